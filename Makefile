@@ -1,0 +1,67 @@
+# Slipway. `make` prints what there is to do.
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+# One setting for every build and test: changing it would compile Kubernetes a second time.
+export CGO_ENABLED := 0
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+# kubectl and the API server parse the version of Kubernetes that they were built from.
+KUBE    := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' go.mod)
+KUBEVER := $(subst ., ,$(patsubst v%,%,$(KUBE)))
+X       := -X k8s.io/component-base/version
+LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway=$(VERSION) \
+	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
+	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
+
+.PHONY: help up down build setup payload oc-all test unit scenario bench lint shape coverage clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: build ## install what is missing, build, start a cluster on this machine, say what to do next
+	bin/slipway up
+
+down: ## stop the cluster (make down PURGE=1 removes its data too)
+	bin/slipway down $(if $(PURGE),--purge)
+
+setup: ## install the distribution's packages that building and running need
+	@hack/setup.sh
+
+payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause
+	$(GO) run ./hack/payload
+
+build: payload ## build bin/slipway and bin/oc
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
+
+oc-all: ## build the client for linux, darwin and windows
+	@for os in linux darwin windows; do \
+		echo "bin/oc-$$os-amd64"; \
+		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
+	done
+
+test: build lint unit scenario ## run everything; needs root
+
+unit: build ## run the tests beside the code
+	$(GO) test $$($(GO) list ./... | grep -v /test/scenario/)
+
+scenario: build ## run the scenarios: real clusters, booted from bin/slipway
+	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
+
+bench: build ## measure against the same upstream programs run separately
+	$(GO) run ./test/bench
+
+lint: ## gofmt, go vet, shellcheck
+	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { gofmt -l $$(git ls-files -co --exclude-standard '*.go'); echo 'these files are not formatted; run: gofmt -w'; exit 1; }
+	$(GO) vet ./...
+	shellcheck $$(git ls-files -co --exclude-standard '*.sh') .ci/run examples/flexvolume/driver/loop
+
+shape: ## print the sizes of the packages and what each is for
+	@$(GO) run ./hack/shape
+
+coverage: ## print which rows of the specification work
+	@$(GO) run ./hack/coverage
+
+clean: ## remove what was built
+	rm -rf bin internal/payload/files/*.zst

@@ -1,0 +1,64 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+)
+
+// wireTypes is the module whose types are served as they are.
+const wireTypes = "github.com/openshift/api/"
+
+// schemes makes the scheme that serves and stores, in which each wire type is its own internal
+// version, and one with the external versions alone, from which OpenAPI names are made.
+func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
+	serving, external = runtime.NewScheme(), runtime.NewScheme()
+	for _, scheme := range []*runtime.Scheme{serving, external} {
+		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+		unversioned := schema.GroupVersion{Group: "", Version: "v1"}
+		scheme.AddUnversionedTypes(unversioned, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{},
+			&metav1.APIGroup{}, &metav1.APIResourceList{})
+	}
+	for _, group := range groups {
+		for _, scheme := range []*runtime.Scheme{serving, external} {
+			if err := group.Install(scheme); err != nil {
+				return nil, nil, fmt.Errorf("register types of %s: %w", group.GroupVersion, err)
+			}
+		}
+		registerInternal(serving, group.GroupVersion)
+		if group.Prepare == nil {
+			continue
+		}
+		if err := group.Prepare(serving); err != nil {
+			return nil, nil, fmt.Errorf("prepare types of %s: %w", group.GroupVersion, err)
+		}
+	}
+	return serving, external, nil
+}
+
+// registerInternal registers every wire type of gv a second time as the internal version: the
+// generic machinery asks for one, and finds the same Go type without a conversion.
+func registerInternal(scheme *runtime.Scheme, gv schema.GroupVersion) {
+	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
+	for kind, goType := range scheme.KnownTypes(gv) {
+		if !strings.HasPrefix(goType.PkgPath(), wireTypes) {
+			continue
+		}
+		object, ok := scheme.New(gv.WithKind(kind))
+		if ok != nil {
+			continue
+		}
+		scheme.AddKnownTypeWithName(internal.WithKind(kind), object)
+	}
+}
+
+// genericResources enables every resource of the given versions.
+func genericResources(versions []schema.GroupVersion) *serverstorage.ResourceConfig {
+	config := serverstorage.NewResourceConfig()
+	config.EnableVersions(versions...)
+	return config
+}

@@ -1,0 +1,79 @@
+// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool under the name that
+// it is called by, which finds the cluster of the host it runs on by itself.
+package cli
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	componentcli "k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/plugin"
+)
+
+// New is the client as a command of another program. Its own commands are made when it runs, because
+// making them takes longer than most of what that program does.
+func New(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Short:              "The client of the cluster, as the program " + name,
+		DisableFlagParsing: true,
+		SilenceUsage:       true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return Run(name, args)
+		},
+	}
+}
+
+// Run is the client as the program called name, `oc` or `kubectl`; args are those after the name. It
+// returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails prints the
+// reason and ends the process with the exit code that it has for it.
+func Run(name string, args []string) error {
+	if path := hostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
+		// The environment reaches `oc config` and plug-ins too, which a flag would not.
+		if err := os.Setenv("KUBECONFIG", path); err != nil {
+			return err
+		}
+	}
+	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
+	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	return componentcli.RunNoErrOutput(command(name, args, streams))
+}
+
+// command is the tree of the client's commands.
+func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
+		WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWarningPrinter(streams)
+	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
+		PluginHandler: kubectl.NewDefaultPluginHandler(pluginPrefixes(name)),
+		Arguments:     append([]string{name}, args...),
+		ConfigFlags:   flags,
+		IOStreams:     streams,
+	})
+	root.SetArgs(args)
+	if name != "kubectl" {
+		rename(root, name)
+		root.Use = name
+		root.Short = "Client of an OpenShift or Kubernetes cluster"
+		root.Long = strings.TrimSpace(`
+Client of an OpenShift or Kubernetes cluster.
+
+It has every command of kubectl. As root on a host of the cluster it needs no
+kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
+	}
+	return root
+}
+
+// pluginPrefixes are how the file names of plug-ins in PATH begin: `oc-x` or `kubectl-x` is `oc x`.
+func pluginPrefixes(name string) []string {
+	if name == "kubectl" {
+		return []string{name}
+	}
+	return []string{name, "kubectl"}
+}

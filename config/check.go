@@ -1,0 +1,196 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// checker collects the problems of one document's values. Its methods take the key of a value, and
+// those with a name like `port` treat an empty value as absent.
+type checker struct {
+	document *document
+	problems Problems
+}
+
+// fail records a problem, unless the key's value could not even be decoded.
+func (c *checker) fail(key, format string, args ...any) {
+	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
+		if c.document.broken[at] {
+			return
+		}
+	}
+	c.problems = append(c.problems, Problem{
+		File: c.document.file, Line: c.document.line(key), Key: key, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+// listen checks an ip:port to listen on.
+func (c *checker) listen(key, value string) {
+	if value == "" {
+		return
+	}
+	address, err := netip.ParseAddrPort(value)
+	if err != nil || address.Port() == 0 {
+		c.fail(key, "is %q, must be an IP address and a port such as 0.0.0.0:8443", value)
+	}
+}
+
+// hostPort checks a host:port, the host being a name or an IP address.
+func (c *checker) hostPort(key, value string) {
+	if value == "" {
+		return
+	}
+	host, text, err := net.SplitHostPort(value)
+	port, notNumber := strconv.Atoi(text)
+	if err != nil || notNumber != nil || host == "" || port < 1 || port > 65535 {
+		c.fail(key, "is %q, must be a host and a port such as 127.0.0.1:4001", value)
+	}
+}
+
+// ip checks an IP address; it returns the zero Addr when there is none.
+func (c *checker) ip(key, value string) netip.Addr {
+	if value == "" {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(value)
+	if err != nil {
+		c.fail(key, "is %q, must be an IP address", value)
+	}
+	return address
+}
+
+// cidr checks an IPv4 network; it returns the zero Prefix when there is none.
+func (c *checker) cidr(key, value string) netip.Prefix {
+	network, err := netip.ParsePrefix(value)
+	switch {
+	case value == "":
+		return netip.Prefix{}
+	case err != nil:
+		c.fail(key, "is %q, must be a network such as 10.128.0.0/14", value)
+		return netip.Prefix{}
+	case !network.Addr().Is4():
+		c.fail(key, "is %q, must be an IPv4 network", value)
+		return netip.Prefix{}
+	case network != network.Masked():
+		c.fail(key, "is %q, whose address is not the first of the network; write %s", value, network.Masked())
+		return netip.Prefix{}
+	}
+	return network
+}
+
+func (c *checker) domain(key, value string) {
+	if problems := validation.IsDNS1123Subdomain(value); value != "" && len(problems) > 0 {
+		c.fail(key, "is %q, must be a DNS name of lower-case letters, digits, '-' and '.', at most 253 characters", value)
+	}
+}
+
+func (c *checker) absolute(key, path string) {
+	if path != "" && !filepath.IsAbs(path) {
+		c.fail(key, "is %q, must be an absolute path", path)
+	}
+}
+
+func (c *checker) files(references []reference) {
+	for _, r := range references {
+		if strings.ContainsRune(*r.path, 0) {
+			c.fail(r.key, "holds a NUL byte, which no path may")
+		}
+	}
+}
+
+func (c *checker) duration(key, value string) {
+	if value == "" {
+		return
+	}
+	if d, err := time.ParseDuration(value); err != nil || d < 0 {
+		c.fail(key, "is %q, must be a duration such as 5m or 30s", value)
+	}
+}
+
+func (c *checker) notNegative(key string, value int) {
+	if value < 0 {
+		c.fail(key, "is %d, must not be negative", value)
+	}
+}
+
+// device checks the name of a network device as the kernel does.
+func (c *checker) device(key, name string) {
+	if len(name) > 15 || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n\x00") {
+		c.fail(key, "is %q, must be a network device name: at most 15 characters, without '/', ':' and spaces", name)
+	}
+}
+
+// exclusive reports keys of which only one may be set.
+func (c *checker) exclusive(first string, firstSet bool, second string, secondSet bool) {
+	if firstSet && secondSet {
+		c.fail(second, "excludes %s; keep one of the two", first)
+	}
+}
+
+// arguments checks the names of flags for an upstream program. Their values are checked where the
+// program's flags are known, at its start.
+func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
+	for name := range arguments {
+		switch {
+		case strings.HasPrefix(name, "-"):
+			c.fail(key+"."+name, "must be written without dashes in front: %s", strings.TrimLeft(name, "-"))
+		case name == "":
+			c.fail(key, "has an argument without a name")
+		}
+	}
+}
+
+// claim is a port that a part of the host listens on.
+type claim struct {
+	document *document
+	kind     string
+	key      string
+	address  string
+}
+
+// checkPorts reports two parts that would listen on one port of the same address.
+func checkPorts(claims []claim) Problems {
+	var problems Problems
+	for i, a := range claims {
+		hostA, portA := splitAddress(a.address)
+		for _, b := range claims[:i] {
+			hostB, portB := splitAddress(b.address)
+			if portA == 0 || portA != portB || !(hostA == hostB || unspecified(hostA) || unspecified(hostB)) {
+				continue
+			}
+			mine, other := a, b
+			if _, ok := a.document.lines[a.key]; !ok {
+				mine, other = b, a // blame the one that a file sets
+			}
+			check := checker{document: mine.document}
+			check.fail(mine.key, "is %q, but the %s's %s is %q; choose another port", mine.address, other.kind, other.key, other.address)
+			problems = append(problems, check.problems...)
+		}
+	}
+	return problems
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsUnspecified()
+}
+
+// overlaps returns the first of networks that shares addresses with network.
+func overlaps(network netip.Prefix, networks []netip.Prefix) (netip.Prefix, bool) {
+	i := slices.IndexFunc(networks, func(other netip.Prefix) bool {
+		return network.IsValid() && other.IsValid() && network.Overlaps(other)
+	})
+	if i < 0 {
+		return netip.Prefix{}, false
+	}
+	return networks[i], true
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document remembers where a decoded document set what.
+type document struct {
+	file string
+	// lines holds the line of each key path that the document sets.
+	lines map[string]int
+	// set lists the paths of the values that are not zero, without list indices.
+	set []string
+	// broken holds the paths that could not be decoded; further checks of them would only repeat that.
+	broken map[string]bool
+}
+
+// line returns the line of a key or, for one that the document leaves out, of the nearest key above it.
+func (d *document) line(key string) int {
+	for key != "" {
+		if line, ok := d.lines[key]; ok {
+			return line
+		}
+		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
+	}
+	return 0
+}
+
+// maxNodes limits how many YAML nodes one document may hold after its aliases are expanded. A full
+// OpenShift master-config.yaml has about 500.
+const maxNodes = 50_000
+
+// maxDepth limits how deep values are nested; an alias that contains itself would have no end.
+const maxDepth = 100
+
+// decoder walks a YAML document along a Go type.
+type decoder struct {
+	*document
+	// retired are the keys that OpenShift 3 knew and the types no longer have.
+	retired  map[string]bool
+	nodes    int
+	depth    int
+	problems Problems
+}
+
+// decode fills target, a pointer to a struct with json tags, from the document at root. Keys are
+// compared with their case; null leaves a value as it is. Types with UnmarshalJSON get the JSON of
+// their YAML.
+func decode(file string, root *yaml.Node, target any, retired map[string]bool) (*document, Problems) {
+	d := &decoder{
+		document: &document{file: file, lines: map[string]int{}, broken: map[string]bool{}},
+		retired:  retired,
+	}
+	d.value(root, reflect.ValueOf(target).Elem(), "")
+	return d.document, d.problems
+}
+
+func (d *decoder) fail(node *yaml.Node, key, format string, args ...any) {
+	if d.broken[key] {
+		return
+	}
+	d.broken[key] = true
+	d.problems = append(d.problems, Problem{File: d.file, Line: node.Line, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+// enter follows an alias and counts the node, until leave, as one level; it returns nil when the
+// document has become too large or too deep.
+func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
+	d.depth++
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if d.depth > maxDepth {
+		d.fail(node, key, "is nested deeper than %d levels", maxDepth)
+		return nil
+	}
+	d.nodes++
+	if d.nodes == maxNodes {
+		d.fail(node, key, "the document holds more than %d values, its aliases counted as often as they are used", maxNodes)
+	}
+	if d.nodes >= maxNodes {
+		return nil
+	}
+	return node
+}
+
+func (d *decoder) leave() { d.depth-- }
+
+// value decodes node into v, which is settable.
+func (d *decoder) value(node *yaml.Node, v reflect.Value, key string) {
+	node = d.enter(node, key)
+	defer d.leave()
+	if node == nil || isNull(node) {
+		return
+	}
+	if target, ok := v.Addr().Interface().(json.Unmarshaler); ok {
+		d.unmarshal(node, target, key)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(node, v.Elem(), key)
+	case reflect.Struct:
+		d.structure(node, v, key)
+	case reflect.Map:
+		d.mapping(node, v, key)
+	case reflect.Slice:
+		d.list(node, v, key)
+	default:
+		d.scalar(node, v, key)
+	}
+}
+
+func (d *decoder) structure(node *yaml.Node, v reflect.Value, key string) {
+	known := fields(v.Type())
+	d.pairs(node, key, func(name, value *yaml.Node, path string) {
+		for _, f := range known {
+			if f.name == name.Value {
+				d.value(value, v.FieldByIndex(f.index), path)
+				return
+			}
+		}
+		if d.retired[path] {
+			if !isZero(d.free(value, path)) {
+				d.set = append(d.set, path)
+			}
+			return
+		}
+		d.fail(name, path, "unknown key%s", suggestion(name.Value, known))
+	})
+}
+
+func (d *decoder) mapping(node *yaml.Node, v reflect.Value, key string) {
+	v.Set(reflect.MakeMap(v.Type()))
+	d.pairs(node, key, func(name, value *yaml.Node, path string) {
+		element := reflect.New(v.Type().Elem()).Elem()
+		d.value(value, element, path)
+		v.SetMapIndex(reflect.ValueOf(name.Value).Convert(v.Type().Key()), element)
+	})
+}
+
+func (d *decoder) list(node *yaml.Node, v reflect.Value, key string) {
+	if node.Kind != yaml.SequenceNode {
+		example := ""
+		if node.Kind == yaml.ScalarNode {
+			example = fmt.Sprintf("; write [%q]", node.Value)
+		}
+		d.fail(node, key, "is %s, must be a list%s", describe(node), example)
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content)))
+	for i, item := range node.Content {
+		path := fmt.Sprintf("%s[%d]", key, i)
+		d.lines[path] = item.Line
+		if isNull(item) {
+			d.fail(item, path, "is empty; give it a value or remove it")
+			continue
+		}
+		d.value(item, v.Index(i), path)
+	}
+}
+
+// pairs calls visit for each key of a mapping that is set for the first time.
+func (d *decoder) pairs(node *yaml.Node, key string, visit func(name, value *yaml.Node, path string)) {
+	if node.Kind != yaml.MappingNode {
+		d.fail(node, key, "is %s, must be a mapping", describe(node))
+		return
+	}
+	first := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, value := node.Content[i], node.Content[i+1]
+		switch {
+		case name.ShortTag() == "!!merge":
+			d.fail(name, join(key, "<<"), "merge keys are not supported; write the keys out")
+			continue
+		case name.Kind != yaml.ScalarNode:
+			d.fail(name, key, "has a key that is %s; a key must be a word", describe(name))
+			continue
+		}
+		path := join(key, name.Value)
+		if line, ok := first[name.Value]; ok {
+			d.problems = append(d.problems, Problem{File: d.file, Line: name.Line, Key: path, Text: fmt.Sprintf("is set twice; the first is on line %d", line)})
+			continue
+		}
+		first[name.Value] = name.Line
+		d.lines[path] = name.Line
+		visit(name, value, path)
+	}
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}

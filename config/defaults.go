@@ -1,0 +1,126 @@
+package config
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// dnsAddress is where pods find the node's DNS server unless the configuration says otherwise: a
+// link-local address, the same on each host.
+const dnsAddress = "169.254.20.10:53"
+
+// DefaultMaster completes what c leaves out; dataDir is absolute. The defaults are those of OpenShift
+// 3. Three settings stay empty, because their value is found at each start: masterPublicURL and
+// kubernetesMasterConfig.masterIP (from the address of the machine) and serviceAccountConfig's key
+// files (the pair that is generated with the certificates).
+func DefaultMaster(c *MasterConfig, dataDir string) {
+	c.Kind, c.APIVersion = masterKind, legacyv1.GroupVersion.Version
+	fill(&c.ServingInfo.BindAddress, "0.0.0.0:8443")
+
+	if c.EtcdConfig == nil {
+		c.EtcdConfig = &legacyv1.EtcdConfig{}
+	}
+	fill(&c.EtcdConfig.Address, "127.0.0.1:4001")
+	fill(&c.EtcdConfig.PeerAddress, "127.0.0.1:7001")
+	fill(&c.EtcdConfig.StorageDir, filepath.Join(dataDir, "etcd"))
+
+	network, kube := &c.NetworkConfig, &c.KubernetesMasterConfig
+	if len(network.ClusterNetworks) == 0 {
+		fill(&network.DeprecatedClusterNetworkCIDR, "10.128.0.0/14")
+		fill(&network.DeprecatedHostSubnetLength, 9)
+		network.ClusterNetworks = []legacyv1.ClusterNetworkEntry{{
+			CIDR: network.DeprecatedClusterNetworkCIDR, HostSubnetLength: network.DeprecatedHostSubnetLength,
+		}}
+		network.DeprecatedClusterNetworkCIDR, network.DeprecatedHostSubnetLength = "", 0
+	}
+	fill(&network.ServiceNetworkCIDR, kube.ServicesSubnet)
+	fill(&network.ServiceNetworkCIDR, "172.30.0.0/16")
+	fill(&kube.ServicesSubnet, network.ServiceNetworkCIDR)
+	fill(&kube.ServicesNodePortRange, "30000-32767")
+	fill(&kube.PodEvictionTimeout, "5m")
+
+	if c.AuditConfig.Enabled {
+		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
+		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)
+	}
+	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
+	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
+}
+
+// DefaultNode completes what c leaves out; dataDir is absolute and hostName the machine's name as a
+// DNS subdomain. The defaults are those of OpenShift 3 where our node has the same parts. nodeIP and
+// networkConfig.mtu stay empty, because they are found at each start: a machine may change its
+// address.
+func DefaultNode(c *NodeConfig, dataDir, hostName string) {
+	c.Kind, c.APIVersion = nodeKind, legacyv1.GroupVersion.Version
+	fill(&c.NodeName, hostName)
+	fill(&c.ServingInfo.BindAddress, "0.0.0.0:10250")
+	fill(&c.DNSDomain, "cluster.local")
+	fill(&c.DNSBindAddress, dnsAddress)
+	if host, _, err := net.SplitHostPort(c.DNSAddress()); err == nil {
+		fill(&c.DNSIP, host)
+	}
+	fill(&c.VolumeDirectory, filepath.Join(dataDir, "kubelet"))
+	if c.PodManifestConfig != nil {
+		fill(&c.PodManifestConfig.FileCheckIntervalSeconds, 20)
+	}
+	if c.KubeletArguments == nil {
+		c.KubeletArguments = legacyv1.ExtendedArguments{}
+	}
+	for name, value := range map[string]string{
+		"volume-plugin-dir":       "/usr/libexec/kubernetes/kubelet-plugins/volume/exec",
+		"max-pods":                "250",
+		"image-gc-high-threshold": "90",
+		"image-gc-low-threshold":  "80",
+	} {
+		if len(c.KubeletArguments[name]) == 0 {
+			c.KubeletArguments[name] = []string{value}
+		}
+	}
+
+	fill(&c.Slipway.Bridge, "slipway0")
+	fill(&c.Slipway.DNSDevice, "slipway-dns")
+	fill(&c.Slipway.NFTTable, "slipway")
+	fill(&c.Slipway.CgroupRoot, "/slipway")
+	fill(&c.Slipway.ContainerdDirectory, filepath.Join(dataDir, "containerd"))
+	fill(&c.Slipway.ImageDirectory, filepath.Join(dataDir, "images"))
+	fill(&c.Slipway.RegistryConfigDirectory, filepath.Join(dataDir, "registries.d"))
+	fill(&c.Slipway.RunDirectory, filepath.Join(dataDir, "run"))
+}
+
+// fill sets *value to fallback if it is zero.
+func fill[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+// hostName is the machine's name as a node name: lower case, and '-' for each character that a DNS
+// subdomain must not have.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return nodeNameOf(name)
+}
+
+func nodeNameOf(hostName string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(hostName))
+	if name = strings.Trim(name, "-."); name == "" {
+		return "localhost"
+	}
+	return name
+}

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// scalar decodes a string, number or boolean. As in OpenShift, a text may be written without quotes
+// even if it looks like a number or a boolean.
+func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
+	if node.Kind != yaml.ScalarNode {
+		d.fail(node, key, "is %s, must be %s", describe(node), wanted(v.Kind()))
+		return
+	}
+	ok := false
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(node.Value)
+		ok = true
+	case reflect.Bool:
+		var value bool
+		value, ok = boolean(node)
+		v.SetBool(value)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		var value int64
+		ok = node.ShortTag() == "!!int" && node.Decode(&value) == nil && !v.OverflowInt(value)
+		v.SetInt(value)
+	case reflect.Uint, reflect.Uint32, reflect.Uint64:
+		var value uint64
+		ok = node.ShortTag() == "!!int" && node.Decode(&value) == nil && !v.OverflowUint(value)
+		v.SetUint(value)
+	case reflect.Float32, reflect.Float64:
+		var value float64
+		number := node.ShortTag() == "!!int" || node.ShortTag() == "!!float"
+		ok = number && node.Decode(&value) == nil && !v.OverflowFloat(value) && !math.IsNaN(value) && !math.IsInf(value, 0)
+		v.SetFloat(value)
+	}
+	if !ok {
+		v.SetZero()
+		unquoted := ""
+		if node.ShortTag() == "!!str" && node.Style != 0 {
+			unquoted = ", without quotes"
+		}
+		d.fail(node, key, "is %s, must be %s%s", describe(node), wanted(v.Kind()), unquoted)
+		return
+	}
+	d.note(key, !v.IsZero())
+}
+
+// unmarshal decodes a type that reads its own JSON.
+func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string) {
+	value := d.free(node, key)
+	data, err := json.Marshal(value)
+	if err == nil && !d.broken[key] {
+		err = target.UnmarshalJSON(data)
+	}
+	if err == nil {
+		d.note(key, !isZero(value))
+		return
+	}
+	what := "of another form"
+	switch target.(type) {
+	case *metav1.Duration:
+		what = "a duration such as 36h or 5m"
+	case *resource.Quantity:
+		what = "a quantity such as 512Mi"
+	}
+	d.fail(node, key, "is %s, must be %s", describe(node), what)
+}
+
+// free decodes a value of free form into nil, bool, int64, uint64, float64, string, []any and
+// map[string]any, as OpenShift's YAML 1.1 reader did: yes, no, on and off without quotes are booleans.
+func (d *decoder) free(node *yaml.Node, key string) any {
+	node = d.enter(node, key)
+	defer d.leave()
+	if node == nil || isNull(node) {
+		return nil
+	}
+	switch node.Kind {
+	case yaml.MappingNode:
+		value := map[string]any{}
+		d.pairs(node, key, func(name, item *yaml.Node, path string) { value[name.Value] = d.free(item, path) })
+		return value
+	case yaml.SequenceNode:
+		value := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			value[i] = d.free(item, key)
+		}
+		return value
+	}
+	if value, ok := boolean(node); ok {
+		return value
+	}
+	switch node.ShortTag() {
+	case "!!int", "!!float":
+		return d.number(node, key)
+	}
+	return node.Value
+}
+
+func (d *decoder) number(node *yaml.Node, key string) any {
+	var whole int64
+	if node.Decode(&whole) == nil && node.ShortTag() == "!!int" {
+		return whole
+	}
+	var large uint64
+	if node.Decode(&large) == nil && node.ShortTag() == "!!int" {
+		return large
+	}
+	var value float64
+	if node.Decode(&value) != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+		d.fail(node, key, "is %q, must be a finite number", node.Value)
+		return nil
+	}
+	return value
+}
+
+// note records that the document gives key a value of its own.
+func (d *decoder) note(key string, set bool) {
+	if path := indices.ReplaceAllString(key, ""); set && !slices.Contains(d.set, path) {
+		d.set = append(d.set, path)
+	}
+}
+
+// indices matches the list indices of a key path.
+var indices = regexp.MustCompile(`\[\d+\]`)
+
+func isNull(node *yaml.Node) bool {
+	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
+}
+
+// boolean reads the YAML 1.1 spellings true, false, yes, no, on and off, without quotes.
+func boolean(node *yaml.Node) (value, ok bool) {
+	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return false, false
+	}
+	return booleanWord(node.Value)
+}
+
+func booleanWord(word string) (value, ok bool) {
+	switch word {
+	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, false
+}
+
+// describe names what a node is, for `is ..., must be ...`.
+func describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	if isNull(node) {
+		return "empty"
+	}
+	return strconv.Quote(node.Value)
+}
+
+func wanted(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return "a whole number, not negative and not too large"
+	}
+	return "a whole number"
+}
+
+// isZero reports whether a value of free form says nothing: null, false, 0, "", [] or {}.
+func isZero(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// validate returns what is impossible about the values of a completed configuration.
+func (c *Config) validate() Problems {
+	master, node := &checker{document: c.master}, &checker{document: c.node}
+	networks := master.master(c.Master)
+	node.node(c.Node)
+	if ip, err := netip.ParseAddr(c.Node.ResolverIP()); err == nil {
+		if network, ok := overlaps(netip.PrefixFrom(ip, ip.BitLen()), networks[:len(networks)-1]); ok {
+			node.fail("dnsIP", "is %q, which lies in the cluster network %s; choose an address outside of it", ip, network)
+		}
+	}
+	ports := checkPorts([]claim{
+		{c.master, masterKind, "servingInfo.bindAddress", c.Master.ServingInfo.BindAddress},
+		{c.master, masterKind, "etcdConfig.address", c.Master.EtcdConfig.Address},
+		{c.master, masterKind, "etcdConfig.peerAddress", c.Master.EtcdConfig.PeerAddress},
+		{c.node, nodeKind, "servingInfo.bindAddress", c.Node.ServingInfo.BindAddress},
+		{c.node, nodeKind, "dnsBindAddress", c.Node.DNSAddress()},
+	})
+	return append(append(master.problems, node.problems...), ports...)
+}
+
+// master returns the networks of pods, and of services as the last one.
+func (c *checker) master(m *MasterConfig) []netip.Prefix {
+	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
+	c.url("masterPublicURL", m.MasterPublicURL)
+	c.hostPort("etcdConfig.address", m.EtcdConfig.Address)
+	c.hostPort("etcdConfig.peerAddress", m.EtcdConfig.PeerAddress)
+	c.listen("etcdConfig.servingInfo.bindAddress", m.EtcdConfig.ServingInfo.BindAddress)
+	c.listen("etcdConfig.peerServingInfo.bindAddress", m.EtcdConfig.PeerServingInfo.BindAddress)
+	if m.DNSConfig != nil {
+		c.listen("dnsConfig.bindAddress", m.DNSConfig.BindAddress)
+	}
+
+	kube := &m.KubernetesMasterConfig
+	if ip := c.ip("kubernetesMasterConfig.masterIP", kube.MasterIP); ip.IsValid() && (ip.IsUnspecified() || ip.IsLoopback()) {
+		c.fail("kubernetesMasterConfig.masterIP", "is %q, which pods and other hosts cannot reach; give an address of this machine, or none to have it found", kube.MasterIP)
+	}
+	if _, err := utilnet.ParsePortRange(kube.ServicesNodePortRange); err != nil {
+		c.fail("kubernetesMasterConfig.servicesNodePortRange", "is %q, must be a range of ports such as 30000-32767", kube.ServicesNodePortRange)
+	}
+	c.duration("kubernetesMasterConfig.podEvictionTimeout", kube.PodEvictionTimeout)
+	c.arguments("kubernetesMasterConfig.apiServerArguments", kube.APIServerArguments)
+	c.arguments("kubernetesMasterConfig.controllerArguments", kube.ControllerArguments)
+	c.arguments("kubernetesMasterConfig.schedulerArguments", kube.SchedulerArguments)
+
+	c.audit(m)
+	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)
+	for name, plugin := range m.AdmissionConfig.PluginConfig {
+		if plugin != nil {
+			key := "admissionConfig.pluginConfig." + name
+			c.exclusive(key+".configuration", plugin.Configuration.Raw != nil, key+".location", plugin.Location != "")
+		}
+	}
+	if lifetime := m.Slipway.CertificateLifetime.Duration; lifetime < time.Hour {
+		c.fail("slipway.certificateLifetime", "is %s, must be at least 1h", lifetime)
+	}
+	if lifetime := m.Slipway.CALifetime.Duration; lifetime < m.Slipway.CertificateLifetime.Duration {
+		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s", lifetime, m.Slipway.CertificateLifetime.Duration)
+	}
+	c.files(m.fileReferences())
+	return c.networks(m)
+}
+
+func (c *checker) audit(m *MasterConfig) {
+	audit := &m.AuditConfig
+	c.notNegative("auditConfig.maximumFileRetentionDays", audit.MaximumFileRetentionDays)
+	c.notNegative("auditConfig.maximumRetainedFiles", audit.MaximumRetainedFiles)
+	c.notNegative("auditConfig.maximumFileSizeMegabytes", audit.MaximumFileSizeMegabytes)
+	c.exclusive("auditConfig.policyFile", audit.PolicyFile != "", "auditConfig.policyConfiguration", audit.PolicyConfiguration.Raw != nil)
+}
+
+func (c *checker) url(key, value string) {
+	if value == "" {
+		return
+	}
+	if u, err := url.Parse(value); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		c.fail(key, "is %q, must be a URL such as https://master.example.com:8443", value)
+	}
+}
+
+// networks checks that the networks have room and are apart from each other.
+func (c *checker) networks(m *MasterConfig) []netip.Prefix {
+	n := &m.NetworkConfig
+	first := n.ClusterNetworks[0]
+	// OpenShift 3.9 and later write the old spelling beside the new one, with the same values.
+	if old := n.DeprecatedClusterNetworkCIDR; old != "" && old != first.CIDR {
+		c.fail("networkConfig.clusterNetworkCIDR", "is %q, but clusterNetworks begins with %q; keep clusterNetworks alone", n.DeprecatedClusterNetworkCIDR, first.CIDR)
+	}
+	if old := n.DeprecatedHostSubnetLength; old != 0 && old != first.HostSubnetLength {
+		c.fail("networkConfig.hostSubnetLength", "is %d, but clusterNetworks begins with %d; keep clusterNetworks alone", n.DeprecatedHostSubnetLength, first.HostSubnetLength)
+	}
+	var used []netip.Prefix
+	for i, entry := range n.ClusterNetworks {
+		at := indexed("networkConfig.clusterNetworks", i)
+		cidr, bits := at+".cidr", at+".hostSubnetLength"
+		if _, ok := c.document.lines["networkConfig.clusterNetworks"]; !ok {
+			cidr, bits = "networkConfig.clusterNetworkCIDR", "networkConfig.hostSubnetLength"
+		}
+		used = append(used, c.clusterNetwork(cidr, bits, entry.CIDR, entry.HostSubnetLength, used))
+	}
+
+	services := c.cidr("networkConfig.serviceNetworkCIDR", n.ServiceNetworkCIDR)
+	subnet := c.cidr("kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet)
+	if services != subnet && services.IsValid() && subnet.IsValid() {
+		c.fail("kubernetesMasterConfig.servicesSubnet", "is %q, but networkConfig.serviceNetworkCIDR is %q; they must be the same", subnet, services)
+	}
+	if services.IsValid() && (services.Bits() > 28 || services.Bits() < 12) {
+		c.fail("networkConfig.serviceNetworkCIDR", "is %q, must be between a /12 and a /28", services)
+	}
+	if other, ok := overlaps(services, used); ok {
+		c.fail("networkConfig.serviceNetworkCIDR", "is %q, which overlaps the cluster network %s; choose networks that are apart", services, other)
+	}
+	c.cidr("networkConfig.ingressIPNetworkCIDR", n.IngressIPNetworkCIDR)
+	for i, external := range n.ExternalIPNetworkCIDRs {
+		c.cidr(indexed("networkConfig.externalIPNetworkCIDRs", i), strings.TrimPrefix(external, "!"))
+	}
+	return append(used, services)
+}
+
+func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32, used []netip.Prefix) netip.Prefix {
+	if cidr == "" {
+		c.fail(cidrKey, "is missing; write a network such as 10.128.0.0/14")
+		return netip.Prefix{}
+	}
+	network := c.cidr(cidrKey, cidr)
+	if !network.IsValid() {
+		return network
+	}
+	if room := uint32(32 - network.Bits()); hostBits < 3 || hostBits > room {
+		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves", hostBits, room, network)
+	}
+	if other, ok := overlaps(network, used); ok {
+		c.fail(cidrKey, "is %q, which overlaps the cluster network %s; choose networks that are apart", network, other)
+	}
+	return network
+}
+
+func (c *checker) node(n *NodeConfig) {
+	c.domain("nodeName", n.NodeName)
+	if ip := c.ip("nodeIP", n.NodeIP); ip.IsValid() && (ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast()) {
+		c.fail("nodeIP", "is %q, which other hosts cannot reach; give an address of this machine, or none to have it found", n.NodeIP)
+	}
+	c.listen("servingInfo.bindAddress", n.ServingInfo.BindAddress)
+	c.domain("dnsDomain", n.DNSDomain)
+	c.ip("dnsIP", n.DNSIP)
+	c.listen("dnsBindAddress", n.DNSBindAddress)
+	for i, server := range n.Nameservers() {
+		if _, err := netip.ParseAddrPort(server); err != nil {
+			c.fail(indexed("dnsNameservers", i), "is %q, must be an IP address, or one with a port such as 192.0.2.1:53", n.DNSNameservers[i])
+		}
+	}
+	if mtu := n.NetworkConfig.MTU; mtu != 0 && (mtu < 576 || mtu > 65535) {
+		c.fail("networkConfig.mtu", "is %d, must be between 576 and 65535, or 0 to have it found", mtu)
+	}
+	if pods := n.PodManifestConfig; pods != nil {
+		if pods.Path == "" {
+			c.fail("podManifestConfig.path", "is missing; give the folder of the pods' manifests")
+		}
+		if pods.FileCheckIntervalSeconds < 0 {
+			c.fail("podManifestConfig.fileCheckIntervalSeconds", "is %d, must be at least 1", pods.FileCheckIntervalSeconds)
+		}
+	}
+	c.duration("iptablesSyncPeriod", n.IPTablesSyncPeriod)
+	c.duration("authConfig.authenticationCacheTTL", n.AuthConfig.AuthenticationCacheTTL)
+	c.duration("authConfig.authorizationCacheTTL", n.AuthConfig.AuthorizationCacheTTL)
+	c.arguments("kubeletArguments", n.KubeletArguments)
+	c.arguments("proxyArguments", n.ProxyArguments)
+	for _, name := range []string{"volume-plugin-dir", "pod-manifest-path", "root-dir"} {
+		for i, path := range n.KubeletArguments[name] {
+			c.absolute(indexed("kubeletArguments."+name, i), path)
+		}
+	}
+	c.files(n.fileReferences())
+	c.extension(&n.Slipway)
+}
+
+func (c *checker) extension(e *NodeExtension) {
+	c.device("slipway.bridge", e.Bridge)
+	c.device("slipway.dnsDevice", e.DNSDevice)
+	if e.Bridge == e.DNSDevice {
+		c.fail("slipway.dnsDevice", "is %q, the name of the bridge; choose another", e.DNSDevice)
+	}
+	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,126}$`).MatchString(e.NFTTable) {
+		c.fail("slipway.nftTable", "is %q, must be a letter followed by letters, digits, '_', '-' and '.'", e.NFTTable)
+	}
+	if !filepath.IsAbs(e.CgroupRoot) || filepath.Clean(e.CgroupRoot) != e.CgroupRoot || e.CgroupRoot == "/" {
+		c.fail("slipway.cgroupRoot", "is %q, must be a path below the root group, such as /slipway", e.CgroupRoot)
+	}
+	const socketRoom = 72
+	if len(e.RunDirectory) > socketRoom {
+		c.fail("slipway.runDirectory", "has %d characters, must have at most %d, because a socket's path is limited to 107; set it to a shorter path", len(e.RunDirectory), socketRoom)
+	}
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// View is the effective configuration as two YAML documents, MasterConfig and NodeConfig, in the
+// order of the types' documentation and without keys that say nothing. Secrets, which only the free
+// form configuration of identity providers, plug-ins and templates can hold, are replaced by
+// `<redacted>`.
+func (c *Config) View() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	for _, part := range []struct {
+		kind     string
+		value    any
+		document *document
+	}{{masterKind, *c.Master, c.master}, {nodeKind, *c.Node, c.node}} {
+		node, err := encode(reflect.ValueOf(part.value))
+		if err != nil {
+			return nil, fmt.Errorf("show %s: %w", part.kind, err)
+		}
+		redact(node)
+		node.HeadComment = "Defaults alone."
+		if part.document.lines != nil {
+			node.HeadComment = "From " + part.document.file + " and defaults."
+		}
+		if err := encoder.Encode(node); err != nil {
+			return nil, fmt.Errorf("show %s: %w", part.kind, err)
+		}
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("show configuration: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// encode returns the YAML of a value with json tags. Of structs it leaves out the fields that are
+// zero; a pointer that is set is kept even if it points to zero.
+func encode(v reflect.Value) (*yaml.Node, error) {
+	if marshaler, ok := v.Interface().(json.Marshaler); ok && v.Kind() != reflect.Pointer {
+		return encodeJSON(marshaler)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+		}
+		return encode(v.Elem())
+	case reflect.Struct:
+		return encodeStruct(v)
+	case reflect.Map:
+		return encodeMap(v)
+	case reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			item, err := encode(v.Index(i))
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, item)
+		}
+		return list, nil
+	}
+	node := &yaml.Node{}
+	return node, node.Encode(v.Interface())
+}
+
+func encodeStruct(v reflect.Value) (*yaml.Node, error) {
+	mapping := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fields(v.Type()) {
+		value := v.FieldByIndex(f.index)
+		if value.IsZero() {
+			continue
+		}
+		node, err := encode(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		if value.Kind() != reflect.Pointer && node.Kind != yaml.ScalarNode && len(node.Content) == 0 {
+			continue
+		}
+		mapping.Content = append(mapping.Content, word(f.name), node)
+	}
+	return mapping, nil
+}
+
+func encodeMap(v reflect.Value) (*yaml.Node, error) {
+	mapping := &yaml.Node{Kind: yaml.MappingNode}
+	names := v.MapKeys()
+	slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, name := range names {
+		node, err := encode(v.MapIndex(name))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		mapping.Content = append(mapping.Content, word(name.String()), node)
+	}
+	return mapping, nil
+}
+
+func encodeJSON(value json.Marshaler) (*yaml.Node, error) {
+	data, err := value.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, err
+	}
+	node := document.Content[0]
+	plain(node)
+	return node, nil
+}
+
+// plain gives the YAML of JSON the usual block style.
+func plain(node *yaml.Node) {
+	node.Style = 0
+	if _, ok := booleanWord(node.Value); ok && node.ShortTag() == "!!str" {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range node.Content {
+		plain(child)
+	}
+}
+
+func word(text string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(text)
+	if _, ok := booleanWord(text); ok {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
+}
+
+// redact replaces each value whose key says that it is a secret. A secret in OpenShift's long form
+// keeps the keys that say where it comes from (env, file, keyFile).
+func redact(node *yaml.Node) {
+	secret := regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
+	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		name, value := node.Content[i], node.Content[i+1]
+		if !secret.MatchString(name.Value) {
+			continue
+		}
+		if value.Kind == yaml.MappingNode {
+			value = field(value, "value")
+		}
+		if value != nil && value.Kind == yaml.ScalarNode && value.Value != "" && value.ShortTag() == "!!str" {
+			value.SetString("<redacted>")
+			value.Style = 0
+		}
+	}
+	for _, child := range node.Content {
+		redact(child)
+	}
+}

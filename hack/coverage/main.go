@@ -1,0 +1,62 @@
+// Command coverage reports how much of docs/coverage.tsv is served, by section and by document.
+//
+//	go run ./hack/coverage             prints the totals
+//	go run ./hack/coverage --markdown  writes the totals into docs/coverage.md
+//
+// It runs in the root folder of the repository and fails when the file is wrong or a proof is missing.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-platform/slipway/internal/coverage"
+)
+
+func main() {
+	markdown := flag.Bool("markdown", false, "write the totals into docs/coverage.md")
+	root := flag.String("root", ".", "root folder of the repository")
+	flag.Parse()
+	if err := run(*root, *markdown); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(root string, markdown bool) error {
+	totals, err := load(root)
+	if err != nil {
+		return err
+	}
+	if !markdown {
+		return writeText(os.Stdout, totals)
+	}
+	path := filepath.Join(root, "docs", "coverage.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read coverage page: %w", err)
+	}
+	updated, err := replaceTotals(string(page), totals)
+	if err != nil {
+		return fmt.Errorf("update %q: %w", path, err)
+	}
+	if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
+		return fmt.Errorf("write coverage page: %w", err)
+	}
+	return nil
+}
+
+// load reads docs/coverage.tsv below root, checks its proofs and counts its rows.
+func load(root string) ([]coverage.DocumentTotal, error) {
+	path := filepath.Join(root, "docs", "coverage.tsv")
+	rows, err := coverage.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := coverage.CheckProofs(root, path, rows); err != nil {
+		return nil, err
+	}
+	return coverage.Totals(rows), nil
+}

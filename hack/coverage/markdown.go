@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/coverage"
+)
+
+// The totals in docs/coverage.md stand between these two lines.
+const (
+	begin = "<!-- totals: written by `go run ./hack/coverage --markdown` -->"
+	end   = "<!-- end of totals -->"
+)
+
+// replaceTotals returns the page with the text between the markers replaced by the tables of totals.
+func replaceTotals(page string, totals []coverage.DocumentTotal) (string, error) {
+	before, rest, found := strings.Cut(page, begin)
+	if !found {
+		return "", fmt.Errorf("no line %q", begin)
+	}
+	_, after, found := strings.Cut(rest, end)
+	if !found {
+		return "", fmt.Errorf("no line %q below %q", end, begin)
+	}
+	return before + begin + "\n\n" + tables(totals) + "\n" + end + after, nil
+}
+
+// tables writes a table of documents and one of sections for each document.
+func tables(totals []coverage.DocumentTotal) string {
+	var b strings.Builder
+	writeTableHead(&b, "document")
+	for _, total := range totals {
+		writeTableRow(&b, total.Document, total.Count)
+	}
+	writeTableRow(&b, "**total**", coverage.Sum(totals))
+	for _, total := range totals {
+		fmt.Fprintf(&b, "\n### %s\n\n", total.Document)
+		writeTableHead(&b, "section")
+		for _, section := range total.Sections {
+			writeTableRow(&b, section.Section, section.Count)
+		}
+	}
+	return b.String()
+}
+
+func writeTableHead(b *strings.Builder, title string) {
+	fmt.Fprintf(b, "| %s |", title)
+	for _, state := range coverage.States() {
+		fmt.Fprintf(b, " %s |", state)
+	}
+	fmt.Fprintf(b, " rows |\n|---|%s\n", strings.Repeat("--:|", len(coverage.States())+1))
+}
+
+func writeTableRow(b *strings.Builder, title string, count coverage.Count) {
+	fmt.Fprintf(b, "| %s |", strings.ReplaceAll(title, "|", `\|`))
+	for _, state := range coverage.States() {
+		fmt.Fprintf(b, " %s |", number(count[state]))
+	}
+	fmt.Fprintf(b, " %d |\n", count.Rows())
+}

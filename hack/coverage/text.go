@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/slipway-platform/slipway/internal/coverage"
+)
+
+// titleWidth leaves room for the six columns of numbers in lines of 100 characters.
+const titleWidth = 50
+
+// writeText prints a table of the sections of each document, then one of the documents.
+func writeText(out io.Writer, totals []coverage.DocumentTotal) error {
+	w := bufio.NewWriter(out)
+	for _, total := range totals {
+		writeHeading(w, total.Document)
+		for _, section := range total.Sections {
+			writeCount(w, "  "+section.Section, section.Count)
+		}
+		fmt.Fprintln(w)
+	}
+	writeHeading(w, "all documents")
+	for _, total := range totals {
+		writeCount(w, "  "+total.Document, total.Count)
+	}
+	writeCount(w, "  total", coverage.Sum(totals))
+	return w.Flush()
+}
+
+func writeHeading(w io.Writer, title string) {
+	fmt.Fprintf(w, "%-*s", titleWidth, title)
+	for _, state := range coverage.States() {
+		fmt.Fprintf(w, " %*s", width(state), state)
+	}
+	fmt.Fprintf(w, " %6s\n", "rows")
+}
+
+func writeCount(w io.Writer, title string, count coverage.Count) {
+	fmt.Fprintf(w, "%-*s", titleWidth, shorten(title, titleWidth))
+	for _, state := range coverage.States() {
+		fmt.Fprintf(w, " %*s", width(state), number(count[state]))
+	}
+	fmt.Fprintf(w, " %6d\n", count.Rows())
+}
+
+// width is the width of the column of a state.
+func width(state coverage.State) int { return max(len(state), 6) }
+
+// number writes a count; zero is a dash, so that the table shows at a glance what is there.
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// shorten cuts a title to the given number of characters.
+func shorten(title string, limit int) string {
+	if utf8.RuneCountInString(title) <= limit {
+		return title
+	}
+	return string([]rune(title)[:limit-1]) + "…"
+}

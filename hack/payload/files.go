@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// previous returns the manifest of the last run. Where there is none, or it is damaged, everything is built again.
+func previous(dir string) manifest.Manifest {
+	m, err := manifest.Read(os.DirFS(dir))
+	if err != nil {
+		return manifest.Manifest{}
+	}
+	return m
+}
+
+// exists reports whether the compressed form of the program is in dir.
+func exists(dir string, program manifest.Program) bool {
+	info, err := os.Stat(filepath.Join(dir, program.Archive()))
+	return err == nil && info.Size() > 0
+}
+
+// with returns m with program added or replaced, in the order of manifest.Names.
+func with(m manifest.Manifest, program manifest.Program) manifest.Manifest {
+	var programs []manifest.Program
+	for _, name := range manifest.Names() {
+		if name == program.Name {
+			programs = append(programs, program)
+			continue
+		}
+		if old, ok := m.Find(name); ok {
+			programs = append(programs, old)
+		}
+	}
+	return manifest.Manifest{Programs: slices.Clip(programs)}
+}
+
+// save writes the manifest to dir.
+func save(dir string, m manifest.Manifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode manifest: %w", err)
+	}
+	path := filepath.Join(dir, manifest.File)
+	if err := os.WriteFile(temporary(path), append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write manifest: %w", err)
+	}
+	return os.Rename(temporary(path), path)
+}
+
+// temporary is where a file is written that then gets its name. A leftover begins with a dot, so it is not embedded.
+func temporary(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+}
+
+// compress writes the file at source to target in zstd form and returns target's size in bytes. What is read passes through tee.
+func compress(source, target string, tee func(io.Reader) io.Reader) (int64, error) {
+	input, err := os.Open(source)
+	if err != nil {
+		return 0, err
+	}
+	defer input.Close()
+	output, err := os.Create(temporary(target))
+	if err != nil {
+		return 0, err
+	}
+	defer output.Close()
+	encoder, err := zstd.NewWriter(output, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := io.Copy(encoder, tee(input)); err != nil {
+		return 0, fmt.Errorf("compress %q: %w", source, err)
+	}
+	if err := encoder.Close(); err != nil {
+		return 0, fmt.Errorf("compress %q: %w", source, err)
+	}
+	info, err := output.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := output.Close(); err != nil {
+		return 0, err
+	}
+	return info.Size(), os.Rename(temporary(target), target)
+}

@@ -1,0 +1,70 @@
+// Command payload builds the native programs that are embedded in slipway and writes them, compressed, with their manifest
+// to internal/payload/files. `make build` runs it in the root of the repository before it builds slipway:
+//
+//	go run ./hack/payload [program...]
+//
+// Everything is built from the versions in go.mod. A program whose inputs are the same as last time is kept: its recipe, the Go version,
+// go.mod and go.sum, and the packages of this repository that it is made of. Named programs only: the others are
+// kept as they are, or stay missing.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, "internal/payload/files", os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "payload:", err)
+		os.Exit(1)
+	}
+}
+
+// run brings the programs of the given names, or all, up to date in dir.
+func run(ctx context.Context, dir string, names []string) error {
+	for _, name := range names {
+		if !slices.Contains(manifest.Names(), name) {
+			return fmt.Errorf("unknown program %q: know %q", name, manifest.Names())
+		}
+	}
+	recipes, err := recipes(ctx)
+	if err != nil {
+		return err
+	}
+	built := previous(dir)
+	for _, recipe := range recipes {
+		if len(names) > 0 && !slices.Contains(names, recipe.name) {
+			continue
+		}
+		inputs, err := recipe.inputs(ctx)
+		if err != nil {
+			return fmt.Errorf("build %s: %w", recipe.name, err)
+		}
+		if old, ok := built.Find(recipe.name); ok && old.Inputs == inputs && exists(dir, old) {
+			continue
+		}
+		start := time.Now()
+		program, compressed, err := recipe.build(ctx, dir)
+		if err != nil {
+			return fmt.Errorf("build %s: %w", recipe.name, err)
+		}
+		program.Inputs = inputs
+		built = with(built, program)
+		if err := save(dir, built); err != nil {
+			return err
+		}
+		slog.Info("built program", "name", program.Name, "bytes", program.Size, "compressed", compressed,
+			"took", time.Since(start).Round(time.Second/10))
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// build runs the tool in the root of the repository and returns the manifest that it leaves in dir.
+func build(t *testing.T, dir string, names ...string) manifest.Manifest {
+	t.Helper()
+	if err := run(t.Context(), dir, names); err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
+	t.Chdir("../..")
+	dir := t.TempDir()
+	first := build(t, dir, manifest.Pause)
+	pause, ok := first.Find(manifest.Pause)
+	if !ok || pause.Size == 0 {
+		t.Fatalf("manifest %+v", first)
+	}
+	archive := filepath.Join(dir, pause.Archive())
+	before, err := os.Stat(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := func() bool {
+		t.Helper()
+		if diff := cmp.Diff(first, build(t, dir, manifest.Pause)); diff != "" {
+			t.Errorf("the same sources give another program:\n%s", diff)
+		}
+		after, err := os.Stat(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !os.SameFile(before, after)
+	}
+	if changes() {
+		t.Error("it was built again without a reason")
+	}
+	other := first
+	other.Programs = []manifest.Program{pause}
+	other.Programs[0].Inputs = "those of an older source"
+	if err := save(dir, other); err != nil {
+		t.Fatal(err)
+	}
+	if !changes() {
+		t.Error("it was not built again for other inputs")
+	}
+	if err := os.Remove(archive); err != nil {
+		t.Fatal(err)
+	}
+	if !changes() {
+		t.Error("it was not built again after it was removed")
+	}
+}
+
+func TestInputsAreTheSourcesOfThePackagesOfARecipe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(path, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module example.com/test\n\ngo 1.26\n")
+	write("go.sum", "")
+	write("cmd/a/main.go", "package main\n\nimport _ \"example.com/test/lib\"\n\nfunc main() {}\n")
+	write("lib/lib.go", "package lib\n")
+	write("lib/lib_test.go", "package lib\n")
+	write("unrelated/unrelated.go", "package unrelated\n")
+	r := recipe{name: "a", pkg: "./cmd/a"}
+	inputs := func() string {
+		t.Helper()
+		got, err := r.inputs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	base := inputs()
+	for path, want := range map[string]bool{
+		"cmd/a/main.go": true, "lib/lib.go": true, "go.mod": true, "go.sum": true,
+		"lib/lib_test.go": false, "unrelated/unrelated.go": false,
+	} {
+		original, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(path, string(original)+"// changed\n")
+		if got := inputs() != base; got != want {
+			t.Errorf("a change of %s changes the inputs: %v, want %v", path, got, want)
+		}
+		write(path, string(original))
+	}
+	r.tags = []string{"other"}
+	if inputs() == base {
+		t.Error("a change of the recipe does not change the inputs")
+	}
+}
+
+func TestUnknownProgramIsNamed(t *testing.T) {
+	err := run(t.Context(), t.TempDir(), []string{"dockerd"})
+	if err == nil || !strings.Contains(err.Error(), `"dockerd"`) || !strings.Contains(err.Error(), manifest.Runc) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// recipe says how a program is built.
+type recipe struct {
+	name string
+	// pkg is its main package.
+	pkg string
+	// tags and ldflags are those of go build.
+	tags, ldflags []string
+	// cgo: it has C parts and is linked statically with the host's C compiler and libraries.
+	cgo bool
+}
+
+// recipes returns how each program is built. The tags leave out what slipway does not use: snapshotters of other file systems,
+// tracing, generated help texts. The version flags are those of the projects' own release builds.
+func recipes(ctx context.Context) ([]recipe, error) {
+	const containerd = "github.com/containerd/containerd/v2"
+	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", containerd)
+	if err != nil {
+		return nil, err
+	}
+	containerdVersion := []string{"-X", containerd + "/version.Version=" + version, "-X", containerd + "/version.Package=" + containerd}
+	return []recipe{
+		{
+			name: manifest.Containerd, pkg: containerd + "/cmd/containerd", ldflags: containerdVersion,
+			tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace",
+				"no_btrfs", "no_zfs", "no_devmapper", "no_tracing", "no_rdt"},
+		},
+		{
+			name: manifest.Shim, pkg: containerd + "/cmd/containerd-shim-runc-v2", ldflags: containerdVersion,
+			tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace", "no_grpc"},
+		},
+		{
+			name: manifest.Runc, pkg: "github.com/opencontainers/runc", cgo: true,
+			tags: []string{"seccomp", "urfave_cli_no_docs", "netgo", "osusergo"},
+		},
+		{name: manifest.CNI, pkg: "./cmd/slipway-cni"},
+		{name: manifest.Pause, pkg: "./cmd/pause"},
+	}, nil
+}
+
+// arguments returns those of the go build command that writes the program to output.
+func (r recipe) arguments(output string) []string {
+	ldflags := append([]string{"-s", "-w"}, r.ldflags...)
+	if r.cgo {
+		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
+	}
+	// Without the commit in it, a program stays the same until its own sources change, and with it the running pods'.
+	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
+	if len(r.tags) > 0 {
+		args = append(args, "-tags", strings.Join(r.tags, ","))
+	}
+	return append(args, r.pkg)
+}
+
+// inputs identifies everything the program is built from.
+func (r recipe) inputs(ctx context.Context) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), runtime.GOARCH, r.arguments(""))
+	files := []string{"go.mod", "go.sum"}
+	if strings.HasPrefix(r.pkg, "./") {
+		// Only packages of this repository: the others are named by go.sum.
+		list, err := goCommand(ctx, "list", "-deps", "-f",
+			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.pkg)
+		if err != nil {
+			return "", err
+		}
+		sources := strings.Fields(list)
+		slices.Sort(sources)
+		files = append(files, sources...)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %x\n", filepath.Base(path), sha256.Sum256(data))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// build builds the program and writes its compressed form to dir. It returns the program and its compressed size in bytes.
+func (r recipe) build(ctx context.Context, dir string) (manifest.Program, int64, error) {
+	temp, err := os.MkdirTemp("", "slipway-payload-")
+	if err != nil {
+		return manifest.Program{}, 0, err
+	}
+	defer os.RemoveAll(temp)
+	output := filepath.Join(temp, r.name)
+	command := exec.CommandContext(ctx, "go", r.arguments(output)...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if r.cgo {
+		if err := checkCompiler(ctx); err != nil {
+			return manifest.Program{}, 0, err
+		}
+		command.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return manifest.Program{}, 0, fmt.Errorf("go build: %w", err)
+	}
+	program := manifest.Program{Name: r.name}
+	sum := sha256.New()
+	compressed, err := compress(output, filepath.Join(dir, program.Archive()), func(content io.Reader) io.Reader {
+		return io.TeeReader(content, sum)
+	})
+	if err != nil {
+		return manifest.Program{}, 0, err
+	}
+	info, err := os.Stat(output)
+	if err != nil {
+		return manifest.Program{}, 0, err
+	}
+	program.Size, program.SHA256 = info.Size(), hex.EncodeToString(sum.Sum(nil))
+	return program, compressed, nil
+}
+
+// checkCompiler returns an error with the remedy where what runc's C parts need is not installed.
+func checkCompiler(ctx context.Context) error {
+	const remedy = "run: apt-get install gcc libc6-dev pkg-config libseccomp-dev"
+	for _, program := range []string{"gcc", "pkg-config"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w; %s", err, remedy)
+		}
+	}
+	if err := exec.CommandContext(ctx, "pkg-config", "--static", "--libs", "libseccomp").Run(); err != nil {
+		return fmt.Errorf("find library libseccomp: %w; %s", err, remedy)
+	}
+	return nil
+}
+
+// goCommand returns what the go command prints.
+func goCommand(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

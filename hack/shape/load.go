@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// shape is what the report tells about one package.
+type shape struct {
+	folder  string // relative to the module, "." for the root
+	code    int    // lines with code, without comments and blank lines
+	test    int    // the same in _test.go files
+	purpose string // first sentence of the doc comment, without "Package x"
+	imports []string
+	problem string // why the package or one that it imports does not build, as far as known, or empty
+}
+
+// listed is what the go tool tells about one package.
+type listed struct {
+	Dir, ImportPath, Name, Doc                                            string
+	Imports, GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
+	Module                                                                struct{ Path string }
+	Error                                                                 *problem
+	DepsErrors                                                            []problem
+}
+
+// problem is an error of the go tool.
+type problem struct{ Err string }
+
+// load reads the packages below root, sorted by folder. Packages that do not build are read as far as
+// possible and carry their problem.
+func load(root string) ([]shape, error) {
+	list := exec.Command("go", "list", "-e",
+		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")
+	list.Dir = root
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list packages with the go tool: %w", err)
+	}
+	var shapes []shape
+	for packages := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var pkg listed
+		if err := packages.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("decode output of go list: %w", err)
+		}
+		s, err := measure(pkg)
+		if err != nil {
+			return nil, err
+		}
+		shapes = append(shapes, s)
+	}
+	slices.SortFunc(shapes, func(a, b shape) int {
+		return slices.Compare(strings.Split(a.folder, "/"), strings.Split(b.folder, "/"))
+	})
+	return shapes, nil
+}
+
+// measure counts the lines of a package and finds what it is for.
+func measure(pkg listed) (shape, error) {
+	prefix := pkg.Module.Path + "/"
+	s := shape{folder: strings.TrimPrefix(pkg.ImportPath, prefix), purpose: pkg.Doc}
+	if pkg.ImportPath == pkg.Module.Path {
+		s.folder = "."
+	}
+	if pkg.Error == nil && len(pkg.DepsErrors) > 0 {
+		pkg.Error = &pkg.DepsErrors[0]
+	}
+	if pkg.Error != nil {
+		s.problem, _, _ = strings.Cut(pkg.Error.Err, "\n")
+	}
+	for _, path := range pkg.Imports {
+		if ours, found := strings.CutPrefix(path, prefix); found {
+			s.imports = append(s.imports, ours)
+		}
+	}
+	for _, name := range slices.Concat(pkg.GoFiles, pkg.IgnoredGoFiles, pkg.CgoFiles, pkg.TestGoFiles, pkg.XTestGoFiles) {
+		source, err := os.ReadFile(filepath.Join(pkg.Dir, name))
+		if err != nil {
+			return s, fmt.Errorf("read source: %w", err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			s.test += countCode(source)
+		} else {
+			s.code += countCode(source)
+		}
+		if s.purpose == "" { // a package of tests only
+			s.purpose = synopsis(source)
+		}
+	}
+	s.purpose = strings.TrimPrefix(s.purpose, "Package "+pkg.Name+" ")
+	s.purpose = strings.TrimPrefix(s.purpose, "Command "+filepath.Base(pkg.Dir)+" ")
+	return s, nil
+}
+
+// synopsis returns the first sentence of the doc comment of a file, or nothing.
+func synopsis(source []byte) string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil || file.Doc == nil {
+		return ""
+	}
+	return new(doc.Package).Synopsis(file.Doc.Text())
+}
+
+// countCode counts the lines that hold code: any token but a comment.
+func countCode(source []byte) int {
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	file := set.AddFile("", set.Base(), len(source))
+	s.Init(file, source, func(token.Position, string) {}, 0)
+	count, last := 0, 0
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return count
+		}
+		if tok == token.SEMICOLON && text == "\n" {
+			continue // inserted by the scanner at the end of a line
+		}
+		first := file.Line(pos)
+		end := first + strings.Count(text, "\n") // raw strings span lines
+		count += end - max(first-1, last)
+		last = end
+	}
+}

@@ -1,0 +1,41 @@
+// Package arguments sets flags of an upstream program from a configuration file.
+package arguments
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Map holds flags by name, each with one or more values, as OpenShift 3's `apiServerArguments`,
+// `controllerArguments`, `schedulerArguments`, `kubeletArguments` and `proxyArguments` do.
+type Map map[string][]string
+
+// ApplyTo sets the flags of every set that knows them. Every argument that no set knows and every refused
+// value is reported, with the configuration key setting in front.
+func (m Map) ApplyTo(setting string, sets ...*pflag.FlagSet) error {
+	flags := pflag.NewFlagSet(setting, pflag.ContinueOnError)
+	for _, set := range sets {
+		flags.AddFlagSet(set)
+	}
+	var problems []string
+	for name, values := range m {
+		if flags.Lookup(name) == nil {
+			problems = append(problems, fmt.Sprintf("%s.%s: unknown argument in this version of Kubernetes; remove it", setting, name))
+			continue
+		}
+		for _, value := range values {
+			if err := flags.Set(name, value); err != nil {
+				problems = append(problems, fmt.Sprintf("%s.%s: %v", setting, name, err))
+			}
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return errors.New(strings.Join(problems, "\n"))
+}

@@ -1,0 +1,117 @@
+package coverage
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CheckProofs looks for every proof of rows below root, the root folder of the module; name stands for
+// the coverage file in errors. A proof exists when a _test.go file of its package declares the function
+// `func TestX(t *testing.T)` and, for a subtest, when every part of its name is a string in those files.
+// Nothing is compiled. Every missing proof is reported.
+func CheckProofs(root, name string, rows []Row) error {
+	var problems []error
+	packages := map[string]*testPackage{}
+	for _, row := range rows {
+		for _, proof := range row.Proofs {
+			pkg, known := packages[proof.Package]
+			if !known {
+				var err error
+				if pkg, err = parseTests(filepath.Join(root, filepath.FromSlash(proof.Package))); err != nil {
+					problems = append(problems, err)
+				}
+				packages[proof.Package] = pkg
+			}
+			if err := pkg.check(proof); err != nil {
+				problems = append(problems, fmt.Errorf("%s:%d: proof %q of row %q: %w", name, row.Line, proof, row.Name, err))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// testPackage is what the _test.go files of one folder declare.
+type testPackage struct {
+	tests   map[string]bool // names of test functions
+	strings map[string]bool // every string literal, written as the name of a subtest
+}
+
+func (p *testPackage) check(proof Proof) error {
+	if !p.tests[proof.Test] {
+		return fmt.Errorf("no function %s in the _test.go files of %s", proof.Test, proof.Package)
+	}
+	if proof.Subtest == "" || p.strings[proof.Subtest] {
+		return nil
+	}
+	for part := range strings.SplitSeq(proof.Subtest, "/") {
+		if !p.strings[part] {
+			return fmt.Errorf("no subtest named %q in the _test.go files of %s", part, proof.Package)
+		}
+	}
+	return nil
+}
+
+// parseTests reads the _test.go files of a folder; a folder without any is an empty package.
+func parseTests(folder string) (*testPackage, error) {
+	pkg := &testPackage{tests: map[string]bool{}, strings: map[string]bool{}}
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		return pkg, fmt.Errorf("list tests in %q: %w", folder, err)
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return pkg, fmt.Errorf("parse tests: %w", err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if isTest(n) {
+					pkg.tests[n.Name.Name] = true
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+					pkg.strings[subtestName(text)] = true
+				}
+			}
+			return true
+		})
+	}
+	return pkg, nil
+}
+
+// isTest tells whether the go tool would run the function as a test: a function of the name that takes
+// one pointer to a type T of some package, which in a _test.go file is testing.T.
+func isTest(f *ast.FuncDecl) bool {
+	name, named := strings.CutPrefix(f.Name.Name, "Test")
+	if first, _ := utf8.DecodeRuneInString(name); !named || unicode.IsLower(first) {
+		return false
+	}
+	if f.Recv != nil || len(f.Type.Params.List) != 1 {
+		return false
+	}
+	pointer, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	typ, ok := pointer.X.(*ast.SelectorExpr)
+	return ok && typ.Sel.Name == "T"
+}
+
+// subtestName writes a string as package testing does in the name of a subtest: white space becomes _.
+func subtestName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return '_'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,183 @@
+package payload
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// partial is the prefix of directories that are being written or removed. After a crash they are left over.
+const partial = ".partial-"
+
+// unpack is Unpack for the programs among files.
+func unpack(files fs.FS, dir string) (Programs, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+	}
+	m, err := manifest.Read(files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Programs{}, ErrNone
+	}
+	if err != nil {
+		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+	}
+	if err := m.Complete(); err != nil {
+		return Programs{}, fmt.Errorf("%w (%w)", ErrNone, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return Programs{}, err
+	}
+	defer unlock()
+
+	target := filepath.Join(dir, m.ID())
+	// A leftover or an old version that cannot be removed costs space only: the next start tries again.
+	_ = removeStale(dir, m.ID())
+	if intact(target, m) {
+		return programs(target), nil
+	}
+	if err := write(files, m, target); err != nil {
+		return Programs{}, err
+	}
+	return programs(target), nil
+}
+
+// lock waits until no other process unpacks to the same directory. The lock ends with the process at the latest.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock programs: %w", err)
+	}
+	for {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %q: %w", path, err)
+	}
+	return func() { file.Close() }, nil
+}
+
+// intact reports whether dir has all programs as write left them. It compares size, mode and seal and reads no content.
+func intact(dir string, m manifest.Manifest) bool {
+	for _, program := range m.Programs {
+		info, err := os.Lstat(filepath.Join(dir, program.Name))
+		if err != nil || info.Mode() != 0o755 || info.Size() != program.Size || !info.ModTime().Equal(seal(program)) {
+			return false
+		}
+	}
+	return true
+}
+
+// seal is the modification time that a program gets once its content is checked and on the disk: it depends on the content and
+// lies between 2001 and 2035. Whoever writes to the file afterwards changes that time, so comparing it is enough to
+// know the content without reading it.
+func seal(program manifest.Program) time.Time {
+	sum, _ := hex.DecodeString(program.SHA256)
+	sum = append(sum, 0, 0, 0, 0)
+	return time.Unix(1_000_000_000+int64(binary.BigEndian.Uint32(sum)>>2), 0)
+}
+
+// write unpacks all programs to the directory target, replacing what is there.
+func write(files fs.FS, m manifest.Manifest, target string) error {
+	dir := filepath.Dir(target)
+	if err := checkSpace(dir, m.Size()); err != nil {
+		return fmt.Errorf("unpack programs to %q: %w", target, err)
+	}
+	temp, err := os.MkdirTemp(dir, partial)
+	if err != nil {
+		return fmt.Errorf("unpack programs: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return fmt.Errorf("unpack programs: %w", err)
+	}
+	for _, program := range m.Programs {
+		if err := writeProgram(files, program, temp); err != nil {
+			return fmt.Errorf("unpack program %q: %w", filepath.Join(target, program.Name), explainSpace(err, dir, m.Size()))
+		}
+	}
+	if err := syncDir(temp); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(target); err == nil {
+		damaged := filepath.Join(dir, partial+"damaged-"+filepath.Base(temp)[len(partial):])
+		if err := os.Rename(target, damaged); err != nil {
+			return fmt.Errorf("replace damaged programs: %w", err)
+		}
+		defer os.RemoveAll(damaged)
+	}
+	if err := os.Rename(temp, target); err != nil {
+		return fmt.Errorf("unpack programs: %w", err)
+	}
+	return syncDir(dir)
+}
+
+// writeProgram decompresses one program into dir, checks it, and seals it when it is on the disk.
+func writeProgram(files fs.FS, program manifest.Program, dir string) error {
+	archive, err := files.Open(program.Archive())
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	decoder, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return err
+	}
+	defer decoder.Close()
+	path := filepath.Join(dir, program.Name)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(file, sum), decoder); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != program.SHA256 {
+		return errors.New("the slipway binary is damaged: checksum differs; install it again")
+	}
+	if err := file.Chmod(0o755); err != nil {
+		return err
+	}
+	if err := os.Chtimes(path, seal(program), seal(program)); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// syncDir puts the entries of a directory on the disk.
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	defer file.Close()
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("sync directory %q: %w", dir, err)
+	}
+	return nil
+}

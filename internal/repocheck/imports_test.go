@@ -1,0 +1,153 @@
+package repocheck
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// layer is a layer of the vocabulary.
+type layer struct {
+	name    string
+	folders []string // patterns
+	imports []string // names of layers
+}
+
+// layers is the vocabulary, read.
+var layers = readVocabulary(vocabulary)
+
+// readVocabulary reads the lines below the heading of the table.
+func readVocabulary(table string) (read []layer) {
+	columns := regexp.MustCompile(` {2,}`)
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := columns.Split(line, 4)
+		i := slices.IndexFunc(read, func(l layer) bool { return l.name == cells[0] })
+		if i < 0 {
+			i = len(read)
+			read = append(read, layer{name: cells[0]})
+		}
+		read[i].folders = append(read[i].folders, strings.Fields(cells[1])...)
+		read[i].imports = append(read[i].imports, strings.Fields(cells[2])...)
+	}
+	return read
+}
+
+// unit finds the layer that a folder belongs to and the unit within that layer; ok is false for a folder
+// without a meaning. The most specific pattern wins.
+func unit(folder string) (of layer, name string, ok bool) {
+	for _, l := range layers {
+		for _, pattern := range l.folders {
+			candidate := pattern
+			if parent, each := strings.CutSuffix(pattern, "/*"); each {
+				rest, below := strings.CutPrefix(folder, parent+"/")
+				if !below {
+					continue
+				}
+				child, _, _ := strings.Cut(rest, "/")
+				candidate = parent + "/" + child
+			}
+			if within(folder, candidate) && len(candidate) > len(name) {
+				of, name, ok = l, candidate, true
+			}
+		}
+	}
+	return of, name, ok
+}
+
+// within tells whether a slash-separated path is the folder or below it.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+// checkFolders finds Go code in folders that the vocabulary does not know.
+func checkFolders(t *tree) (found findings) {
+	for _, folder := range goFolders(t) {
+		if _, _, ok := unit(folder); !ok {
+			found.add(folder, 0, "folder has no meaning: move the package to a folder of the table in internal/repocheck/layers_test.go or add a row")
+		}
+		for part := range strings.SplitSeq(folder, "/") {
+			if slices.Contains(bannedFolders, part) {
+				found.add(folder, 0, "folder name %q says nothing: name the package for its one idea", part)
+			}
+		}
+	}
+	return found
+}
+
+// checkImports finds imports of our packages that do not point down, and imports of upstream outside its layer.
+func checkImports(t *tree) (found findings) {
+	t.goFiles(func(f file) {
+		from, fromUnit, known := unit(f.folder())
+		if !known {
+			return // checkFolders reports it
+		}
+		f.imports(func(importPath string, line int) {
+			for _, prefix := range upstreamOnly {
+				if within(importPath, prefix) && from.name != "upstream" {
+					found.add(f.path, line, "imports %s: only kube/ and node/ do; ask one of them for what you need through a field", importPath)
+				}
+			}
+			folder, ours := strings.CutPrefix(importPath, module+"/")
+			if !ours || allowed(f.folder(), folder, from.name) {
+				return
+			}
+			to, toUnit, known := unit(folder)
+			switch {
+			case !known || fromUnit == toUnit || slices.Contains(from.imports, to.name):
+			case from.name == to.name:
+				found.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, speak through the API, or move the shared idea to internal/", fromUnit, folder)
+			default:
+				found.add(f.path, line, "%s (%s) imports %s (%s): dependencies point down only; %s may import %s. Take what you need as a field or argument",
+					fromUnit, from.name, folder, to.name, from.name, strings.Join(slices.Compact(slices.Sorted(slices.Values(from.imports))), ", "))
+			}
+		})
+	})
+	return found
+}
+
+// allowed tells whether an import of ours is exempt from the layers.
+func allowed(from, to, layerName string) bool {
+	if layerName != "plumbing" && slices.ContainsFunc(pure, func(p exemption) bool { return p.path == to }) {
+		return true
+	}
+	return slices.ContainsFunc(exceptions, func(e exception) bool { return within(from, e.from) && within(to, e.to) })
+}
+
+// checkExceptions finds exceptions that nothing needs any more, although both folders exist.
+func checkExceptions(t *tree) (found findings) {
+	used := map[exception]bool{}
+	t.goFiles(func(f file) {
+		f.imports(func(importPath string, _ int) {
+			folder, ours := strings.CutPrefix(importPath, module+"/")
+			for _, e := range exceptions {
+				if ours && within(f.folder(), e.from) && within(folder, e.to) {
+					used[e] = true
+				}
+			}
+		})
+	})
+	for _, e := range exceptions {
+		if t.folders[e.from] && t.folders[e.to] && !used[e] {
+			found.add("internal/repocheck/layers_test.go", 0, "nothing in %s imports %s: remove the exception", e.from, e.to)
+		}
+	}
+	return found
+}
+
+// checkMains finds programs outside the folders of programs.
+func checkMains(t *tree) (found findings) {
+	t.goFiles(func(f file) {
+		if f.syntax.Name.Name == "main" && !within(f.path, "cmd") && !within(f.path, "hack") {
+			found.add(f.path, f.line(f.syntax.Name), "package main: programs stand in cmd/ or hack/ only")
+		}
+	})
+	return found
+}
+
+// goFolders returns the folders that hold Go files, sorted.
+func goFolders(t *tree) []string {
+	folders := map[string]bool{}
+	t.goFiles(func(f file) { folders[f.folder()] = true })
+	return slices.Sorted(maps.Keys(folders))
+}

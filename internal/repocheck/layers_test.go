@@ -1,0 +1,77 @@
+package repocheck
+
+// vocabulary gives every folder of Go code one meaning, from the top of the tree down. Columns stand two or
+// more spaces apart; a layer may have several lines. "x/*" makes each folder in x a unit of its own, "x"
+// is one unit with everything below it. A unit imports units of the layers that its line names and never
+// a sibling, a unit of its own layer, unless the line names the layer itself.
+const vocabulary = `
+layer           folders                          may import                            meaning
+
+program         cmd/slipway                      composition client plumbing           the one binary
+pod-program     cmd/slipway-cni cmd/pause        feature plumbing                      started once a pod, so small
+client-program  cmd/oc                           client plumbing                       the client alone, on every system
+composition     platform                         feature upstream extension engine     the parts of a process, put together
+composition     platform                         configuration identity plumbing
+client          cli                              plumbing                              the verbs of oc
+feature         apigroup/* oauth router          engine identity plumbing              what the product does
+feature         registry network storage/*       engine identity plumbing
+feature         builder catalog/* console        engine identity plumbing
+feature         bootstrap                        engine identity plumbing
+upstream        kube node                        engine identity plumbing              embedded Kubernetes
+extension       admission/* controller/*         engine identity plumbing              checks and loops of no API group
+engine          apiserver admission controller   identity plumbing                     serves, checks, reconciles what it is given
+configuration   config                           plumbing                              the configuration files
+identity        pki                              plumbing                              authorities, certificates, kubeconfigs
+plumbing        internal/*                       plumbing                              knows nothing of the product
+scenario        test/scenario/* test/bench       test-kit plumbing                     proofs on a real cluster
+scenario        test/conformance/*               test-kit plumbing
+test-kit        test/kit                         plumbing                              boots the real binary
+tool            hack/*                           plumbing                              for work on the repository
+`
+
+// exceptions are imports between units that the layers forbid.
+var exceptions = []exception{
+	{"node", "kube/flexvolume", "one face of FlexVolume for kubelet and the attach-detach controller"},
+	{"kube/flexvolume", "storage/flexvolume", "the face that gives the engine to upstream as a volume plug-in"},
+}
+
+// pure are packages of types and functions that only answer a question and change nothing, which every
+// layer but plumbing may import.
+var pure = []exemption{
+	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
+}
+
+// upstreamOnly are module paths that only units of the layer upstream import.
+var upstreamOnly = []string{"k8s.io/kubernetes"}
+
+// light are programs into which heavy modules must not come by any way.
+var light = []reach{
+	{"cmd/pause", []string{"k8s.io/", "github.com/"}, "runs once a pod: keep it to the standard library and golang.org/x"},
+	{"cmd/slipway-cni", []string{"k8s.io/"}, "runs for each pod: use sigs.k8s.io/knftables and netlink, no Kubernetes client"},
+	{"cmd/oc", []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/"}, "is the client alone: use k8s.io/kubectl and client-go"},
+}
+
+// bannedFolders are names that say nothing about what is inside.
+var bannedFolders = []string{"pkg", "util", "utils", "common", "misc", "helper", "helpers", "shared", "lib", "base"}
+
+// fileLimits are the longest files in lines; "" is the limit of every file that is not listed or exempt.
+var fileLimits = map[string]int{"": 500, "cmd/slipway/main.go": 50}
+
+// longFiles may be longer than the limit.
+var longFiles = []exemption{
+	{"go.sum", "written by the go tool"},
+	{"docs/coverage.tsv", "one line for each row of five documents"},
+}
+
+// exception allows packages in the folder from to import packages in the folder to.
+type exception struct{ from, to, reason string }
+
+// exemption takes a path out of a rule.
+type exemption struct{ path, reason string }
+
+// reach forbids a package to depend on import paths with one of the prefixes, directly or not.
+type reach struct {
+	folder    string
+	forbidden []string
+	reason    string
+}

@@ -1,0 +1,151 @@
+package repocheck
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rules are the rules that look at the text files of the repository.
+var rules = []struct {
+	name  string
+	check func(*tree) findings
+}{
+	{"Go files can be parsed", checkSyntax},
+	{"folders have a meaning", checkFolders},
+	{"imports point down", checkImports},
+	{"exceptions are needed", checkExceptions},
+	{"programs stand in cmd and hack", checkMains},
+	{"packages have a doc comment", checkPackageDocs},
+	{"exported identifiers have a comment", checkExported},
+	{"tests neither skip nor sleep", checkTestCode},
+	{"files are short", checkLength},
+	{"no machine and no registry is named", checkPlaces},
+	{"links lead somewhere", checkLinks},
+}
+
+func TestRules(t *testing.T) {
+	repository := loadTree(t)
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			for _, finding := range rule.check(repository) {
+				t.Error(finding)
+			}
+		})
+	}
+}
+
+func TestEveryLayerImportsLayersThatExist(t *testing.T) {
+	for _, l := range layers {
+		if len(l.folders) == 0 || len(l.imports) == 0 {
+			t.Errorf("layer %q has an empty column", l.name)
+		}
+		for _, name := range l.imports {
+			if !slices.ContainsFunc(layers, func(other layer) bool { return other.name == name }) {
+				t.Errorf("layer %q imports %q, which is not in the table", l.name, name)
+			}
+		}
+	}
+}
+
+func TestRulesFindWhatBreaksThem(t *testing.T) {
+	const doc = "// Package x is here.\n"
+	imports := func(path string) string { return "package x\n\nimport _ \"" + path + "\"\n" }
+	ours := func(path string) string { return imports(module + "/" + path) }
+	tests := []struct {
+		name  string
+		check func(*tree) findings
+		path  string
+		text  string
+		want  string // part of the one finding, or empty
+	}{
+		{"syntax error", checkSyntax, "kube/x.go", "package kube\n\nfunc {\n", "kube/x.go: cannot be parsed"},
+		{"unknown folder", checkFolders, "things/x.go", "package x\n", "things: folder has no meaning"},
+		{"folder of layers itself", checkFolders, "apigroup/x.go", "package x\n", "apigroup: folder has no meaning"},
+		{"known folder", checkFolders, "apigroup/user/store/x.go", "package x\n", ""},
+		{"empty name", checkFolders, "kube/util/x.go", "package x\n", `folder name "util" says nothing`},
+
+		{"down", checkImports, "apigroup/user/x.go", ours("apiserver"), ""},
+		{"own unit", checkImports, "network/cni/x.go", ours("network/nat"), ""},
+		{"plumbing among itself", checkImports, "internal/a/x.go", ours("internal/b"), ""},
+		{"program to its parts", checkImports, "cmd/slipway/x.go", ours("platform"), ""},
+		{"check to its engine", checkImports, "admission/limits/x.go", ours("admission"), ""},
+		{"up", checkImports, "internal/a/x.go", ours("pki"), "internal/a/x.go:3: internal/a (plumbing) imports pki (identity): dependencies point down only"},
+		{"engine to feature", checkImports, "apiserver/x.go", ours("apigroup/user"), "apiserver (engine) imports apigroup/user (feature)"},
+		{"configuration in a part", checkImports, "node/x.go", ours("config"), "node (upstream) imports config (configuration)"},
+		{"up in a test", checkImports, "pki/x_test.go", ours("platform"), "pki (identity) imports platform (composition)"},
+		{"sibling", checkImports, "apigroup/user/x.go", ours("apigroup/project"), "apigroup/user imports its sibling apigroup/project"},
+		{"node to kube", checkImports, "node/x.go", ours("kube"), "node imports its sibling kube"},
+		{"node to the face of FlexVolume", checkImports, "node/x.go", ours("kube/flexvolume"), ""},
+		{"pure package", checkImports, "node/x.go", ours("network/hostaddr"), ""},
+		{"pure package in plumbing", checkImports, "internal/a/x.go", ours("network/hostaddr"), "internal/a (plumbing) imports"},
+		{"upstream in its layer", checkImports, "kube/x.go", imports("k8s.io/kubernetes/pkg/volume"), ""},
+		{"upstream elsewhere", checkImports, "storage/flexvolume/x.go", imports("k8s.io/kubernetes/pkg/volume"), "only kube/ and node/ do"},
+		{"upstream behind a build tag", checkImports, "cli/x.go", "//go:build windows\n\n" + imports("k8s.io/kubernetes"), "cli/x.go:5"},
+
+		{"program", checkMains, "hack/shape/main.go", "package main\n", ""},
+		{"program elsewhere", checkMains, "node/shim/main.go", "package main\n", "programs stand in cmd/ or hack/ only"},
+
+		{"package doc", checkPackageDocs, "pki/x/x.go", doc + "package x\n", ""},
+		{"package doc in doc.go", checkPackageDocs, "pki/x/doc.go", doc + "package x\n", ""},
+		{"program doc", checkPackageDocs, "cmd/oc/main.go", "// Command oc is here.\npackage main\n", ""},
+		{"doc of a package of tests", checkPackageDocs, "test/scenario/x/any_test.go", doc + "package x\n", ""},
+		{"no package doc", checkPackageDocs, "pki/x/x.go", "package x\n", "pki/x: package has no doc comment"},
+		{"package doc in another file", checkPackageDocs, "pki/x/other.go", doc + "package x\n", "move it to x.go or doc.go"},
+		{"wrong begin", checkPackageDocs, "pki/x/x.go", "// The x package is here.\npackage x\n", `begins with "The x package"`},
+
+		{"commented", checkExported, "pki/x.go", "package x\n\n// A is.\nvar A, B int\n\n// C are.\nconst (\n\tC = 1\n\tD = 2\n)\n\ntype (\n\tE int // is\n)\n", ""},
+		{"of an unexported type", checkExported, "pki/x.go", "package x\n\nfunc (*a[T]) B() {}\n", ""},
+		{"function", checkExported, "pki/x.go", "package x\n\nfunc A() {}\n", "pki/x.go:3: exported A has no comment"},
+		{"method", checkExported, "pki/x.go", "package x\n\nfunc (a *A[T]) B() {}\n", "exported B has no comment"},
+		{"type", checkExported, "pki/x.go", "package x\n\ntype A int\n", "exported A has no comment"},
+		{"variable", checkExported, "pki/x.go", "package x\n\nvar (\n\ta int\n\tB int\n)\n", "pki/x.go:5: exported B has no comment"},
+
+		{"waiting test", checkTestCode, "pki/x_test.go", "package x\n\nfunc TestA(t *testing.T) { <-time.After(1); reader.Skip(2) }\n", ""},
+		{"sleep outside tests", checkTestCode, "pki/x.go", "package x\n\nfunc a() { time.Sleep(1) }\n", ""},
+		{"skip", checkTestCode, "pki/x_test.go", "package x\n\nfunc TestA(t *testing.T) { t.Skipf(\"no\") }\n", "pki/x_test.go:3: t.Skipf: a skipped test hides a gap"},
+		{"skip in a helper", checkTestCode, "test/kit/x.go", "package kit\n\nfunc a(tb testing.TB) { tb.SkipNow() }\n", "tb.SkipNow"},
+		{"sleep", checkTestCode, "pki/x_test.go", "package x\n\nfunc TestA(t *testing.T) {\n\ttime.Sleep(1)\n}\n", "pki/x_test.go:4: time.Sleep"},
+
+		{"short file", checkLength, "pki/x.go", strings.Repeat("\n", 500), ""},
+		{"long file", checkLength, "pki/x.sh", strings.Repeat("\n", 501), "501 lines, limit 500"},
+		{"long main", checkLength, "cmd/slipway/main.go", strings.Repeat("\n", 51), "51 lines, limit 50"},
+		{"exempt file", checkLength, "go.sum", strings.Repeat("\n", 5000), ""},
+
+		{"path of our own", checkPlaces, "a.md", "in upper/work/ and ${dir}/root/ and /workshop/\n", ""},
+		{"path of a machine", checkPlaces, "a.sh", "\ncd " + "/work" + "/main\n", "a.sh:2: names \"/work" + "/\""},
+		{"home of root", checkPlaces, "a.sh", "HOME=" + "/root" + "/x\n", "a path of one machine"},
+		{"example host", checkPlaces, "a.yaml", "image: registry.example.com/app\n", ""},
+		{"registry", checkPlaces, "a.yaml", "image: docker" + ".io/app\n", "a.yaml:1: names \"docker" + ".io\", the host of a registry"},
+		{"sums of modules", checkPlaces, "go.sum", "gcr" + ".io/x v1 h1:=\n", ""},
+
+		{"links", checkLinks, "docs/a.md", "[a](a.md#top) [b](#here) [c](https://example.com/x) [d](../docs) `[e](gone.md)`\n\n```\n[f](gone.md)\n```\n", ""},
+		{"dead link", checkLinks, "docs/a.md", "\n[a](b.md#top)\n", "docs/a.md:2: link to \"b.md#top\": there is no docs/b.md"},
+		{"dead picture", checkLinks, "docs/a.md", "![a](pictures/b.svg \"title\")\n", "there is no docs/pictures/b.svg"},
+		{"dead reference", checkLinks, "docs/a.md", "[a][b]\n\n[b]: b.md\n", "docs/a.md:3: link to"},
+		{"absolute link", checkLinks, "docs/a.md", "[a](/docs/a.md)\n", "write the path relative to this file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tt.check(newTree(map[string]string{tt.path: tt.text}))
+			switch {
+			case tt.want == "" && len(got) > 0:
+				t.Errorf("found %q, want nothing", got)
+			case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)):
+				t.Errorf("found %q, want one finding that contains %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestUnneededExceptionIsFound(t *testing.T) {
+	texts := map[string]string{"kube/flexvolume/x.go": "package x\n", "node/x.go": "package x\n"}
+	want := findings{"internal/repocheck/layers_test.go: nothing in node imports kube/flexvolume: remove the exception"}
+	if got := checkExceptions(newTree(texts)); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	texts["node/x.go"] += "\nimport _ \"" + module + "/kube/flexvolume\"\n"
+	if got := checkExceptions(newTree(texts)); got != nil {
+		t.Errorf("found %q, want nothing", got)
+	}
+}

@@ -1,0 +1,91 @@
+package repocheck
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// machinePath matches paths that exist on one machine only. A name in front, as in upper/work/, is a path
+// of our own.
+var machinePath = regexp.MustCompile(`(?:^|[^\w.$})/*-])(/(?:work|root)/)`)
+
+// registryHost matches hosts that serve images or modules: nothing here depends on a network.
+var registryHost = regexp.MustCompile(`\b(?:docker\.io|quay\.io|gcr\.io|ghcr\.io|registry\.k8s\.io|registry\.redhat\.io|` +
+	`registry\.access\.redhat\.com|mcr\.microsoft\.com|public\.ecr\.aws|registry\.npmjs\.org|proxy\.golang\.org)\b`)
+
+// link matches the target of a link or picture in Markdown, inline or as a reference definition.
+var link = regexp.MustCompile(`(?:\]\(|(?m:^\[[^\]]+\]: +))<?([^)>\s]+)`)
+
+// checkLength finds files that are too long.
+func checkLength(t *tree) (found findings) {
+	for _, f := range t.files {
+		limit, listed := fileLimits[f.path]
+		if !listed {
+			limit = fileLimits[""]
+		}
+		exempt := slices.ContainsFunc(longFiles, func(e exemption) bool { return e.path == f.path })
+		if n := strings.Count(f.text, "\n"); n > limit && !exempt {
+			found.add(f.path, 0, "%d lines, limit %d: split it by concern", n, limit)
+		}
+	}
+	return found
+}
+
+// checkPlaces finds paths of a machine and hosts of registries.
+func checkPlaces(t *tree) (found findings) {
+	for _, f := range t.files {
+		if f.path == "go.sum" {
+			continue
+		}
+		line := 0
+		for text := range strings.Lines(f.text) {
+			line++
+			if match := machinePath.FindStringSubmatch(text); match != nil {
+				found.add(f.path, line, "names %q, a path of one machine: take it as a setting or make a temporary folder", match[1])
+			}
+			if host := registryHost.FindString(text); host != "" {
+				found.add(f.path, line, "names %q, the host of a registry: take it as a setting, or use example.com where it is an example", host)
+			}
+		}
+	}
+	return found
+}
+
+// checkLinks finds links in Markdown to files that do not exist.
+func checkLinks(t *tree) (found findings) {
+	exists := map[string]bool{".": true}
+	for _, f := range t.files {
+		exists[f.path] = true
+	}
+	for _, f := range t.files {
+		if path.Ext(f.path) != ".md" {
+			continue
+		}
+		for _, match := range link.FindAllStringSubmatchIndex(withoutCode(f.text), -1) {
+			target := f.text[match[2]:match[3]]
+			parsed, err := url.Parse(target)
+			if err == nil && (parsed.Scheme != "" || parsed.Path == "") {
+				continue // another site, or a heading of this page
+			}
+			line := 1 + strings.Count(f.text[:match[2]], "\n")
+			if err != nil || path.IsAbs(parsed.Path) {
+				found.add(f.path, line, "link to %q: write the path relative to this file", target)
+				continue
+			}
+			if file := path.Join(f.folder(), parsed.Path); !exists[file] && !t.folders[file] {
+				found.add(f.path, line, "link to %q: there is no %s", target, file)
+			}
+		}
+	}
+	return found
+}
+
+var code = regexp.MustCompile("(?ms:^```.*?^```)|`[^`\n]*`")
+
+// withoutCode blanks code blocks and code spans, keeping every offset.
+func withoutCode(markdown string) string {
+	return code.ReplaceAllStringFunc(markdown, func(block string) string { return strings.Repeat(" ", len(block)) })
+}

@@ -1,0 +1,131 @@
+package repocheck
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the import path of the root folder.
+const module = "github.com/slipway-platform/slipway"
+
+// tree is what the rules look at: the text files of the repository, sorted by path.
+type tree struct {
+	files   []file
+	folders map[string]bool // every folder that holds a file
+}
+
+// file is one text file.
+type file struct {
+	path   string // relative to the root, with slashes
+	text   string
+	syntax *ast.File // nil for files that are not Go or cannot be parsed
+	tokens *token.FileSet
+	err    error // why a Go file cannot be parsed
+}
+
+// newTree parses files given by path and text.
+func newTree(texts map[string]string) *tree {
+	t := &tree{folders: map[string]bool{}}
+	for name, text := range texts {
+		f := file{path: name, text: text}
+		if path.Ext(name) == ".go" && !strings.Contains("/"+name, "/testdata/") {
+			f.tokens = token.NewFileSet()
+			f.syntax, f.err = parser.ParseFile(f.tokens, name, text, parser.ParseComments|parser.SkipObjectResolution)
+			if f.err != nil {
+				f.syntax = nil
+			}
+		}
+		t.files = append(t.files, f)
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			t.folders[dir] = true
+		}
+	}
+	slices.SortFunc(t.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	return t
+}
+
+// loadTree reads every text file that git tracks or would track.
+func loadTree(t *testing.T) *tree {
+	t.Helper()
+	const root = "../.."
+	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("list files of the repository with git: %v: run the test in a clone", err)
+	}
+	texts := map[string]string{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if os.IsNotExist(err) || err == nil && bytes.IndexByte(content, 0) >= 0 {
+			continue // deleted but not yet committed, or not text
+		}
+		if err != nil {
+			t.Fatalf("read repository: %v", err)
+		}
+		texts[name] = string(content)
+	}
+	return newTree(texts)
+}
+
+// goFiles calls visit for every Go file that can be parsed.
+func (t *tree) goFiles(visit func(file)) {
+	for _, f := range t.files {
+		if f.syntax != nil {
+			visit(f)
+		}
+	}
+}
+
+// folder is the folder of the file, "." for the root.
+func (f file) folder() string { return path.Dir(f.path) }
+
+// isTest tells whether the file is compiled for tests only.
+func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+// isTestCode tells whether the file belongs to the tests, the harness included.
+func (f file) isTestCode() bool { return f.isTest() || strings.HasPrefix(f.path, "test/") }
+
+// imports calls visit for every import path with its line.
+func (f file) imports(visit func(importPath string, line int)) {
+	for _, spec := range f.syntax.Imports {
+		if importPath, err := strconv.Unquote(spec.Path.Value); err == nil {
+			visit(importPath, f.line(spec))
+		}
+	}
+}
+
+func (f file) line(n ast.Node) int { return f.tokens.Position(n.Pos()).Line }
+
+// findings collects what breaks a rule, one line each.
+type findings []string
+
+// add writes `<path>:<line>: <problem>`; line 0 is left out.
+func (f *findings) add(path string, line int, format string, args ...any) {
+	place := path
+	if line > 0 {
+		place = fmt.Sprintf("%s:%d", path, line)
+	}
+	*f = append(*f, place+": "+fmt.Sprintf(format, args...))
+}
+
+// checkSyntax finds Go files that cannot be parsed, which the other rules leave out.
+func checkSyntax(t *tree) (found findings) {
+	for _, f := range t.files {
+		if f.err != nil {
+			found.add(f.path, 0, "cannot be parsed: %v", f.err)
+		}
+	}
+	return found
+}

@@ -1,0 +1,193 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/slipway-platform/slipway/apiserver"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+)
+
+// APIServer is upstream's API server as a part of this process, with our API groups as a link of its
+// chain. Certificates and keys are read from files and, where upstream does so, read again when the
+// files change.
+type APIServer struct {
+	// BindAddress and Port are where it serves; AdvertiseAddress is the address that the service
+	// `kubernetes` sends pods to.
+	BindAddress, AdvertiseAddress net.IP
+	Port                          int
+	// CertFile and KeyFile are its serving certificate.
+	CertFile, KeyFile string
+	// ClientCAFile verifies client certificates.
+	ClientCAFile string
+	// EtcdSocket is the store's Unix socket; EncryptionConfigFile, if set, says what is encrypted in it.
+	EtcdSocket, EncryptionConfigFile string
+	// KubeletCertFile, KubeletKeyFile and KubeletCAFile are for its connections to kubelets on KubeletPort.
+	KubeletCertFile, KubeletKeyFile, KubeletCAFile string
+	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate it to aggregated API servers.
+	FrontProxyCAFile, FrontProxyCertFile, FrontProxyKeyFile string
+	// ServiceAccountKeyFile signs tokens; ServiceAccountKeyFiles (public) verify them.
+	ServiceAccountKeyFile  string
+	ServiceAccountKeyFiles []string
+	// ServiceCIDR is the services' network.
+	ServiceCIDR string
+	// NodePorts is the port range of NodePort services; nil means 30000-32767.
+	NodePorts *utilnet.PortRange
+	// Domain is the cluster's DNS domain, for instance "cluster.local".
+	Domain string
+	// Audit says what is recorded of each request; nil records nothing.
+	Audit *Audit
+	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
+	Arguments arguments.Map
+	// Groups are the API groups of ours.
+	Groups []apiserver.Group
+}
+
+// Audit is OpenShift 3's auditConfig. Sizes are in MiB.
+type Audit struct {
+	File                          string
+	PolicyFile                    string
+	MaxAgeDays, MaxFiles, MaxSize int
+}
+
+// Name is the part's name.
+func (s *APIServer) Name() string { return "apiserver" }
+
+// Run serves until ctx ends; ready is called when /readyz says ok.
+func (s *APIServer) Run(ctx context.Context, ready func()) error {
+	completed, err := s.options(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return fmt.Errorf("set up API server: %w", err)
+	}
+	server, err := s.chain(config)
+	if err != nil {
+		return err
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("prepare API server: %w", err)
+	}
+
+	waiting, stopWaiting := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if untilReady(waiting, config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig) == nil {
+			ready()
+		}
+	}()
+	err = prepared.Run(ctx)
+	stopWaiting()
+	<-done
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("run API server: %w", err)
+}
+
+// untilReady returns nil when the API server answers /readyz with 200, or the context's error.
+func untilReady(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
+	if err != nil {
+		return fmt.Errorf("connect API server: %w", err)
+	}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var code int
+		client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&code)
+		return code == http.StatusOK, nil
+	})
+}
+
+func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, error) {
+	opts := options.NewServerRunOptions()
+	flags := opts.Flags() // before fill: registering a flag sets its option to upstream's default
+	s.fill(opts)
+	if err := apply(s.Arguments, "kubernetesMasterConfig.apiServerArguments", flags); err != nil {
+		return options.CompletedOptions{}, err
+	}
+	name, err := cache.NewInformerName("kube-apiserver")
+	if err != nil {
+		return options.CompletedOptions{}, fmt.Errorf("name informers: %w", err)
+	}
+	opts.InformerName = name
+	completed, err := opts.Complete(ctx)
+	if err != nil {
+		return options.CompletedOptions{}, fmt.Errorf("complete API server options: %w", err)
+	}
+	if problems := completed.Validate(); len(problems) > 0 {
+		return options.CompletedOptions{}, fmt.Errorf("check API server options: %w", errors.NewAggregate(problems))
+	}
+	return completed, nil
+}
+
+func (s *APIServer) fill(opts *options.ServerRunOptions) {
+	opts.AllowPrivileged = true
+	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
+	// Without it the stop waits a minute for the watches of clients that do not stop by themselves.
+	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
+	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port
+	opts.SecureServing.ServerCert.CertKey.CertFile = s.CertFile
+	opts.SecureServing.ServerCert.CertKey.KeyFile = s.KeyFile
+	opts.Features.EnableProfiling = false
+
+	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}
+	opts.Etcd.EncryptionProviderConfigFilepath = s.EncryptionConfigFile
+	opts.Etcd.EncryptionProviderConfigAutomaticReload = s.EncryptionConfigFile != ""
+
+	opts.ServiceClusterIPRanges = s.ServiceCIDR
+	if s.NodePorts != nil {
+		opts.ServiceNodePortRange = *s.NodePorts
+	}
+	opts.KubeletConfig.TLSClientConfig.CertFile = s.KubeletCertFile
+	opts.KubeletConfig.TLSClientConfig.KeyFile = s.KubeletKeyFile
+	opts.KubeletConfig.TLSClientConfig.CAFile = s.KubeletCAFile
+	// A node's name need not resolve anywhere, its address always works.
+	opts.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "Hostname", "ExternalIP"}
+
+	s.fillIdentity(opts)
+	s.fillAudit(opts)
+}
+
+func (s *APIServer) fillIdentity(opts *options.ServerRunOptions) {
+	opts.Authentication.ClientCert.ClientCA = s.ClientCAFile
+	proxy := opts.Authentication.RequestHeader
+	proxy.ClientCAFile = s.FrontProxyCAFile
+	proxy.AllowedNames = []string{"front-proxy-client"}
+	proxy.UsernameHeaders = []string{"X-Remote-User"}
+	proxy.GroupHeaders = []string{"X-Remote-Group"}
+	proxy.ExtraHeaderPrefixes = []string{"X-Remote-Extra-"}
+	opts.ProxyClientCertFile, opts.ProxyClientKeyFile = s.FrontProxyCertFile, s.FrontProxyKeyFile
+
+	opts.Authentication.ServiceAccounts.Issuers = []string{"https://kubernetes.default.svc." + s.Domain}
+	opts.Authentication.ServiceAccounts.KeyFiles = s.ServiceAccountKeyFiles
+	opts.ServiceAccountSigningKeyFile = s.ServiceAccountKeyFile
+	opts.Authorization.Modes = []string{"Node", "RBAC"}
+	opts.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+}
+
+func (s *APIServer) fillAudit(opts *options.ServerRunOptions) {
+	if s.Audit == nil {
+		return
+	}
+	opts.Audit.PolicyFile = s.Audit.PolicyFile
+	log := &opts.Audit.LogOptions
+	log.Path, log.MaxAge = s.Audit.File, s.Audit.MaxAgeDays
+	log.MaxBackups, log.MaxSize = s.Audit.MaxFiles, s.Audit.MaxSize
+}

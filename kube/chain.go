@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	filters "k8s.io/apiserver/pkg/endpoints/filters"
+	genericserver "k8s.io/apiserver/pkg/server"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	controlplane "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/kubernetes/pkg/generated/openapi"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// chain links the API servers. A request passes the aggregator's filters once and is then answered by
+// the first that knows its path: aggregator, Kubernetes, our groups, custom resources, not found.
+// It is upstream's CreateServerChain with one more link.
+func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error) {
+	completed, err := config.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("complete API server configuration: %w", err)
+	}
+	generic := config.KubeAPIs.ControlPlane.Generic
+	notFound := notfoundhandler.New(generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
+	custom, err := completed.ApiExtensions.New(genericserver.NewEmptyDelegateWithCustomHandler(notFound))
+	if err != nil {
+		return nil, fmt.Errorf("make API server for custom resources: %w", err)
+	}
+	crdEnabled := completed.ApiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(
+		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+
+	ours, err := apiserver.New(s.Groups)
+	if err != nil {
+		return nil, err
+	}
+	link, err := ours.Link(*generic, *config.Options.Etcd, config.KubeAPIs.ControlPlane.VersionedInformers,
+		openapi.GetOpenAPIDefinitions, custom.GenericAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := completed.KubeAPIs.New(link)
+	if err != nil {
+		return nil, fmt.Errorf("make API server for Kubernetes: %w", err)
+	}
+	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
+		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(ours.GroupVersions()))
+	if err != nil {
+		return nil, fmt.Errorf("make API aggregator: %w", err)
+	}
+	return front, nil
+}
+
+// groupOrder is the order of Kubernetes' groups beside the generic ones that upstream exports: a group
+// that comes earlier wins a short name ("deploy") that two groups share. It follows upstream's order.
+var groupOrder = []string{"apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io",
+	"scheduling.k8s.io", "node.k8s.io", "resource.k8s.io", "lifecycle.k8s.io"}
+
+// priorities gives every served group version its place in discovery. One that has none would not be
+// announced at all.
+func priorities(ours []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
+	all := controlplane.DefaultGenericAPIServicePriorities()
+	for position, group := range groupOrder {
+		for age, gv := range legacyscheme.Scheme.PrioritizedVersionsForGroup(group) {
+			all[gv] = controlplane.APIServicePriority{
+				// Below core (18000), in steps of 100 as upstream has them.
+				Group: int32(17900 - 100*position), Version: int32(30 - 3*age),
+			}
+		}
+	}
+	for position, gv := range ours {
+		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
+	}
+	return all
+}

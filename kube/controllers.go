@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/component-base/configz"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+)
+
+// Controllers is upstream's controller manager as a part of this process, without its attach-detach
+// controller: AttachDetach runs that one with our volume plug-ins. It serves no port of its own.
+type Controllers struct {
+	// Kubeconfig is the path of the controller manager's client identity; each controller then uses its
+	// own service account, as RBAC expects.
+	Kubeconfig string
+	// ClusterCIDR is the pods' network and NodeMaskSize the prefix length of one host's share of it.
+	ClusterCIDR  string
+	NodeMaskSize int
+	// ServiceCIDR is the services' network, in which no pod address may lie.
+	ServiceCIDR string
+	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every namespace.
+	ServiceAccountKeyFile, RootCAFile string
+	// SigningCertFile and SigningKeyFile are the CA that signs certificate signing requests.
+	SigningCertFile, SigningKeyFile string
+	// VolumePluginDir is given to the remaining users of FlexVolume in the controller manager.
+	VolumePluginDir string
+	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout; zero leaves upstream's
+	// taint based eviction (300 s) as it is.
+	PodEvictionTimeout time.Duration
+	// Arguments are the administrator's flags (kubernetesMasterConfig.controllerArguments).
+	Arguments arguments.Map
+}
+
+// Name is the part's name.
+func (c *Controllers) Name() string { return "controllers" }
+
+// Run runs the controllers until ctx ends.
+func (c *Controllers) Run(ctx context.Context, ready func()) error {
+	opts, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return fmt.Errorf("set up controllers: %w", err)
+	}
+	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	flags := opts.Flags(known, disabled, aliases) // before fill: registering a flag sets its option to upstream's default
+	c.fill(opts)
+	if err := apply(c.Arguments, "kubernetesMasterConfig.controllerArguments", flags); err != nil {
+		return err
+	}
+	config, err := opts.Config(ctx, known, disabled, aliases)
+	if err != nil {
+		return fmt.Errorf("set up controllers: %w", err)
+	}
+	defer configz.Delete(app.ConfigzName)
+	ready()
+	err = app.Run(ctx, config.Complete())
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("they stopped by themselves")
+	}
+	return fmt.Errorf("run controllers: %w", err)
+}
+
+func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
+	opts.SecureServing.BindPort = 0
+	opts.Generic.ClientConnection.Kubeconfig = c.Kubeconfig
+	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = 200, 400
+	opts.Generic.LeaderElection.LeaderElect = false
+	opts.Generic.Debugging.EnableProfiling = false
+	opts.Generic.Controllers = []string{"*", "-" + names.PersistentVolumeAttachDetachController}
+	opts.KubeCloudShared.UseServiceAccountCredentials = true
+	opts.KubeCloudShared.AllocateNodeCIDRs = true
+	opts.KubeCloudShared.ClusterCIDR = c.ClusterCIDR
+	opts.KubeCloudShared.ClusterName = "slipway"
+	opts.NodeIPAMController.NodeCIDRMaskSize = int32(c.NodeMaskSize)
+	opts.NodeIPAMController.ServiceCIDR = c.ServiceCIDR
+	opts.SAController.ServiceAccountKeyFile = c.ServiceAccountKeyFile
+	opts.SAController.RootCAFile = c.RootCAFile
+	opts.CSRSigningController.ClusterSigningCertFile = c.SigningCertFile
+	opts.CSRSigningController.ClusterSigningKeyFile = c.SigningKeyFile
+	opts.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir = c.VolumePluginDir
+}

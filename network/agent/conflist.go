@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-platform/slipway/network/cni"
+)
+
+// networkName is the name of the pods' network in the CNI configuration, and of the plug-in's state folder.
+const networkName = "slipway"
+
+func (a *Agent) configFile() string { return filepath.Join(a.ConfDir, "10-slipway.conflist") }
+
+func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
+	return cni.Config{
+		CNIVersion:   "1.1.0",
+		Name:         networkName,
+		Type:         cni.Type,
+		Capabilities: map[string]bool{"portMappings": true},
+		Bridge:       a.Bridge,
+		MTU:          a.MTU,
+		PodCIDR:      subnet,
+		StateDir:     a.StateDir,
+		NFTTable:     a.NFTTable,
+		Hairpin:      true,
+	}
+}
+
+// writeConfig writes the CNI configuration if it differs, as a whole or not at all: the container runtime watches the
+// folder. The list has the form of section 1 of the CNI specification 1.1.
+func (a *Agent) writeConfig(config cni.Config) error {
+	list := struct {
+		CNIVersion string       `json:"cniVersion"`
+		Name       string       `json:"name"`
+		Plugins    []cni.Config `json:"plugins"`
+	}{config.CNIVersion, config.Name, []cni.Config{config}}
+	list.Plugins[0].CNIVersion, list.Plugins[0].Name = "", "" // these two are the list's
+	data, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode CNI configuration: %w", err)
+	}
+	data = append(data, '\n')
+
+	if present, err := os.ReadFile(a.configFile()); err == nil && bytes.Equal(present, data) {
+		return nil
+	}
+	if err := os.MkdirAll(a.ConfDir, 0o755); err != nil {
+		return fmt.Errorf("create folder for CNI configuration: %w", err)
+	}
+	draft := a.configFile() + ".draft"
+	if err := os.WriteFile(draft, data, 0o644); err != nil {
+		return fmt.Errorf("write CNI configuration: %w", err)
+	}
+	if err := os.Rename(draft, a.configFile()); err != nil {
+		return fmt.Errorf("write CNI configuration: %w", err)
+	}
+	return nil
+}

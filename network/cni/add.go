@@ -1,0 +1,133 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/plugins/pkg/utils"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/network/nat"
+)
+
+func add(args *skel.CmdArgs) error {
+	c, err := newCall(args)
+	if err != nil {
+		return err
+	}
+	ports, err := c.config.ports()
+	if err != nil {
+		return err
+	}
+	unlock, err := c.leases.share()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	bridge, err := findBridge(c.config.Bridge)
+	if err != nil {
+		return types.NewError(types.ErrTryAgainLater, err.Error(), "the network agent has not made the bridge yet")
+	}
+	l, err := c.leases.reserve(lease{Device: c.device, Container: args.ContainerID, Interface: args.IfName, Ports: ports})
+	if err != nil {
+		return err
+	}
+	result, err := c.attach(bridge, l)
+	if err != nil {
+		return errors.Join(err, c.config.detach(c.device, len(ports) > 0))
+	}
+	return types.PrintResult(result, c.config.CNIVersion)
+}
+
+// attach makes everything that the lease stands for.
+func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
+	host, pod, err := c.connect(bridge, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.config.publish(l); err != nil {
+		return nil, err
+	}
+	gateway := net.IP(Gateway(c.config.PodCIDR).AsSlice())
+	podIndex := 2
+	return &current.Result{
+		CNIVersion: current.ImplementedSpecVersion,
+		Interfaces: []*current.Interface{
+			{Name: c.config.Bridge, Mac: bridge.Attrs().HardwareAddr.String()},
+			{Name: host.Name, Mac: host.HardwareAddr.String(), Mtu: host.MTU},
+			{Name: pod.Name, Mac: pod.HardwareAddr.String(), Mtu: pod.MTU, Sandbox: c.args.Netns},
+		},
+		IPs:    []*current.IPConfig{{Interface: &podIndex, Address: *hostNet(l.Address), Gateway: gateway}},
+		Routes: []*types.Route{{Dst: net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, GW: gateway}},
+	}, nil
+}
+
+// publish leads the lease's host ports to the pod.
+func (c Config) publish(l lease) error {
+	if len(l.Ports) == 0 {
+		return nil
+	}
+	unlock, err := c.leases().change()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := nat.Publish(context.Background(), c.NFTTable, l.Device, l.Address, l.Ports, alive); err != nil {
+		return err
+	}
+	return forgetFlows(l.Ports)
+}
+
+// forgetFlows lets datagrams that a client kept sending before the pod was there find their way to it: connection
+// tracking would keep sending them where they went before.
+func forgetFlows(ports []nat.Port) error {
+	for _, p := range ports {
+		if p.Protocol != "udp" {
+			continue
+		}
+		if err := utils.DeleteConntrackEntriesForDstPort(p.HostPort, utils.PROTOCOL_UDP, unix.AF_INET); err != nil {
+			return fmt.Errorf("forget flows to host port %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// detach undoes whatever exists of a pod's attachment. The address is given back last, and only when nothing that
+// refers to it is left; until then the lease stays, for the next try.
+func (c Config) detach(device string, published bool) error {
+	l, found, err := c.leases().find(device)
+	if err != nil {
+		return err
+	}
+	if published || len(l.Ports) > 0 {
+		err = c.withdraw(device)
+	}
+	if err := errors.Join(err, unplug(device)); err != nil {
+		return err
+	}
+	if !found {
+		return nil
+	}
+	unlock, err := c.leases().change()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.leases().release(l.Address)
+}
+
+func (c Config) withdraw(device string) error {
+	unlock, err := c.leases().change()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return nat.Withdraw(context.Background(), c.NFTTable, device)
+}

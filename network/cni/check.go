@@ -1,0 +1,83 @@
+package cni
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-platform/slipway/network/nat"
+)
+
+// check compares the lease of a pod, which is what ADD reported, with the devices, addresses and host ports there are.
+func check(args *skel.CmdArgs) error {
+	c, err := newCall(args)
+	if err != nil {
+		return err
+	}
+	l, found, err := c.leases.find(c.device)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("check container %q: it has no address", args.ContainerID)
+	}
+	bridge, err := findBridge(c.config.Bridge)
+	if err != nil {
+		return err
+	}
+	port, err := netlinksafe.LinkByName(c.device)
+	if err != nil {
+		return fmt.Errorf("check device %q: %w", c.device, err)
+	}
+	if port.Attrs().MasterIndex != bridge.Attrs().Index {
+		return fmt.Errorf("check device %q: it is no port of bridge %q", c.device, c.config.Bridge)
+	}
+	err = ns.WithNetNSPath(args.Netns, func(ns.NetNS) error {
+		return checkPod(args.IfName, l.Address, Gateway(c.config.PodCIDR))
+	})
+	if err != nil || len(l.Ports) == 0 {
+		return err
+	}
+	owners, err := nat.Owners(context.Background(), c.config.NFTTable)
+	if err != nil {
+		return err
+	}
+	if owners[c.device] < len(l.Ports) {
+		return fmt.Errorf("check host ports of container %q: %d of %d are there", args.ContainerID, owners[c.device], len(l.Ports))
+	}
+	return nil
+}
+
+// checkPod looks for the address and the default route, in the pod's namespace.
+func checkPod(iface string, address, gateway netip.Addr) error {
+	link, err := netlinksafe.LinkByName(iface)
+	if err != nil {
+		return fmt.Errorf("check device %q: %w", iface, err)
+	}
+	addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("list addresses of device %q: %w", iface, err)
+	}
+	has := false
+	for _, a := range addresses {
+		has = has || a.IP.Equal(address.AsSlice())
+	}
+	if !has {
+		return fmt.Errorf("check device %q: it lacks address %s", iface, address)
+	}
+	routes, err := netlinksafe.RouteList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("list routes of device %q: %w", iface, err)
+	}
+	for _, r := range routes {
+		if r.Gw.Equal(gateway.AsSlice()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("check device %q: it lacks the default route by %s", iface, gateway)
+}

@@ -1,0 +1,132 @@
+package cni
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/slipway-platform/slipway/network/nat"
+)
+
+// Config is the plug-in's network configuration (CNI specification 1.1, section 1), as the agent writes it. The keys
+// below runtimeConfig, prevResult and cni.dev are filled in by the container runtime.
+type Config struct {
+	CNIVersion   string          `json:"cniVersion,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Type         string          `json:"type"`
+	Capabilities map[string]bool `json:"capabilities,omitempty"`
+
+	Bridge   string       `json:"bridge"`            // the device pods hang on
+	MTU      int          `json:"mtu,omitempty"`     // bytes; 0 is the bridge's
+	PodCIDR  netip.Prefix `json:"podCIDR"`           // this host's addresses; the first is the bridge's
+	StateDir string       `json:"stateDir"`          // holds the leases, in a folder named like the network
+	NFTTable string       `json:"nftTable"`          // table of package nat
+	Hairpin  bool         `json:"hairpin,omitempty"` // the bridge sends a frame back to the port it came from
+
+	RuntimeConfig struct {
+		PortMappings []portMapping `json:"portMappings,omitempty"`
+	} `json:"runtimeConfig,omitzero"`
+	PrevResult       map[string]any       `json:"prevResult,omitempty"`
+	ValidAttachments []types.GCAttachment `json:"cni.dev/valid-attachments,omitempty"`
+}
+
+// portMapping is one entry of the capability portMappings (CNI conventions document).
+type portMapping struct {
+	HostPort      int    `json:"hostPort"`
+	ContainerPort int    `json:"containerPort"`
+	Protocol      string `json:"protocol"`
+	HostIP        string `json:"hostIP,omitempty"`
+}
+
+// Gateway returns the first address of a host's subnet: the bridge's, and every pod's way out.
+func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
+
+// capacity is how many pods a subnet has addresses for: all but the network's, the gateway's and the broadcast's.
+func capacity(podCIDR netip.Prefix) int {
+	return 1<<(podCIDR.Addr().BitLen()-podCIDR.Bits()) - 3
+}
+
+func parse(data []byte) (Config, error) {
+	var c Config
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Config{}, types.NewError(types.ErrDecodingFailure, "read network configuration: "+err.Error(), "")
+	}
+	if err := c.validate(); err != nil {
+		return Config{}, types.NewError(types.ErrInvalidNetworkConfig, "check network configuration: "+err.Error(), "")
+	}
+	return c, nil
+}
+
+func (c Config) validate() error {
+	for _, key := range []struct{ name, value string }{
+		{"bridge", c.Bridge}, {"stateDir", c.StateDir}, {"nftTable", c.NFTTable}, {"name", c.Name},
+	} {
+		if key.value == "" {
+			return fmt.Errorf("key %q is missing", key.name)
+		}
+	}
+	if !c.PodCIDR.IsValid() || !c.PodCIDR.Addr().Is4() {
+		return fmt.Errorf("podCIDR %q is not an IPv4 subnet", c.PodCIDR)
+	}
+	if bits := c.PodCIDR.Bits(); bits < 8 || bits > 29 {
+		return fmt.Errorf("podCIDR %q: prefix length must be 8 to 29", c.PodCIDR)
+	}
+	return nil
+}
+
+func (c Config) leases() leases {
+	return leases{dir: filepath.Join(c.StateDir, c.Name), subnet: c.PodCIDR.Masked()}
+}
+
+// ports returns the port mappings that concern IPv4. As in the CNI project's own plug-in, a mapping for a host address
+// of the other family is skipped, and an unspecified host address is every address.
+func (c Config) ports() ([]nat.Port, error) {
+	var ports []nat.Port
+	for _, m := range c.RuntimeConfig.PortMappings {
+		port, ok, err := m.port()
+		if err != nil {
+			return nil, types.NewError(types.ErrInvalidNetworkConfig, "read port mapping: "+err.Error(), "")
+		}
+		if ok {
+			ports = append(ports, port)
+		}
+	}
+	return ports, nil
+}
+
+func (m portMapping) port() (nat.Port, bool, error) {
+	if m.HostPort == 0 { // a container port that asks for no host port
+		return nat.Port{}, false, nil
+	}
+	for _, n := range []int{m.HostPort, m.ContainerPort} {
+		if n < 1 || n > 65535 {
+			return nat.Port{}, false, fmt.Errorf("port %d is not in 1..65535", n)
+		}
+	}
+	p := nat.Port{HostPort: uint16(m.HostPort), ContainerPort: uint16(m.ContainerPort), Protocol: strings.ToLower(m.Protocol)}
+	switch p.Protocol {
+	case "":
+		p.Protocol = "tcp"
+	case "tcp", "udp", "sctp":
+	default:
+		return nat.Port{}, false, fmt.Errorf("protocol %q is not tcp, udp or sctp", m.Protocol)
+	}
+	if m.HostIP == "" {
+		return p, true, nil
+	}
+	address, err := netip.ParseAddr(m.HostIP)
+	if err != nil {
+		return nat.Port{}, false, fmt.Errorf("host address %q: %w", m.HostIP, err)
+	}
+	if address = address.Unmap(); !address.Is4() {
+		return nat.Port{}, false, nil
+	}
+	if !address.IsUnspecified() {
+		p.HostAddress = address
+	}
+	return p, true, nil
+}

@@ -1,0 +1,106 @@
+package cni
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+	"github.com/slipway-platform/slipway/network/nat"
+)
+
+func TestHostPorts(t *testing.T) {
+	for _, bridged := range []string{"0", "1"} {
+		t.Run("bridge-nf-call-iptables="+bridged, func(t *testing.T) {
+			b := newBench(t)
+			setSysctl(t, "net/bridge/bridge-nf-call-iptables", bridged)
+			machine := hosttest.NewNamespace(t, "machine")
+			machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
+			mappings := ports(
+				portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
+				portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "udp"},
+				portMapping{HostPort: 8443, ContainerPort: 80, Protocol: "tcp", HostIP: "192.0.2.1"},
+				portMapping{HostPort: 9999, ContainerPort: 80, Protocol: "tcp", HostIP: "2001:db8::1"},
+				portMapping{ContainerPort: 81, Protocol: "tcp"},
+			)
+			web, webAddress := b.pod("web", mappings)
+			other, otherAddress := b.pod("other", nil)
+			hosttest.Host().Serve(t, 8082)
+
+			b.answers(machine, "tcp4", "192.0.2.1:8080", "web 192.0.2.2")
+			b.answers(machine, "udp4", "192.0.2.1:8080", "web 192.0.2.2")
+			b.answers(machine, "tcp4", "192.0.2.1:8443", "web 192.0.2.2")
+			b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
+			b.answers(hosttest.Host(), "udp4", "127.0.0.1:8080", "web 10.128.2.1")
+			b.answers(hosttest.Host(), "tcp4", "192.0.2.1:8080", "web 192.0.2.1")
+			b.answers(other, "tcp4", "192.0.2.1:8080", "web "+otherAddress)
+			b.answers(web, "tcp4", "192.0.2.1:8080", "web 10.128.2.1")
+			b.answers(web, "tcp4", webAddress+":80", "web "+webAddress)
+			if got, err := hosttest.Host().Ask("tcp4", "127.0.0.1:8443"); err == nil {
+				t.Errorf("a port of one host address answers at another: %q", got)
+			}
+			if _, err := b.plugin("CHECK", web, mappings); err != nil {
+				t.Error(err)
+			}
+
+			for range 2 {
+				_, err := b.plugin("DEL", web, mappings)
+				b.must(err)
+			}
+			_, err := b.plugin("DEL", other, nil)
+			b.must(err)
+			b.nothingLeft()
+			if got, err := machine.Ask("tcp4", "192.0.2.1:8080"); err == nil {
+				t.Errorf("the host port answers after DEL: %q", got)
+			}
+		})
+	}
+}
+
+func TestHostPortOfAnotherPodIsRefused(t *testing.T) {
+	b := newBench(t)
+	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
+	first := hosttest.NewNamespace(t, "first") // without a server, whose socket would keep the namespace
+	b.add(first, mapping)
+	second := hosttest.NewNamespace(t, "second")
+	_, err := b.plugin("ADD", second, mapping)
+	if err == nil || !strings.Contains(err.Error(), nat.ErrTaken.Error()) {
+		t.Errorf("ADD with a taken host port: got %v", err)
+	}
+	if got := len(b.leftovers()); got != 3 {
+		t.Errorf("the refused pod left something behind: %v", b.leftovers())
+	}
+	// A late DEL for the first pod must not take the port from its successor.
+	first.Delete()
+	eventually(t, func() bool { return !alive(deviceName("first", "eth0")) })
+	b.add(second, mapping)
+	second.Serve(t, 80)
+	_, err = b.plugin("DEL", first, mapping)
+	b.must(err)
+	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "second 10.128.2.1")
+}
+
+func TestPodsDoNotReachTheHostsLoopback(t *testing.T) {
+	b := newBench(t)
+	hosttest.Host().Serve(t, 8083)
+	pod, _ := b.pod("one", nil)
+	pod.Do(t, func() error {
+		setSysctl(t, "net/ipv4/conf/eth0/route_localnet", "1")
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		return netlink.RouteAdd(&netlink.Route{
+			LinkIndex: link.Attrs().Index,
+			Dst:       hostNet(netip.MustParseAddr("127.0.0.2")),
+			Gw:        Gateway(b.config.PodCIDR).AsSlice(),
+			Table:     unix.RT_TABLE_LOCAL,
+		})
+	})
+	if got, err := pod.Ask("tcp4", "127.0.0.2:8083"); err == nil {
+		t.Errorf("a pod reached the host's loopback: %q", got)
+	}
+}

@@ -1,0 +1,92 @@
+package cni
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+	"github.com/slipway-platform/slipway/network/nat"
+)
+
+func (b *bench) sweep() int {
+	b.Helper()
+	changed, err := Sweep(b.Context(), b.config)
+	b.must(err)
+	return changed
+}
+
+func TestSweepTakesBackWhatNobodyUses(t *testing.T) {
+	b := newBench(t)
+	kept, keptAddress := b.pod("kept", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
+	dead := hosttest.NewNamespace(t, "dead")
+	b.add(dead, ports(portMapping{HostPort: 8081, ContainerPort: 80}))
+	dead.Delete()
+	eventually(t, func() bool { return !alive(deviceName("dead", "eth0")) })
+
+	// A crash right after the lease was written, and one that lost the lease.
+	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
+	b.must(err)
+	lost := hosttest.NewNamespace(t, "lost")
+	result := b.add(lost, nil)
+	b.must(b.config.leases().release(netip.MustParseAddr(result.IPs[0].Address.IP.String())))
+	b.must(nat.Publish(t.Context(), "slipway", "podffffffffffff", netip.MustParseAddr("10.128.2.99"),
+		[]nat.Port{{HostPort: 9, ContainerPort: 9, Protocol: "tcp"}}, alive))
+
+	if got := b.sweep(); got != 5 {
+		t.Errorf("first sweep changed %d things: left %v", got, b.leftovers())
+	}
+	if got := b.sweep(); got != 0 {
+		t.Errorf("second sweep changed %d things", got)
+	}
+	if left := b.leftovers(); len(left) != 3 {
+		t.Errorf("left: %v", left)
+	}
+	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")
+	b.answers(kept, "tcp4", keptAddress+":80", "kept "+keptAddress)
+}
+
+func TestSweepRepairsWhatSomebodyRemoved(t *testing.T) {
+	b := newBench(t)
+	_, address := b.pod("one", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
+	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
+
+	b.removeBridge()
+	b.makeBridge()
+	b.must(nat.Delete(t.Context(), nat.Table{Family: "ip", Name: "slipway"}))
+	b.makeTable()
+	if got := b.sweep(); got != 2 {
+		t.Errorf("sweep changed %d things", got)
+	}
+	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
+	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "one 10.128.2.1")
+}
+
+func TestOnlyOurDevicesCount(t *testing.T) {
+	for name, want := range map[string]bool{
+		deviceName("c", "eth0"): true,
+		"podman0":               false,
+		"podzzzzzzzzzzzz":       false,
+		"veth01234567":          false,
+	} {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		if got := IsPodDevice(&netlink.Veth{LinkAttrs: attrs}); got != want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+// eventually waits for a condition that the kernel brings about on its own.
+func eventually(t *testing.T, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition did not come about in 10 s")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,358 @@
+package dns
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+// shop fills an API with the services that the tests ask for.
+func shop(a *api) {
+	a.add(namespacesPath, namespace("shop"))
+	a.add(servicesPath, service("web", "172.30.0.10", port("http", 80)))
+	a.add(slicesPath, slice("web", 8080, endpoint("10.128.0.5", "", true), endpoint("10.128.0.6", "", true), endpoint("10.128.0.7", "", false)))
+	a.add(servicesPath, service("db", "None", port("http", 80)))
+	a.add(slicesPath, slice("db", 5432, endpoint("10.128.0.8", "db-0", true), endpoint("10.128.0.9", "db-1", true)))
+	a.add(servicesPath, service("empty", "172.30.0.11", port("http", 80)))
+	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
+	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true))) // as mirrored from Endpoints made by hand
+	a.add(servicesPath, service("external", ""))
+}
+
+// run starts a server and waits until it is ready. The stop function may be called again.
+func run(t *testing.T, s *Server) (stop func()) {
+	t.Helper()
+	ready, stop := start(t, s)
+	select {
+	case <-ready:
+	case <-time.After(20 * time.Second):
+		t.Fatal("not ready in 20 s")
+	}
+	return stop
+}
+
+func start(t *testing.T, s *Server) (ready chan struct{}, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready = make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("run: %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("not stopped in 20 s")
+		}
+	})
+	t.Cleanup(stop)
+	return ready, stop
+}
+
+// freeAddress returns an address of the loopback device with a port that nobody has.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	return packets.LocalAddr().String()
+}
+
+// ask returns an answer as the response code and the sorted records, each without its name and class.
+func ask(t *testing.T, network, server, kind, name string) string {
+	t.Helper()
+	client := dns.Client{Net: network, Timeout: 5 * time.Second}
+	question := new(dns.Msg).SetQuestion(name, dns.StringToType[kind])
+	answer, _, err := client.Exchange(question, server)
+	if err != nil {
+		return err.Error()
+	}
+	var records []string
+	for _, record := range answer.Answer {
+		text := strings.TrimPrefix(record.String(), record.Header().String())
+		if got := record.Header().Name; got != name && !strings.HasSuffix(got, "example.com.") {
+			text += " (for " + got + ")"
+		}
+		records = append(records, text)
+	}
+	slices.Sort(records)
+	return strings.TrimSpace(dns.RcodeToString[answer.Rcode] + " " + strings.Join(records, ", "))
+}
+
+func TestNames(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	upstream := resolver(t, nil)
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{upstream}}
+	run(t, server)
+
+	for _, test := range []struct{ name, kind, want string }{
+		// Kubernetes
+		{"web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"WEB.shop.svc.Cluster.Local.", "A", "NOERROR 172.30.0.10"},
+		{"web.shop.svc.cluster.local.", "AAAA", "NOERROR"},
+		{"_http._tcp.web.shop.svc.cluster.local.", "SRV", "NOERROR 0 100 80 web.shop.svc.cluster.local."},
+		{"db.shop.svc.cluster.local.", "A", "NOERROR 10.128.0.8, 10.128.0.9"},
+		{"db-0.db.shop.svc.cluster.local.", "A", "NOERROR 10.128.0.8"},
+		{"10-128-0-5.shop.pod.cluster.local.", "A", "NOERROR 10.128.0.5"},
+		{"10.0.30.172.in-addr.arpa.", "PTR", "NOERROR web.shop.svc.cluster.local."},
+		{"external.shop.svc.cluster.local.", "A", "NOERROR 198.51.100.9, db.example.com."},
+		{"nothing.shop.svc.cluster.local.", "A", "NXDOMAIN"},
+		{"web.nowhere.svc.cluster.local.", "A", "NXDOMAIN"},
+		{"cluster.local.", "SOA", "NOERROR ns.dns.cluster.local. hostmaster.cluster.local."},
+		// OpenShift: the default form
+		{"web.shop.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"db.shop.cluster.local.", "A", "NOERROR 10.128.0.8, 10.128.0.9"},
+		{"shop.cluster.local.", "A", "NOERROR"},
+		{"nothing.shop.cluster.local.", "A", "NXDOMAIN"},
+		{"nowhere.cluster.local.", "A", "NXDOMAIN"},
+		// OpenShift: wildcards
+		{"any.thing.web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"anything.web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"anything.web.shop.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"10-128-0-5.web.shop.svc.cluster.local.", "A", "NOERROR 10.128.0.5"},
+		{"anything.db.shop.svc.cluster.local.", "A", "NXDOMAIN"},
+		{"anything.nothing.shop.svc.cluster.local.", "A", "NXDOMAIN"},
+		// OpenShift: endpoints
+		{"web.shop.endpoints.cluster.local.", "A", "NOERROR 10.128.0.5, 10.128.0.6"},
+		{"web.shop.endpoints.cluster.local.", "AAAA", "NOERROR"},
+		{"web.shop.endpoints.cluster.local.", "MX", "NOERROR"},
+		{"legacy.shop.endpoints.cluster.local.", "A", "NOERROR 192.0.2.44"},
+		{"empty.shop.endpoints.cluster.local.", "A", "NOERROR"},
+		{"db-1.db.shop.endpoints.cluster.local.", "A", "NOERROR 10.128.0.9"},
+		{"10-128-0-6.web.shop.endpoints.cluster.local.", "A", "NOERROR 10.128.0.6"},
+		{"legacy.shop.endpoints.cluster.local.", "SRV", "NOERROR 0 100 1521 192-0-2-44.legacy.shop.endpoints.cluster.local."},
+		{"_http._tcp.legacy.shop.endpoints.cluster.local.", "SRV", "NOERROR 0 100 1521 192-0-2-44.legacy.shop.endpoints.cluster.local."},
+		{"_other._tcp.legacy.shop.endpoints.cluster.local.", "SRV", "NXDOMAIN"},
+		{"nothing.shop.endpoints.cluster.local.", "A", "NXDOMAIN"},
+		{"shop.endpoints.cluster.local.", "A", "NOERROR"},
+		{"nowhere.endpoints.cluster.local.", "A", "NXDOMAIN"},
+		// elsewhere
+		{"db.example.com.", "A", "NOERROR 198.51.100.9"},
+		{"1.100.51.198.in-addr.arpa.", "PTR", "NOERROR host.example.com."},
+	} {
+		for _, network := range []string{"udp", "tcp"} {
+			got := ask(t, network, server.Address, test.kind, test.name)
+			if test.kind == "SOA" {
+				got = strings.Join(strings.Fields(got)[:3], " ") // without the numbers
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s %s by %s (-want +got):\n%s", test.kind, test.name, network, diff)
+			}
+		}
+	}
+}
+
+func TestNewServiceIsKnownAtOnce(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
+	run(t, server)
+	if got := ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local."); got != "NXDOMAIN" {
+		t.Errorf("before: %s", got)
+	}
+	api.add(servicesPath, service("late", "172.30.0.99", port("http", 80)))
+	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local.") }, "NOERROR 172.30.0.99")
+}
+
+func TestReadyWhenTheClusterIsKnown(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	api.setDown(true)
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
+	ready, _ := start(t, server)
+	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
+		t.Errorf("without the API: %s", got)
+	}
+	select {
+	case <-ready:
+		t.Error("ready without the API")
+	default:
+	}
+	api.setDown(false)
+	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local.") }, "NOERROR 172.30.0.10")
+	<-ready
+}
+
+func TestServerStartsAgainInTheSameProcess(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	address := freeAddress(t)
+	for range 3 {
+		server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
+		stop := run(t, server)
+		if got := ask(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
+			t.Error(got)
+		}
+		stop()
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			t.Error("a stopped server accepts connections")
+		}
+	}
+}
+
+func TestResolversFollowTheHost(t *testing.T) {
+	_, config := newAPI(t)
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ResolvConf: file}
+	run(t, server)
+	if got := ask(t, "udp", server.Address, "A", "db.example.com."); got != "SERVFAIL" {
+		t.Errorf("without a file: %s", got)
+	}
+	resolverAt(t, "127.0.0.77:53", nil)
+	if err := os.WriteFile(file, []byte("nameserver 127.0.0.77\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+}
+
+func TestResolvConf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	u, err := newUpstreams("127.0.0.1:53", nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string][]string{
+		"":                                   nil,
+		"search example.com\n":               nil,
+		"nameserver 127.0.0.1\n":             nil, // ourselves
+		"nameserver 127.0.0.53\n":            {"127.0.0.53:53"},
+		"nameserver ::1\nnameserver 9.9.9.9": {"[::1]:53", "9.9.9.9:53"},
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := u.servers()
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", content, diff)
+		}
+	}
+}
+
+func TestResolverThatLeadsBackIsNotUsed(t *testing.T) {
+	_, config := newAPI(t)
+	address := freeAddress(t)
+	good := resolver(t, nil)
+	var mirrored atomic.Int64
+	mirror := resolver(t, func(q *dns.Msg) *dns.Msg {
+		if strings.HasSuffix(q.Question[0].Name, ".example.com.") {
+			mirrored.Add(1)
+		}
+		answer, err := dns.Exchange(q, address)
+		if err != nil {
+			return nil
+		}
+		return answer
+	})
+	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
+	run(t, server)
+	eventually(t, func() string { return ask(t, "udp", address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+	for i := range 20 {
+		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {
+			t.Errorf("query %d: %s", i, got)
+		}
+	}
+	if got := mirrored.Load(); got > 0 {
+		t.Errorf("%d queries went in a circle", got)
+	}
+}
+
+func TestBadSettingsAreReported(t *testing.T) {
+	_, config := newAPI(t)
+	for want, server := range map[string]*Server{
+		`read address "nowhere"`:         {Address: "nowhere", Domain: "cluster.local", Config: config},
+		`read cluster domain "."`:        {Address: "127.0.0.1:0", Domain: "", Config: config},
+		`read upstream resolver "a.b:5"`: {Address: "127.0.0.1:0", Domain: "cluster.local", Config: config, Upstreams: []string{"a.b:5"}},
+		`listen on 192.0.2.77:53/tcp`:    {Address: "192.0.2.77:53", Domain: "cluster.local", Config: config},
+		`API client is missing`:          {Address: "127.0.0.1:0", Domain: "cluster.local"},
+	} {
+		err := server.Run(t.Context(), func() { t.Error("ready") })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// resolver serves the host's part: by default every name of example.com has one address.
+func resolver(t *testing.T, answer func(*dns.Msg) *dns.Msg) (address string) {
+	t.Helper()
+	return resolverAt(t, "127.0.0.1:0", answer)
+}
+
+func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (address string) {
+	t.Helper()
+	if answer == nil {
+		answer = func(q *dns.Msg) *dns.Msg {
+			m := new(dns.Msg).SetReply(q)
+			record := q.Question[0].Name + " 60 IN A 198.51.100.9"
+			if q.Question[0].Qtype == dns.TypePTR {
+				record = q.Question[0].Name + " 60 IN PTR host.example.com."
+			}
+			if rr, err := dns.NewRR(record); err == nil && strings.Contains(record, "example.com.") {
+				m.Answer = append(m.Answer, rr)
+			}
+			return m
+		}
+	}
+	packets, err := net.ListenPacket("udp4", listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", packets.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		if m := answer(q); m != nil {
+			_ = w.WriteMsg(m)
+		}
+	})
+	for _, server := range []*dns.Server{{PacketConn: packets, Handler: handler}, {Listener: listener, Handler: handler}} {
+		started := make(chan struct{})
+		server.NotifyStartedFunc = func() { close(started) }
+		go func() { _ = server.ActivateAndServe() }()
+		<-started
+		t.Cleanup(func() { _ = server.Shutdown() })
+	}
+	return packets.LocalAddr().String()
+}
+
+func eventually(t *testing.T, get func() string, want string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		got := get()
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,107 @@
+package hostaddr
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+func add(t *testing.T, link netlink.Link, addresses ...string) netlink.Link {
+	t.Helper()
+	must(t, netlink.LinkAdd(link))
+	link, err := netlink.LinkByName(link.Attrs().Name)
+	must(t, err)
+	t.Cleanup(func() { _ = netlink.LinkDel(link) })
+	for _, a := range addresses {
+		address, err := netlink.ParseAddr(a)
+		must(t, err)
+		must(t, netlink.AddrAdd(link, address))
+	}
+	must(t, netlink.LinkSetUp(link))
+	return link
+}
+
+func attrs(name string) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name = name
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHostAddress(t *testing.T) {
+	if _, err := HostAddress(""); !errors.Is(err, ErrNoAddress) {
+		t.Errorf("offline: got %v", err)
+	}
+
+	add(t, &netlink.Bridge{LinkAttrs: attrs("slipway0")}, "10.128.0.1/23")
+	if _, err := HostAddress("", "slipway0"); !errors.Is(err, ErrNoAddress) {
+		t.Errorf("offline with our own bridge: got %v", err)
+	}
+	add(t, &netlink.Bridge{LinkAttrs: attrs("virbr0")}, "192.168.122.1/24")
+	expect(t, "", "192.168.122.1")
+
+	lower := add(t, &netlink.Bridge{LinkAttrs: attrs("lower")})
+	add(t, &netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "lan", ParentIndex: lower.Attrs().Index}}, "169.254.7.7/16", "198.51.100.7/24")
+	expect(t, "", "198.51.100.7")
+
+	uplink := add(t, &netlink.Bridge{LinkAttrs: attrs("uplink")}, "203.0.113.9/24")
+	must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: uplink.Attrs().Index, Gw: net.IPv4(203, 0, 113, 1)}))
+	must(t, netlink.LinkSetMTU(uplink, 1400))
+	if mtu, err := MTU(); err != nil || mtu != 1400 {
+		t.Errorf("MTU: got %d, %v", mtu, err)
+	}
+	expect(t, "", "203.0.113.9")
+	expect(t, "198.51.100.7", "198.51.100.7")
+	for _, wrong := range []string{"198.51.100.8", "host"} {
+		if got, err := HostAddress(wrong); err == nil {
+			t.Errorf("preferred %q: got %s", wrong, got)
+		}
+	}
+
+	var got []string
+	for _, address := range HostAddresses("slipway0") {
+		got = append(got, address.String())
+	}
+	want := []string{"127.0.0.1", "::1", "192.168.122.1", "198.51.100.7", "203.0.113.9"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+func expect(t *testing.T, preferred, want string) {
+	t.Helper()
+	got, err := HostAddress(preferred, "slipway0")
+	if err != nil || got != netip.MustParseAddr(want) {
+		t.Errorf("preferred %q: got %s, %v; want %s", preferred, got, err, want)
+	}
+}
+
+func TestOfflineMachineGetsAnAddress(t *testing.T) {
+	t.Cleanup(func() {
+		if link, err := netlink.LinkByName("slipway-host"); err == nil {
+			_ = netlink.LinkDel(link)
+		}
+	})
+	for range 2 {
+		address, err := AssignOffline("slipway-host")
+		must(t, err)
+		got, err := HostAddress("")
+		if err != nil || got != address {
+			t.Errorf("got %s, %v; want %s", got, err, address)
+		}
+	}
+}

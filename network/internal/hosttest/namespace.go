@@ -1,0 +1,177 @@
+package hosttest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// Namespace is a network namespace that has a name in /run/netns: a pod, or another machine.
+type Namespace struct {
+	Name string
+	Path string
+}
+
+// NewNamespace makes a namespace that goes with the test.
+func NewNamespace(t *testing.T, name string) Namespace {
+	t.Helper()
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, in its new namespace
+		handle, err := netns.NewNamed(name)
+		if err == nil {
+			err = handle.Close()
+		}
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		t.Fatalf("make network namespace %q: %v", name, err)
+	}
+	n := Namespace{Name: name, Path: "/run/netns/" + name}
+	t.Cleanup(n.Delete)
+	return n
+}
+
+// Delete ends the namespace and the devices in it. It may be called twice.
+func (n Namespace) Delete() { _ = netns.DeleteNamed(n.Name) }
+
+// Do runs f in the namespace.
+func (n Namespace) Do(t *testing.T, f func() error) {
+	t.Helper()
+	if err := n.Try(f); err != nil {
+		t.Fatalf("in network namespace %q: %v", n.Name, err)
+	}
+}
+
+// Try runs f in the namespace and returns its error.
+func (n Namespace) Try(f func() error) error {
+	if n.Path == "" { // the host
+		return f()
+	}
+	return ns.WithNetNSPath(n.Path, func(ns.NetNS) error { return f() })
+}
+
+// Host is the namespace of the test itself.
+func Host() Namespace { return Namespace{Name: "host"} }
+
+// Serve answers connections and datagrams to a port with the namespace's name and the caller's address.
+func (n Namespace) Serve(t *testing.T, port int) {
+	t.Helper()
+	n.Do(t, func() error {
+		address := fmt.Sprintf(":%d", port)
+		listener, err := net.Listen("tcp4", address)
+		if err != nil {
+			return err
+		}
+		packets, err := net.ListenPacket("udp4", address)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { listener.Close(); packets.Close() })
+		go serveStream(listener, n.Name)
+		go servePackets(packets, n.Name)
+		return nil
+	})
+}
+
+func serveStream(listener net.Listener, name string) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		fmt.Fprintf(conn, "%s %s", name, host(conn.RemoteAddr()))
+		conn.Close()
+	}
+}
+
+func servePackets(packets net.PacketConn, name string) {
+	buffer := make([]byte, 64)
+	for {
+		_, from, err := packets.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = packets.WriteTo([]byte(name+" "+host(from)), from)
+	}
+}
+
+func host(a net.Addr) string {
+	h, _, _ := net.SplitHostPort(a.String())
+	return h
+}
+
+// Ask calls a server made by Serve and returns its answer: its name and the address it saw.
+func (n Namespace) Ask(network, address string) (answer string, err error) {
+	err = n.Try(func() error {
+		conn, err := net.DialTimeout(network, address, 2*time.Second)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+		if network == "udp4" {
+			if _, err := conn.Write([]byte("?")); err != nil {
+				return err
+			}
+			buffer := make([]byte, 64)
+			size, err := conn.Read(buffer)
+			answer = string(buffer[:size])
+			return err
+		}
+		data, err := io.ReadAll(conn)
+		answer = string(data)
+		return err
+	})
+	return answer, err
+}
+
+// Connect joins the host and another machine by a cable: a device pair with an address in CIDR notation at each end.
+// The machine sends everything by way of the host.
+func (n Namespace) Connect(t *testing.T, hostCIDR, machineCIDR string) {
+	t.Helper()
+	device := "to-" + n.Name
+	peer, err := netns.GetFromName(n.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = device
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(peer))}))
+	configure(t, device, hostCIDR)
+	gateway, _, _ := net.ParseCIDR(hostCIDR)
+	n.Do(t, func() error {
+		configure(t, "eth0", machineCIDR)
+		return netlink.RouteAdd(&netlink.Route{Gw: gateway})
+	})
+	t.Cleanup(func() {
+		if link, err := netlink.LinkByName(device); err == nil {
+			_ = netlink.LinkDel(link)
+		}
+	})
+}
+
+func configure(t *testing.T, device, cidr string) {
+	t.Helper()
+	link, err := netlink.LinkByName(device)
+	must(t, err)
+	address, err := netlink.ParseAddr(cidr)
+	must(t, err)
+	must(t, netlink.AddrAdd(link, address))
+	must(t, netlink.LinkSetUp(link))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

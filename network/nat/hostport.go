@@ -1,0 +1,161 @@
+package nat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Port is a port of the host that leads to a pod.
+type Port struct {
+	HostAddress   netip.Addr `json:"hostAddress,omitzero"` // zero: every address of the host
+	HostPort      uint16     `json:"hostPort"`
+	ContainerPort uint16     `json:"containerPort"`
+	Protocol      string     `json:"protocol"` // tcp, udp or sctp
+}
+
+func (p Port) String() string {
+	port := strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
+	if p.HostAddress.IsValid() {
+		return p.HostAddress.String() + ":" + port
+	}
+	return port
+}
+
+// ErrTaken tells that another pod has the host port.
+var ErrTaken = errors.New("host port is taken by another pod")
+
+// Publish leads ports of the host to a pod. Elements that the owner has already are replaced; those of an owner that is
+// not alive any more are taken over. A port of a live owner is ErrTaken, and nothing is changed.
+//
+// Two calls of Publish or Withdraw for one table must not overlap: callers hold a lock over them.
+func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
+	nft, err := open(table)
+	if err != nil {
+		return err
+	}
+	present, err := elements(ctx, nft)
+	if err != nil {
+		return fmt.Errorf("list host ports of nftables table %q: %w", table, err)
+	}
+
+	tx := nft.NewTransaction()
+	wanted := []*knftables.Element{{Set: hairpinSet, Key: []string{pod.String(), pod.String()}, Comment: &owner}}
+	for _, port := range ports {
+		wanted = append(wanted, portElement(port, pod, owner))
+	}
+	for _, e := range present {
+		holder := ownerOf(e)
+		clash := slices.IndexFunc(wanted, func(w *knftables.Element) bool { return sameKey(w, e) })
+		if clash >= 0 && holder != owner && alive(holder) {
+			return fmt.Errorf("publish host port %s: %w: %s", strings.Join(e.Key, " "), ErrTaken, holder)
+		}
+		if clash >= 0 || holder == owner {
+			tx.Delete(e)
+		}
+	}
+	for _, e := range wanted {
+		tx.Add(e)
+	}
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("publish host ports of %q: %w", owner, err)
+	}
+	return nil
+}
+
+// Withdraw removes every host port of an owner. An owner without ports, or a table that is gone, is no error.
+func Withdraw(ctx context.Context, table, owner string) error {
+	nft, err := open(table)
+	if err != nil {
+		return err
+	}
+	present, err := elements(ctx, nft)
+	if knftables.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list host ports of nftables table %q: %w", table, err)
+	}
+	tx := nft.NewTransaction()
+	for _, e := range present {
+		if ownerOf(e) == owner {
+			tx.Delete(e)
+		}
+	}
+	if tx.NumOperations() == 0 {
+		return nil
+	}
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("withdraw host ports of %q: %w", owner, err)
+	}
+	return nil
+}
+
+// Owners returns how many host ports each owner has in the table; none when the table does not exist.
+func Owners(ctx context.Context, table string) (map[string]int, error) {
+	nft, err := open(table)
+	if err != nil {
+		return nil, err
+	}
+	present, err := elements(ctx, nft)
+	if knftables.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list host ports of nftables table %q: %w", table, err)
+	}
+	owners := map[string]int{}
+	for _, e := range present {
+		owner := ownerOf(e)
+		if _, seen := owners[owner]; !seen {
+			owners[owner] = 0
+		}
+		if e.Map != "" {
+			owners[owner]++
+		}
+	}
+	return owners, nil
+}
+
+func elements(ctx context.Context, nft knftables.Interface) ([]*knftables.Element, error) {
+	var all []*knftables.Element
+	for _, object := range []struct{ kind, name string }{{"map", anyAddressMap}, {"map", oneAddressMap}, {"set", hairpinSet}} {
+		found, err := nft.ListElements(ctx, object.kind, object.name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func portElement(p Port, pod netip.Addr, owner string) *knftables.Element {
+	e := &knftables.Element{
+		Map:     anyAddressMap,
+		Key:     []string{p.Protocol, strconv.Itoa(int(p.HostPort))},
+		Value:   []string{pod.String(), strconv.Itoa(int(p.ContainerPort))},
+		Comment: &owner,
+	}
+	if p.HostAddress.IsValid() {
+		e.Map = oneAddressMap
+		e.Key = append([]string{p.HostAddress.String()}, e.Key...)
+	}
+	return e
+}
+
+func ownerOf(e *knftables.Element) string {
+	if e.Comment == nil {
+		return ""
+	}
+	return *e.Comment
+}
+
+func sameKey(a, b *knftables.Element) bool {
+	return a.Map == b.Map && a.Set == b.Set && slices.Equal(a.Key, b.Key)
+}

@@ -1,0 +1,58 @@
+package containerd
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"text/template"
+)
+
+//go:embed config.toml.tmpl
+var configTemplate string
+
+// maxSocketDir is the greatest length of a directory of shim sockets, in bytes: containerd puts names of 65 characters into it, and
+// the address of a Unix socket ends at 107.
+const maxSocketDir = 42
+
+// ShimSocketDir is where the shims' sockets are: in State, or, where the path would be too long for the address of a socket, in a directory
+// of /run named for State. Whoever removes State removes it as well.
+func (r Runtime) ShimSocketDir() string {
+	if dir := filepath.Join(r.State, "s"); len(dir) <= maxSocketDir {
+		return dir
+	}
+	sum := fnv.New64a()
+	sum.Write([]byte(r.State))
+	return fmt.Sprintf("/run/slipway-%016x", sum.Sum64())
+}
+
+// config returns containerd's configuration file, in the format of version 4 (containerd 2.4), for a host with these properties.
+func (r Runtime) config(h host) ([]byte, error) {
+	parsed, err := template.New("config").Funcs(template.FuncMap{"quote": quote}).Parse(configTemplate)
+	if err != nil {
+		return nil, err
+	}
+	level := r.LogLevel
+	if level == "" {
+		level = "warn"
+	}
+	var buffer bytes.Buffer
+	err = parsed.Execute(&buffer, map[string]any{
+		"Runtime":       r,
+		"LogLevel":      level,
+		"Snapshotter":   h.snapshotter(),
+		"Platform":      h.platform,
+		"ShimSocketDir": r.ShimSocketDir(),
+		"RuncRoot":      filepath.Join(r.State, "runc"),
+		"RestrictOOM":   !h.lowersOOMScore,
+	})
+	return buffer.Bytes(), err
+}
+
+// quote returns s as a TOML basic string, of which JSON's strings are a subset.
+func quote(s string) (string, error) {
+	data, err := json.Marshal(s)
+	return string(data), err
+}

@@ -1,0 +1,110 @@
+package containerd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
+)
+
+// logged runs the command until containerd is ready, ends it with SIGTERM, and returns what it has logged.
+func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
+	t.Helper()
+	var log bytes.Buffer
+	command.Stdout, command.Stderr = &log, &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ready := r.WaitReady(ctx)
+	if err := command.Process.Signal(unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("containerd ends with: %v", err)
+	}
+	if ready != nil {
+		t.Fatalf("%v\n%s", ready, &log)
+	}
+	return log.String()
+}
+
+// assertQuiet checks that containerd found nothing wrong.
+func assertQuiet(t *testing.T, log string) {
+	t.Helper()
+	for _, complaint := range []string{"level=error", "level=fatal", "unknown key", "unknown plugin"} {
+		if strings.Contains(log, complaint) {
+			t.Errorf("containerd logs %q:\n%s", complaint, log)
+		}
+	}
+}
+
+func TestContainerdStartsAndStops(t *testing.T) {
+	r, _ := containerdtest.New(t)
+	for _, level := range []string{"", "debug"} {
+		r.LogLevel = level
+		command, err := r.Command(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertQuiet(t, logged(t, r, command))
+	}
+}
+
+func TestSocketIsForRootAlone(t *testing.T) {
+	r, _ := containerdtest.New(t)
+	containerdtest.Start(t, r)
+	info, err := os.Stat(r.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+func TestEndOfContextStopsContainerd(t *testing.T) {
+	r, _ := containerdtest.New(t)
+	containerdtest.Start(t, r).Stop(t)
+	if err := r.Ready(t.Context()); err == nil {
+		t.Error("it is still ready")
+	}
+}
+
+func TestNativeSnapshotterWhereOverlayIsMissing(t *testing.T) {
+	r, _ := containerdtest.New(t)
+	command, err := r.Command(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As on a host without overlay mounts.
+	data, err := r.ConfigWithoutOverlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.State, "config.toml"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	assertQuiet(t, logged(t, r, command))
+}
+
+func TestWaitReadySaysWhatIsMissing(t *testing.T) {
+	r := containerd.Runtime{Socket: filepath.Join(t.TempDir(), "none.sock")}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	err := r.WaitReady(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "none.sock") {
+		t.Errorf("error %v", err)
+	}
+}

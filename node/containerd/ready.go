@@ -1,0 +1,56 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// retryDelay is the time between two looks at whether containerd is ready.
+const retryDelay = 50 * time.Millisecond
+
+// WaitReady returns nil as soon as containerd's CRI plug-in says that it can run containers (the condition RuntimeReady of CRI; the
+// network's condition is that of the network, which comes later). When ctx ends before, the error has the last reason.
+func (r Runtime) WaitReady(ctx context.Context) error {
+	last := errors.New("not tried")
+	for {
+		if last = r.Ready(ctx); last == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for containerd: %w: %w", context.Cause(ctx), last)
+		case <-time.After(retryDelay):
+		}
+	}
+}
+
+// Ready returns nil where containerd's CRI plug-in can run containers at this moment, else an error that says why not.
+func (r Runtime) Ready(ctx context.Context) error {
+	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("connect to containerd: %w", err)
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := criapi.NewRuntimeServiceClient(connection).Status(ctx, &criapi.StatusRequest{})
+	if err != nil {
+		return fmt.Errorf("read status of containerd: %w", err)
+	}
+	for _, condition := range status.GetStatus().GetConditions() {
+		if condition.GetType() != criapi.RuntimeReady {
+			continue
+		}
+		if !condition.GetStatus() {
+			return fmt.Errorf("runtime not ready: %s: %s", condition.GetReason(), condition.GetMessage())
+		}
+		return nil
+	}
+	return fmt.Errorf("read status of containerd: no condition %s", criapi.RuntimeReady)
+}

@@ -1,0 +1,157 @@
+package image
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	client "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// leaseTime is how long containerd keeps what an interrupted Load has written.
+const leaseTime = time.Hour
+
+// Load makes img, puts it into the store, pinned, and unpacks it, replacing an image of that name. It reports whether there was
+// anything to do: where img is there already, nothing is made, read or written.
+//
+// Making the image gives way to other work of the host. An interrupted Load leaves what was there before.
+func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
+	c, err := s.connect()
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	if s.has(ctx, c, img) {
+		return false, nil
+	}
+	if err := s.load(ctx, c, img); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return false, fmt.Errorf("load image %s: %w", img.Name, err)
+	}
+	return true, nil
+}
+
+func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
+	// The lease keeps the blobs that nothing refers to yet, and ends by itself should we not end it. Its end removes what is not needed any more.
+	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime))
+	if err != nil {
+		return err
+	}
+	defer c.LeasesService().Delete(context.WithoutCancel(ctx), lease, leases.SynchronousDelete)
+	ctx = leases.WithLease(ctx, lease.ID)
+
+	var layer ocispec.Descriptor
+	err = politely(func() (err error) {
+		layer, err = writeLayer(ctx, c.ContentStore(), img)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	config, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageConfig, ocispec.Image{
+		Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH},
+		Config:   img.config,
+		RootFS:   ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{layer.Digest}},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	references := map[string]string{"containerd.io/gc.ref.content.config": config.Digest.String()}
+	if !img.unpackedOnly {
+		references["containerd.io/gc.ref.content.l.0"] = layer.Digest.String()
+	}
+	manifest, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageManifest, ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: ocispec.MediaTypeImageManifest,
+		Config:    config,
+		Layers:    []ocispec.Descriptor{layer},
+	}, references)
+	if err != nil {
+		return err
+	}
+	record := images.Image{
+		Name:   img.Name,
+		Target: manifest,
+		Labels: map[string]string{labelPinned: pinned, labelContent: img.Content},
+	}
+	if err := client.NewImage(c, record).Unpack(ctx, s.Snapshotter); err != nil {
+		return err
+	}
+	return replace(ctx, c.ImageService(), record)
+}
+
+// replace creates or changes the image of the record's name.
+func replace(ctx context.Context, store images.Store, record images.Image) error {
+	_, err := store.Create(ctx, record)
+	if errdefs.IsAlreadyExists(err) {
+		_, err = store.Update(ctx, record, "target", "labels")
+	}
+	return err
+}
+
+// writeLayer writes the layer of img and returns its descriptor. The layer is never in memory or in a file of ours: it streams into the
+// store. It is not compressed, as it would be decompressed again within the second, on the same host.
+func writeLayer(ctx context.Context, store content.Store, img Image) (ocispec.Descriptor, error) {
+	writer, err := content.OpenWriter(ctx, store, content.WithRef("slipway-layer-"+img.Name))
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	defer writer.Close()
+	// What an interrupted attempt left is of no use.
+	if err := writer.Truncate(0); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	const messageSize = 1 << 20
+	buffer := bufio.NewWriterSize(writer, messageSize)
+	sum := sha256.New()
+	var size counter
+	if err := writeTar(io.MultiWriter(buffer, sum, &size), img.entries); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	if err := buffer.Flush(); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	layer := ocispec.Descriptor{
+		MediaType: ocispec.MediaTypeImageLayer,
+		Digest:    digest.NewDigest(digest.SHA256, sum),
+		Size:      int64(size),
+	}
+	if err := writer.Commit(ctx, layer.Size, layer.Digest); err != nil && !errdefs.IsAlreadyExists(err) {
+		return ocispec.Descriptor{}, err
+	}
+	return layer, nil
+}
+
+// writeJSON writes value as a blob with labels and returns its descriptor.
+func writeJSON(ctx context.Context, store content.Store, mediaType string, value any, labels map[string]string) (ocispec.Descriptor, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	blob := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
+	err = content.WriteBlob(ctx, store, "slipway-"+blob.Digest.String(), bytes.NewReader(data), blob, content.WithLabels(labels))
+	return blob, err
+}
+
+// counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,240 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const busybox = "/bin/busybox"
+
+// runLoader runs l until done is true and returns.
+func runLoader(t *testing.T, l Loader, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- l.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatalf("the loader ended before it was ready: %v", err)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the loader does not get ready")
+	}
+	waitFor(t, "the images to be loaded", done)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting for %s", what)
+		}
+	}
+}
+
+func list(t *testing.T, s Store) []Summary {
+	t.Helper()
+	images, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return images
+}
+
+func names(images []Summary) []string {
+	var names []string
+	for _, image := range images {
+		names = append(names, image.Name)
+	}
+	return names
+}
+
+func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
+	n := startNode(t)
+	archives := t.TempDir()
+	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:1")
+	if err := os.WriteFile(filepath.Join(archives, "damaged.tar"), []byte("no archive"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := Loader{Store: n.store, Pause: n.programs.Pause, Busybox: busybox, Executable: "/proc/self/exe", Archives: archives}
+	want := []string{"example.com/team/app:1", SelfName, PauseName, ToolsName}
+	all := func() bool { return len(list(t, n.store)) == len(want) }
+
+	runLoader(t, l, all)
+	first := list(t, n.store)
+	if diff := cmp.Diff(want, names(first), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Fatal(diff)
+	}
+	for _, image := range first {
+		waitFor(t, "kubelet to see "+image.Name+" pinned", func() bool { return n.image(t, image.Name).GetPinned() })
+		if !image.Pinned || image.Size == 0 {
+			t.Errorf("%+v", image)
+		}
+	}
+
+	// The same again, also after a restart of containerd: nothing is written.
+	n.daemon.Restart(t)
+	runLoader(t, l, all)
+	if diff := cmp.Diff(first, list(t, n.store)); diff != "" {
+		t.Errorf("loaded again:\n%s", diff)
+	}
+	for _, image := range first {
+		waitFor(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
+	}
+
+	// Another archive, and a newer version of one.
+	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:2")
+	runLoader(t, l, func() bool { return len(list(t, n.store)) == len(want)+1 })
+}
+
+func TestToolsRunInAPod(t *testing.T) {
+	n := startNode(t)
+	for _, make := range []func() (Image, error){
+		func() (Image, error) { return Pause(n.programs.Pause) },
+		func() (Image, error) { return Tools(busybox) },
+	} {
+		img, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.store.Load(t.Context(), img); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
+	}
+	script := `set -e
+echo hello >/tmp/index.html
+httpd -p 127.0.0.1:18099 -h /tmp
+wget -q -O - http://localhost:18099/
+/usr/bin/env id -un
+stat -c %a /tmp`
+	container := n.run(t, ToolsName)
+	if got, want := n.exec(t, container, "sh", "-c", script), "hello\nroot\n1777\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	// It goes on without containerd, and the next one knows it.
+	n.daemon.Restart(t)
+	if got, want := n.exec(t, container, "wget", "-q", "-O", "-", "http://127.0.0.1:18099/"), "hello\n"; got != want {
+		t.Errorf("after a restart of containerd %q, want %q", got, want)
+	}
+}
+
+func TestImagesAreReproducible(t *testing.T) {
+	var digests []string
+	for range 2 {
+		n := startNode(t)
+		for _, make := range []func(string) (Image, error){Tools, Self} {
+			img, err := make(busybox)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loaded, err := n.store.Load(t.Context(), img); err != nil || !loaded {
+				t.Fatalf("%v, %v", loaded, err)
+			}
+			if loaded, err := n.store.Load(t.Context(), img); err != nil || loaded {
+				t.Errorf("a second time: %v, %v", loaded, err)
+			}
+		}
+		for _, image := range list(t, n.store) {
+			digests = append(digests, image.Digest)
+		}
+	}
+	if diff := cmp.Diff(digests[:2], digests[2:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChangedProgramReplacesTheImage(t *testing.T) {
+	n := startNode(t)
+	program := filepath.Join(t.TempDir(), "program")
+	var digests []string
+	for _, version := range []string{"1", "2"} {
+		data, err := os.ReadFile(busybox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, append(data, version...), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		img, err := Self(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded, err := n.store.Load(t.Context(), img); err != nil || !loaded {
+			t.Fatalf("version %s: %v, %v", version, loaded, err)
+		}
+		digests = append(digests, list(t, n.store)[0].Digest)
+	}
+	if digests[0] == digests[1] {
+		t.Error("the image is the same")
+	}
+}
+
+func TestSelfIsNotStoredTwice(t *testing.T) {
+	n := startNode(t)
+	img, err := Self("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.store.Load(t.Context(), img); err != nil {
+		t.Fatal(err)
+	}
+	c, err := n.store.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const large = 1 << 20
+	err = c.ContentStore().Walk(t.Context(), func(blob content.Info) error {
+		if blob.Size > large {
+			t.Errorf("blob %s of %d bytes is kept", blob.Digest, blob.Size)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInterruptedLoadCanBeRepeated(t *testing.T) {
+	n := startNode(t)
+	img, err := Self("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(30*time.Millisecond, cancel)
+	if _, err := n.store.Load(ctx, img); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the interruption", err)
+	}
+	if loaded, err := n.store.Load(t.Context(), img); err != nil || !loaded {
+		t.Fatalf("%v, %v", loaded, err)
+	}
+}
+
+func TestUnusableBusyboxIsNamedWithTheRemedy(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"missing": "/nowhere/busybox", "dynamic": "/bin/ls", "no program": script} {
+		_, err := Tools(path)
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "apt-get install busybox-static") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+)
+
+// MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
+const MaxPods = 250
+
+// Kubelet is upstream's kubelet as a part of this process, with our FlexVolume plug-ins in place of
+// the in-tree ones.
+type Kubelet struct {
+	// NodeName is the Node object's name and NodeIP its address.
+	NodeName string
+	NodeIP   net.IP
+	// BindAddress and Port are where kubelet serves the API server.
+	BindAddress net.IP
+	Port        int
+	// CertFile and KeyFile are its serving certificate, ClientCAFile verifies its callers.
+	CertFile, KeyFile, ClientCAFile string
+	// Kubeconfig is the path of the node's client identity (system:node:<name>).
+	Kubeconfig string
+	// RootDirectory holds pods' volumes; CertDirectory what kubelet writes for itself.
+	RootDirectory, CertDirectory string
+	// RuntimeSocket is the path of containerd's socket.
+	RuntimeSocket string
+	// CgroupRoot is the cgroup below which all pods live, for instance "/slipway".
+	CgroupRoot string
+	// DNSIP and Domain are what pods' resolv.conf is made of; ResolvConf is the host's file (empty if the
+	// host has none).
+	DNSIP, Domain, ResolvConf string
+	// ManifestDirectory holds static pods; empty means none.
+	ManifestDirectory string
+	// VolumePluginDir is where FlexVolume drivers are installed, and Prober what loads them.
+	VolumePluginDir string
+	Prober          volume.DynamicPluginProber
+	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
+	Arguments arguments.Map
+}
+
+// Name is the part's name.
+func (k *Kubelet) Name() string { return "kubelet" }
+
+// Run runs kubelet until ctx ends; ready is called when it serves and its Node is Ready.
+func (k *Kubelet) Run(ctx context.Context, ready func()) error {
+	server, err := k.server()
+	if err != nil {
+		return err
+	}
+	if err := makeCgroup(server.CgroupRoot); err != nil {
+		return err
+	}
+	dependencies, err := app.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
+	if err != nil {
+		return fmt.Errorf("set up kubelet: %w", err)
+	}
+	dependencies.DynamicPluginProber = k.Prober
+
+	client, err := k.client()
+	if err != nil {
+		return err
+	}
+	waiting, stopWaiting := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if poll(waiting, func(ctx context.Context) bool { return k.serves() && nodeReady(ctx, client, k.NodeName) }) {
+			ready()
+		}
+	}()
+	err = app.Run(ctx, server, dependencies, utilfeature.DefaultFeatureGate)
+	stopWaiting()
+	<-done
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("run kubelet: %w", err)
+}
+
+func (k *Kubelet) server() (*options.KubeletServer, error) {
+	server, err := options.NewKubeletServer()
+	if err != nil {
+		return nil, fmt.Errorf("set up kubelet: %w", err)
+	}
+	// First the flags: registering one sets its option to upstream's default.
+	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	server.AddFlags(flags)
+	k.fillFlags(&server.KubeletFlags)
+	k.fillConfiguration(&server.KubeletConfiguration)
+	if err := k.Arguments.ApplyTo("kubeletArguments", flags); err != nil {
+		return nil, err
+	}
+	if err := options.ValidateKubeletServer(server); err != nil {
+		return nil, fmt.Errorf("check kubelet options: %w", err)
+	}
+	return server, nil
+}
+
+func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
+	flags.HostnameOverride = k.NodeName
+	flags.NodeIP = k.NodeIP.String()
+	flags.KubeConfig = k.Kubeconfig
+	flags.RootDirectory = k.RootDirectory
+	flags.CertDirectory = k.CertDirectory
+}
+
+func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
+	c.Address, c.Port, c.ReadOnlyPort = k.BindAddress.String(), int32(k.Port), 0
+	c.HealthzPort = 0
+	c.TLSCertFile, c.TLSPrivateKeyFile = k.CertFile, k.KeyFile
+	c.Authentication.X509.ClientCAFile = k.ClientCAFile
+	c.Authentication.Anonymous.Enabled = false
+	c.Authentication.Webhook.Enabled = true
+	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
+
+	c.ContainerRuntimeEndpoint = "unix://" + k.RuntimeSocket
+	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
+	c.FailCgroupV1 = false
+	c.FailSwapOn = false
+	c.MaxPods = MaxPods
+	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
+	c.StaticPodPath = k.ManifestDirectory
+	c.VolumePluginDir = k.VolumePluginDir
+	c.EnableControllerAttachDetach = true
+	c.EnableDebuggingHandlers = true
+	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
+}
+
+func (k *Kubelet) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", k.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect as %q: %w", k.NodeName, err)
+	}
+	return client, nil
+}
+
+// serves says whether kubelet listens: its Node may still be Ready from before a restart.
+func (k *Kubelet) serves() bool {
+	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// nodeReady says whether the Node's condition Ready is true.
+func nodeReady(ctx context.Context, client kubernetes.Interface, name string) bool {
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// HostResolvConf is the path of the resolv.conf that pods' own is made from: where the host runs
+// systemd-resolved its stub address means nothing inside a pod, so its upstream list is taken.
+// A host without any has the empty path.
+func HostResolvConf() string {
+	for _, path := range []string{"/run/systemd/resolve/resolv.conf", "/etc/resolv.conf"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package teardown
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// Cgroups removes the cgroup root (such as /slipway) and all below it, in each hierarchy of version 1 and in version 2. A cgroup
+// with processes stays; the error names them. The root of all cgroups is refused.
+func Cgroups(root string) error {
+	dirs, err := cgroupDirs(root)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, removeCgroup(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// InCgroup returns the processes in the cgroup root and below, in any hierarchy, except the calling process and its ancestors.
+func InCgroup(root string) ([]Process, error) {
+	if root == "" {
+		return nil, nil
+	}
+	dirs, err := cgroupDirs(root)
+	if err != nil {
+		return nil, err
+	}
+	spared := ancestors(os.Getpid())
+	found := map[int]Process{}
+	for _, dir := range dirs {
+		for _, cgroup := range tree(dir) {
+			for _, pid := range members(cgroup) {
+				if p, err := readProcess(pid); err == nil && !spared[pid] {
+					found[pid] = p
+				}
+			}
+		}
+	}
+	var list []Process
+	for _, p := range found {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b Process) int { return a.PID - b.PID })
+	return list, nil
+}
+
+// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, whether it exists or not.
+func cgroupDirs(root string) ([]string, error) {
+	if filepath.Clean("/"+root) == "/" {
+		return nil, fmt.Errorf("cgroup %q: refuse to act on all cgroups of the host", root)
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return nil, fmt.Errorf("list cgroup hierarchies: %w", err)
+	}
+	var dirs []string
+	for _, m := range mounts {
+		if dir := filepath.Join(m.Mountpoint, root); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
+// removeCgroup removes the cgroup at dir with those below it. Its last processes may have ended only just now, so a busy one is tried again.
+func removeCgroup(dir string) error {
+	deadline := time.Now().Add(busyTime)
+	for {
+		var errs []error
+		cgroups := tree(dir)
+		slices.Reverse(cgroups)
+		for _, cgroup := range cgroups {
+			if err := unix.Rmdir(cgroup); err != nil && err != unix.ENOENT {
+				errs = append(errs, fmt.Errorf("cgroup %q remains: %w%s", cgroup, err, occupants(cgroup)))
+			}
+		}
+		if len(errs) == 0 || time.Now().After(deadline) {
+			return errors.Join(errs...)
+		}
+		time.Sleep(busyDelay)
+	}
+}
+
+// tree returns dir and the cgroups below it, each before those that it contains; nothing where dir does not exist.
+func tree(dir string) []string {
+	var found []string
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // It is gone meanwhile.
+		}
+		if entry.IsDir() {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+// members returns the ids of the processes directly in the cgroup.
+func members(cgroup string) []int {
+	data, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for field := range strings.FieldsSeq(string(data)) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// occupants says which processes are directly in the cgroup, as the end of an error.
+func occupants(cgroup string) string {
+	var names []string
+	for _, pid := range members(cgroup) {
+		if p, err := readProcess(pid); err == nil {
+			names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": process " + strings.Join(names, ", ") + " is in it; end it"
+}

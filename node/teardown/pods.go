@@ -1,0 +1,91 @@
+package teardown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// parallel is the number of pods that are stopped at a time.
+const parallel = 8
+
+// Pods stops and removes all pods of the container runtime whose CRI socket is at path: the processes of each container are asked
+// to end and get the grace period for it, then they are killed. Where no runtime listens there is nothing to do: what it has left is a matter
+// of Processes.
+func Pods(ctx context.Context, socket string, grace time.Duration) error {
+	probe, err := net.Dial("unix", socket)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("connect to container runtime: %w", err)
+	}
+	probe.Close()
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("connect to container runtime: %w", err)
+	}
+	defer connection.Close()
+	runtime := criapi.NewRuntimeServiceClient(connection)
+	listed, err := runtime.ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{})
+	if err != nil {
+		return fmt.Errorf("list pods of %q: %w", socket, err)
+	}
+
+	pods := listed.GetItems()
+	errs := make([]error, len(pods))
+	limit := make(chan struct{}, parallel)
+	var group sync.WaitGroup
+	for i, pod := range pods {
+		group.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			if err := removePod(ctx, runtime, pod.GetId(), grace); err != nil {
+				name := pod.GetMetadata().GetNamespace() + "/" + pod.GetMetadata().GetName()
+				errs[i] = fmt.Errorf("pod %s (sandbox %s) remains: %w", name, pod.GetId(), err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// removePod stops the pod's containers together, each within the grace period, and removes the pod.
+func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id string, grace time.Duration) error {
+	listed, err := runtime.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
+	if err != nil {
+		return fmt.Errorf("list containers: %w", err)
+	}
+	containers := listed.GetContainers()
+	errs := make([]error, len(containers))
+	var group sync.WaitGroup
+	for i, container := range containers {
+		group.Go(func() {
+			_, err := runtime.StopContainer(ctx, &criapi.StopContainerRequest{
+				ContainerId: container.GetId(),
+				Timeout:     int64(grace.Round(time.Second) / time.Second),
+			})
+			if err != nil {
+				errs[i] = fmt.Errorf("stop container %s: %w", container.GetMetadata().GetName(), err)
+			}
+		})
+	}
+	group.Wait()
+	// What could not be stopped one by one is killed with the sandbox, so only the following errors count where they succeed.
+	if _, err := runtime.StopPodSandbox(ctx, &criapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("stop: %w", err))...)
+	}
+	if _, err := runtime.RemovePodSandbox(ctx, &criapi.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("remove: %w", err))...)
+	}
+	return nil
+}

@@ -1,0 +1,339 @@
+package teardown
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
+	"github.com/slipway-platform/slipway/node/image"
+)
+
+// startProcess starts a program and ends it with the test, if the test has not.
+func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(name, args...)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return command
+}
+
+// startPods starts containerd with two pods, each with a container whose process ignores SIGTERM, in the cgroup root.
+func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *containerdtest.Daemon) {
+	t.Helper()
+	r, programs := containerdtest.New(t)
+	daemon = containerdtest.Start(t, r)
+	snapshotter, err := r.Snapshotter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := image.Store{Socket: r.Socket, Snapshotter: snapshotter}
+	loader := image.Loader{Store: store, Pause: programs.Pause, Busybox: "/bin/busybox", Executable: programs.Pause}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- loader.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	images := criapi.NewImageServiceClient(connection)
+	waitFor(t, "the image", func() bool {
+		status, err := images.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: image.ToolsName}})
+		return err == nil && status.GetImage() != nil
+	})
+	cancel()
+	<-ended
+	for _, name := range []string{"one", "two"} {
+		startPod(t, criapi.NewRuntimeServiceClient(connection), name, root)
+	}
+	return r, daemon
+}
+
+func startPod(t *testing.T, runtime criapi.RuntimeServiceClient, name, root string) {
+	t.Helper()
+	config := &criapi.PodSandboxConfig{
+		Metadata:     &criapi.PodSandboxMetadata{Name: name, Namespace: "test", Uid: name},
+		LogDirectory: t.TempDir(),
+		Linux: &criapi.LinuxPodSandboxConfig{
+			CgroupParent: root + "/pods/" + name,
+			SecurityContext: &criapi.LinuxSandboxSecurityContext{
+				NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE},
+			},
+		},
+	}
+	sandbox, err := runtime.RunPodSandbox(t.Context(), &criapi.RunPodSandboxRequest{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	container, err := runtime.CreateContainer(t.Context(), &criapi.CreateContainerRequest{
+		PodSandboxId:  sandbox.GetPodSandboxId(),
+		SandboxConfig: config,
+		Config: &criapi.ContainerConfig{
+			Metadata: &criapi.ContainerMetadata{Name: "main"},
+			Image:    &criapi.ImageSpec{Image: image.ToolsName},
+			Command:  []string{"sh", "-c", "trap '' TERM; while true; do sleep 1; done"},
+			LogPath:  "main.log",
+			Linux:    &criapi.LinuxContainerConfig{},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.StartContainer(t.Context(), &criapi.StartContainerRequest{ContainerId: container.GetContainerId()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting for %s", what)
+		}
+	}
+}
+
+// dataDir is the directory of everything that r has.
+func dataDir(r containerd.Runtime) string { return filepath.Dir(r.Root) }
+
+// assertNothing checks that no process, mount or cgroup of r and the cgroup root is left.
+func assertNothing(t *testing.T, r containerd.Runtime, root string) {
+	t.Helper()
+	for name, find := range map[string]func() ([]Process, error){
+		"programs":   func() ([]Process, error) { return Running(dataDir(r)) },
+		"containers": func() ([]Process, error) { return InCgroup(root) },
+	} {
+		if left, err := find(); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v, %v", name, left, err)
+		}
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dataDir(r)))
+	if err != nil || len(mounts) > 0 {
+		t.Errorf("mounts: %v, %v", mounts, err)
+	}
+	dirs, err := cgroupDirs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("cgroup %q is left: %v", dir, err)
+		}
+	}
+}
+
+func TestNothingIsLeftOfANode(t *testing.T) {
+	root := "/slipway-test-down"
+	r, daemon := startPods(t, root)
+	for range 2 {
+		if err := Pods(t.Context(), r.Socket, time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	daemon.Stop(t)
+	for range 2 {
+		if err := errors.Join(Processes(t.Context(), dataDir(r), root), Mounts(r.State, r.Root), Cgroups(root)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assertNothing(t, r, root)
+}
+
+func TestNothingIsLeftWhenContainerdIsGone(t *testing.T) {
+	root := "/slipway-test-gone"
+	r, daemon := startPods(t, root)
+	daemon.Stop(t)
+	if left, err := InCgroup(root); err != nil || len(left) < 4 {
+		t.Fatalf("the pods have not survived containerd: %v, %v", left, err)
+	}
+	if err := errors.Join(
+		Pods(t.Context(), r.Socket, time.Second),
+		Processes(t.Context(), dataDir(r), root),
+		Mounts(r.State, r.Root),
+		Cgroups(root),
+	); err != nil {
+		t.Fatal(err)
+	}
+	assertNothing(t, r, root)
+}
+
+func TestProcessesThatIgnoreSIGTERMAreKilled(t *testing.T) {
+	dir := t.TempDir()
+	shell := filepath.Join(dir, "sh")
+	data, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(shell, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(shell, "-c", "trap '' TERM; echo ready; while true; do sleep 0.1; done")
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	// Also when the program's file is gone, as after an upgrade.
+	if err := os.Remove(shell); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := Processes(ctx, dir, ""); err != nil {
+		t.Error(err)
+	}
+	_ = command.Wait()
+	if signal := command.ProcessState.Sys().(interface{ Signal() unix.Signal }).Signal(); signal != unix.SIGKILL {
+		t.Errorf("it ended with signal %v", signal)
+	}
+}
+
+func TestOwnAncestorsAreSpared(t *testing.T) {
+	list, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.PID == os.Getpid() || p.PID == os.Getppid() || p.PID == 1 {
+			t.Errorf("%+v is listed", p)
+		}
+	}
+}
+
+func TestMountsAreUnmountedFromTheLast(t *testing.T) {
+	dir := t.TempDir()
+	point := filepath.Join(dir, "with a blank", "mount")
+	mount(t, "tmpfs", point)
+	mount(t, "tmpfs", point) // over the first
+	mount(t, "tmpfs", filepath.Join(point, "below"))
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	mount(t, "tmpfs", filepath.Join(dir, "other"))
+	for range 2 {
+		if err := Mounts(dir, filepath.Join(dir, "missing")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil || len(mounts) > 0 {
+		t.Errorf("left: %v, %v", mounts, err)
+	}
+}
+
+func mount(t *testing.T, source, point string) {
+	t.Helper()
+	if err := os.MkdirAll(point, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(source, point, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(point, unix.MNT_DETACH) })
+}
+
+func TestForeignFileSystemAtTheDirectoryStays(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, "tmpfs", dir)
+	if err := Mounts(dir); err != nil {
+		t.Fatal(err)
+	}
+	if mounted, err := mountinfo.Mounted(dir); err != nil || !mounted {
+		t.Errorf("mounted: %v, %v", mounted, err)
+	}
+}
+
+func TestBusyMountIsDetachedAndItsUserNamed(t *testing.T) {
+	dir := t.TempDir()
+	point := filepath.Join(dir, "busy")
+	mount(t, "tmpfs", point)
+	user := exec.Command("sleep", "60")
+	user.Dir = point
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = user.Process.Kill()
+		_ = user.Wait()
+	}()
+	err := Mounts(dir)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, part := range []string{point, "detached", fmt.Sprintf("%d (sleep)", user.Process.Pid), "end it"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+	if mounted, err := mountinfo.Mounted(point); err != nil || mounted {
+		t.Errorf("mounted: %v, %v", mounted, err)
+	}
+}
+
+func TestRootsOfEverythingAreRefused(t *testing.T) {
+	for name, err := range map[string]error{
+		"mounts": Mounts("/"), "cgroups": Cgroups("/"), "no cgroup": Cgroups(""), "dots": Cgroups("/slipway/.."),
+		"processes": Processes(t.Context(), "/", ""),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestCgroupWithAProcessNamesIt(t *testing.T) {
+	root := "/slipway-test-occupied"
+	dirs, err := cgroupDirs(root)
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("%v, %v", dirs, err)
+	}
+	process := startProcess(t, "sleep", "60")
+	child := filepath.Join(dirs[0], "child")
+	if err := os.MkdirAll(child, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(child, "cgroup.procs"), fmt.Append(nil, process.Process.Pid), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = Cgroups(root)
+	if want := fmt.Sprintf("%d (sleep)", process.Process.Pid); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), child) {
+		t.Errorf("error %v, want %s in it", err, want)
+	}
+	if err := Processes(t.Context(), "", root); err != nil {
+		t.Error(err)
+	}
+	if err := Cgroups(root); err != nil {
+		t.Error(err)
+	}
+}

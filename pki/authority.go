@@ -1,0 +1,161 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"time"
+)
+
+// Clocks of other machines may be behind by this much when a certificate is new.
+const backdated = time.Hour
+
+// authority is a certificate authority.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+type authoritySpec struct {
+	files Pair
+	name  string
+}
+
+// authoritySpecs lists the certificate authorities with the first part of their common names.
+func (i *issuer) authoritySpecs() []authoritySpec {
+	return []authoritySpec{
+		{i.identity.CA, "openshift-signer"},
+		{i.identity.FrontProxyCA, "frontproxy-signer"},
+		{i.identity.EtcdCA, "etcd-signer"},
+	}
+}
+
+// checkAuthorities refuses to go on where an authority cannot be used and must not be replaced.
+func (i *issuer) checkAuthorities() error {
+	for _, a := range i.authoritySpecs() {
+		if err := i.checkAuthority(a.files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *issuer) checkAuthority(files Pair) error {
+	cert, certErr := readCertificate(files.Cert)
+	key, keyErr := readKey(files.Key)
+	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
+		return nil // a first start, maybe one that was cut short: nothing depends on the authority yet
+	}
+	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the folder %q to give the cluster a new identity (every kubeconfig and token in use then ends)", files.Cert, files.Key, i.spec.Dir)
+	switch {
+	case certErr != nil:
+		return fmt.Errorf("read certificate authority %q: %w; %s", files.Cert, withoutPath(certErr), remedy)
+	case keyErr != nil:
+		return fmt.Errorf("read key of certificate authority %q: %w; %s", files.Key, withoutPath(keyErr), remedy)
+	case !cert.IsCA:
+		return fmt.Errorf("read certificate authority %q: it is not an authority; %s", files.Cert, remedy)
+	case !samePublicKey(cert.PublicKey, key.Public()):
+		return fmt.Errorf("read certificate authority %q: the key %q belongs to another certificate; %s", files.Cert, files.Key, remedy)
+	}
+	now := i.spec.Now()
+	if now.After(cert.NotAfter) {
+		return fmt.Errorf("read certificate authority %q: it ended on %s and now is %s; set the machine's clock, or remove the folder %q to give the cluster a new identity",
+			files.Cert, cert.NotAfter.Format(time.RFC3339), now.Format(time.RFC3339), i.spec.Dir)
+	}
+	if now.Before(cert.NotBefore) {
+		return fmt.Errorf("read certificate authority %q: it begins on %s and now is %s; set the machine's clock",
+			files.Cert, cert.NotBefore.Format(time.RFC3339), now.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// hasLeaf reports whether a certificate of the authority exists.
+func (i *issuer) hasLeaf(files Pair) bool {
+	for _, l := range i.leaves() {
+		if _, err := os.Lstat(l.files.Cert); l.authority == files && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ensureAuthorities loads the authorities and signs those that are new.
+func (i *issuer) ensureAuthorities() error {
+	i.authorities = map[string]*authority{}
+	for _, a := range i.authoritySpecs() {
+		key := i.keys[a.files.Key]
+		cert, err := readCertificate(a.files.Cert)
+		if err != nil {
+			if cert, err = i.signAuthority(a, key); err != nil {
+				return err
+			}
+		}
+		i.authorities[a.files.Cert] = &authority{cert: cert, key: key}
+		if i.identity.CAExpiry.IsZero() || cert.NotAfter.Before(i.identity.CAExpiry) {
+			i.identity.CAExpiry = cert.NotAfter
+		}
+	}
+	ca, err := os.ReadFile(i.identity.CA.Cert)
+	if err != nil {
+		return fmt.Errorf("read certificate authority: %w", err)
+	}
+	_, err = writeIfDifferent(i.identity.NodeCA, ca, public)
+	return err
+}
+
+// signAuthority writes a self-signed certificate. The time in its name, OpenShift's way, keeps two
+// generations of an authority apart.
+func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certificate, error) {
+	now := i.spec.Now()
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: fmt.Sprintf("%s@%d", a.name, now.Unix())},
+		NotBefore:             now.Add(-backdated),
+		NotAfter:              now.Add(i.spec.CALifetime),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate authority %q: %w", a.files.Cert, err)
+	}
+	if err := writeFile(a.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
+		return nil, err
+	}
+	i.issued(a.files.Cert)
+	return x509.ParseCertificate(der)
+}
+
+// readCertificate reads the first certificate of a PEM file. The error is fs.ErrNotExist or
+// errDamaged where it is one of them.
+func readCertificate(path string) (*x509.Certificate, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, fmt.Errorf("%w: no PEM certificate", errDamaged)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", errDamaged, err)
+	}
+	return cert, nil
+}
+
+// withoutPath is the cause of an error of the file system.
+func withoutPath(err error) error {
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package pki
+
+import "path/filepath"
+
+// Pair is a certificate and its private key, absolute paths of PEM files.
+type Pair struct {
+	Cert, Key string
+}
+
+// Files are the absolute paths of a host's identity.
+type Files struct {
+	// CA signs the certificates of API server, kubelets and clients.
+	CA Pair
+	// FrontProxyCA signs FrontProxy alone, so that no other client can pretend to be the aggregator.
+	FrontProxyCA Pair
+	// EtcdCA signs EtcdServer and EtcdClient alone, so that no cluster user can open the store.
+	EtcdCA Pair
+
+	// APIServer is the API server's serving certificate (master.server.crt).
+	APIServer Pair
+	// KubeletClient is the API server's identity towards kubelets: `system:openshift-node-admin` in
+	// `system:node-admins`, as in OpenShift 3, and in `system:masters`, so that a kubelet's question
+	// whether it may has an answer before any role is stored.
+	KubeletClient Pair
+	// FrontProxy is the aggregator's identity towards aggregated API servers, `front-proxy-client`.
+	FrontProxy Pair
+	// EtcdServer is what etcd shows to clients and, as a client and as a server, to its peers.
+	EtcdServer Pair
+	// EtcdClient is the API server's identity towards etcd, also for etcdctl.
+	EtcdClient Pair
+	// ServiceAccountKey signs the tokens of service accounts and ServiceAccountPublicKey verifies them.
+	ServiceAccountKey, ServiceAccountPublicKey string
+
+	// AdminKubeconfig is `system:admin`, in `system:masters` and `system:cluster-admins`; its
+	// certificates are inside.
+	AdminKubeconfig string
+	// MasterKubeconfig is `system:openshift-master`, in `system:masters`: our own controllers.
+	MasterKubeconfig string
+	// ControllerManagerKubeconfig is `system:kube-controller-manager`.
+	ControllerManagerKubeconfig string
+	// SchedulerKubeconfig is `system:kube-scheduler`.
+	SchedulerKubeconfig string
+
+	// KubeletServer is the kubelet's serving certificate.
+	KubeletServer Pair
+	// NodeCA is the node's copy of the certificate of CA, which verifies clients of the kubelet.
+	NodeCA string
+	// NodeKubeconfig is `system:node:<name>`, in `system:nodes`: the kubelet.
+	NodeKubeconfig string
+	// ProxyKubeconfig is `system:kube-proxy`.
+	ProxyKubeconfig string
+	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: network agent and DNS server
+	// of a node. It is not in `system:nodes`, whose rights go by the name of a node; what it may do
+	// is a role that is bound to the user or the group.
+	AgentKubeconfig string
+}
+
+func filesOf(spec Spec) Files {
+	in := func(name string) string { return filepath.Join(spec.Dir, name) }
+	pair := func(name string) Pair { return Pair{Cert: in(name + ".crt"), Key: in(name + ".key")} }
+	return Files{
+		CA:           pair("ca"),
+		FrontProxyCA: pair("frontproxy-ca"),
+		EtcdCA:       pair("master.etcd-ca"),
+
+		APIServer:               pair("master.server"),
+		KubeletClient:           pair("master.kubelet-client"),
+		FrontProxy:              pair("aggregator-front-proxy"),
+		EtcdServer:              pair("etcd.server"),
+		EtcdClient:              pair("master.etcd-client"),
+		ServiceAccountKey:       in("serviceaccounts.private.key"),
+		ServiceAccountPublicKey: in("serviceaccounts.public.key"),
+
+		AdminKubeconfig:             spec.AdminKubeconfig,
+		MasterKubeconfig:            in("openshift-master.kubeconfig"),
+		ControllerManagerKubeconfig: in("kube-controller-manager.kubeconfig"),
+		SchedulerKubeconfig:         in("kube-scheduler.kubeconfig"),
+
+		KubeletServer:   pair("node/server"),
+		NodeCA:          in("node/ca.crt"),
+		NodeKubeconfig:  in("node/node.kubeconfig"),
+		ProxyKubeconfig: in("node/kube-proxy.kubeconfig"),
+		AgentKubeconfig: in("node/slipway-node.kubeconfig"),
+	}
+}

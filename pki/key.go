@@ -1,0 +1,139 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+)
+
+const keyBits = 2048
+
+// errDamaged marks a file that exists and does not hold what it should.
+var errDamaged = errors.New("damaged")
+
+// readKey reads a private key in any of the usual PEM forms. The error is fs.ErrNotExist or
+// errDamaged where it is one of them.
+func readKey(path string) (crypto.Signer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("%w: no PEM block", errDamaged)
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: no private key", errDamaged)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%w: a key that cannot sign", errDamaged)
+	}
+	return signer, nil
+}
+
+// loadKeys reads the private key of each file of the identity and makes those that lack.
+func (i *issuer) loadKeys() error {
+	var missing []keyFile
+	for _, file := range i.keyFiles() {
+		key, err := readKey(file.path)
+		if err == nil {
+			i.keys[file.path] = key
+			if err := tighten(file.path); err != nil {
+				return err
+			}
+			continue
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+			return fmt.Errorf("read private key: %w", err)
+		}
+		missing = append(missing, file)
+	}
+	made, err := makeKeys(missing)
+	for n, file := range missing {
+		i.keys[file.path] = made[n]
+	}
+	return err
+}
+
+// keyFile is a private key and the certificate or public key that depends on it.
+type keyFile struct {
+	path, cert string
+}
+
+func (i *issuer) keyFiles() []keyFile {
+	files := []keyFile{{i.identity.ServiceAccountKey, i.identity.ServiceAccountPublicKey}}
+	for _, a := range i.authoritySpecs() {
+		files = append(files, keyFile{a.files.Key, a.files.Cert})
+	}
+	for _, l := range i.leaves() {
+		files = append(files, keyFile{l.files.Key, l.files.Cert})
+	}
+	return files
+}
+
+// makeKeys makes the keys of files, in their order, with one worker per processor.
+func makeKeys(files []keyFile) ([]crypto.Signer, error) {
+	keys, failures := make([]crypto.Signer, len(files)), make([]error, len(files))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for n := range next {
+				keys[n], failures[n] = makeKey(files[n])
+			}
+		})
+	}
+	for n := range files {
+		next <- n
+	}
+	close(next)
+	workers.Wait()
+	return keys, errors.Join(failures...)
+}
+
+// makeKey writes a new key. A certificate of the key that it replaces is removed first, so that none
+// ever stands beside a key that is not its own.
+func makeKey(file keyFile) (crypto.Signer, error) {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return nil, fmt.Errorf("generate private key %q: %w", file.path, err)
+	}
+	if err := removeFile(file.cert); err != nil {
+		return nil, err
+	}
+	return key, writeFile(file.path, encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), secret)
+}
+
+// tighten takes a private key away from everyone but its owner.
+func tighten(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(path, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("protect private key: %w", err)
+	}
+	return nil
+}
+
+// samePublicKey reports whether two public keys are one.
+func samePublicKey(a, b crypto.PublicKey) bool {
+	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && key.Equal(b)
+}

@@ -1,0 +1,91 @@
+package pki
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// childDir, in the environment, makes the test binary a process that issues for a folder until it is killed.
+const childDir = "PKI_TEST_CHILD_DIR"
+
+// runChild changes addresses and removes keys all the time, so that Ensure is always writing.
+func runChild(dir string) {
+	spec := specIn(dir)
+	for n := 0; ; n++ {
+		spec.NodeHosts = []string{fmt.Sprintf("192.0.2.%d", n%200)}
+		spec.APIHosts = spec.NodeHosts
+		spec.APIURL = "https://" + spec.NodeHosts[0]
+		if n%3 == 0 {
+			os.Remove(filesOf(spec).KubeletServer.Key)
+		}
+		if _, err := Ensure(spec); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+}
+
+// TestKillAtAnyMoment kills a process that is issuing, at many moments, beginning with the first start.
+func TestKillAtAnyMoment(t *testing.T) {
+	dir := t.TempDir()
+	spec := specIn(dir)
+	authority := ""
+	for n := range 25 {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childDir+"="+dir)
+		child.Stdout = os.Stderr
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
+		select {
+		case err := <-ended:
+			t.Fatalf("run %d: Ensure failed after an earlier kill: %v", n, err)
+		case <-time.After(time.Duration(20+n*37%400) * time.Millisecond):
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+
+		for _, l := range leavesOf(spec) {
+			checkPair(t, l.files)
+		}
+		now, err := os.ReadFile(filesOf(spec).CA.Cert)
+		if err == nil && authority != "" && string(now) != authority {
+			t.Fatalf("run %d: the authority was replaced", n)
+		}
+		authority = string(now)
+	}
+	if authority == "" {
+		t.Fatal("no run came as far as the authority")
+	}
+	ensure(t, spec)
+	for _, l := range leavesOf(spec) {
+		verify(t, l)
+	}
+	leftovers, err := filepath.Glob(filepath.Join(spec.Dir, ".*.new"))
+	if err != nil || len(leftovers) > 1 {
+		t.Errorf("temporary files %v, %v, want at most that of the last kill", leftovers, err)
+	}
+}
+
+// checkPair holds that a certificate that exists belongs to its key.
+func checkPair(t *testing.T, files Pair) {
+	t.Helper()
+	if _, err := os.Stat(files.Cert); err != nil {
+		return
+	}
+	if _, err := os.Stat(files.Key); err != nil && filepath.Base(files.Key) == "server.key" {
+		return // the child removes this one itself
+	}
+	if _, err := tls.LoadX509KeyPair(files.Cert, files.Key); err != nil {
+		t.Errorf("%s: %v", files.Cert, err)
+	}
+}

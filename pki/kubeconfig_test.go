@@ -1,0 +1,185 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// caller is who a server sees.
+type caller struct {
+	User   string
+	Groups []string
+}
+
+// TestKubeconfigsAuthenticate calls a server that has the API server's certificate with each kubeconfig.
+func TestKubeconfigsAuthenticate(t *testing.T) {
+	spec := newSpec(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject := r.TLS.PeerCertificates[0].Subject
+		json.NewEncoder(w).Encode(caller{subject.CommonName, subject.Organization})
+	}))
+	files := filesOf(spec)
+	pair, err := tls.LoadX509KeyPair(files.APIServer.Cert, files.APIServer.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := readCertificate(files.CA.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(ca)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.StartTLS()
+	defer server.Close()
+	spec.LoopbackURL, spec.APIURL = server.URL, server.URL
+	ensure(t, spec)
+
+	for path, want := range map[string]caller{
+		files.AdminKubeconfig:             {"system:admin", []string{"system:cluster-admins", "system:masters"}},
+		files.MasterKubeconfig:            {"system:openshift-master", []string{"system:masters"}},
+		files.ControllerManagerKubeconfig: {"system:kube-controller-manager", nil},
+		files.SchedulerKubeconfig:         {"system:kube-scheduler", nil},
+		files.NodeKubeconfig:              {"system:node:host.example.com", []string{"system:nodes"}},
+		files.ProxyKubeconfig:             {"system:kube-proxy", nil},
+		files.AgentKubeconfig:             {"system:slipway-node", []string{"system:slipway-nodes"}},
+	} {
+		config, err := clientcmd.BuildConfigFromFlags("", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == files.AdminKubeconfig {
+			if config.CertFile != "" || len(config.CertData) == 0 {
+				t.Errorf("%s names files, want its certificates inside", path)
+			}
+		} else if config.CertFile == "" || config.KeyFile == "" || len(config.CertData) > 0 {
+			t.Errorf("%s holds certificates, want that it names files, which clients read again", path)
+		}
+		if got := call(t, config); !sameSet(got.Groups, want.Groups) || got.User != want.User {
+			t.Errorf("%s: the server sees %v, want %v", path, got, want)
+		}
+	}
+}
+
+func call(t *testing.T, config *rest.Config) caller {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Get(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var who caller
+	if err := json.NewDecoder(response.Body).Decode(&who); err != nil {
+		t.Fatal(err)
+	}
+	return who
+}
+
+func TestAdminKubeconfigHasOpenShiftNames(t *testing.T) {
+	config, err := clientcmd.LoadFromFile(newSpec(t).AdminKubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := config.Contexts["default/192-0-2-10:8443/system:admin"]
+	if context == nil || config.CurrentContext != "default/192-0-2-10:8443/system:admin" {
+		t.Fatalf("contexts %v, current %q", config.Contexts, config.CurrentContext)
+	}
+	got := []string{context.Cluster, context.AuthInfo, context.Namespace, config.Clusters[context.Cluster].Server}
+	want := []string{"192-0-2-10:8443", "system:admin/192-0-2-10:8443", "default", "https://192.0.2.10:8443"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("context (-want +got):\n%s", diff)
+	}
+}
+
+func TestAdminKubeconfigKeepsWhatOthersAdded(t *testing.T) {
+	spec := newSpec(t)
+	config, err := clientcmd.LoadFromFile(spec.AdminKubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another cluster, and a context that `oc project web` adds.
+	config.Clusters["far:8443"] = &clientcmdapi.Cluster{Server: "https://far:8443", CertificateAuthorityData: []byte("other")}
+	config.AuthInfos["system:admin/far:8443"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["far"] = &clientcmdapi.Context{Cluster: "far:8443", AuthInfo: "system:admin/far:8443"}
+	config.Contexts["web"] = &clientcmdapi.Context{Cluster: "192-0-2-10:8443", AuthInfo: "system:admin/192-0-2-10:8443", Namespace: "web"}
+	config.CurrentContext = "web"
+	if err := clientcmd.WriteToFile(*config, spec.AdminKubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	if issued := ensure(t, spec).Issued; len(issued) > 0 {
+		t.Errorf("Issued: %v, want none", issued)
+	}
+
+	renewed := spec
+	later(300*24*60*60*1e9)(t, &renewed)
+	ensure(t, renewed)
+	checkContexts(t, spec.AdminKubeconfig, "web", "default/192-0-2-10:8443/system:admin", "far", "web")
+
+	spec.APIURL = "https://192.0.2.11:8443"
+	ensure(t, spec)
+	checkContexts(t, spec.AdminKubeconfig, "default/192-0-2-11:8443/system:admin", "default/192-0-2-11:8443/system:admin", "far")
+}
+
+func checkContexts(t *testing.T, path, current string, contexts ...string) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for name := range config.Contexts {
+		got = append(got, name)
+	}
+	if config.CurrentContext != current || !sameSet(got, contexts) {
+		t.Errorf("contexts %v, current %q, want %v, %q", got, config.CurrentContext, contexts, current)
+	}
+	if err := clientcmd.ConfirmUsable(*config, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestImpossibleURLIsNamed(t *testing.T) {
+	spec := newSpec(t)
+	spec.APIURL = "192.0.2.10"
+	_, err := Ensure(spec)
+	if want := `write kubeconfig of system:admin: "192.0.2.10" is not a URL of an API server`; err == nil || err.Error() != want {
+		t.Errorf("Ensure: %v, want %s", err, want)
+	}
+}
+
+func TestEncryptionKeyIsWrittenOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	path, err := EnsureEncryption(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := EnsureEncryption(dir); err != nil || again != path {
+		t.Errorf("second call: %q, %v", again, err)
+	}
+	second, err := os.ReadFile(path)
+	if err != nil || string(first) != string(second) {
+		t.Errorf("the second call changed the file: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want mode 0600", info, err)
+	}
+}

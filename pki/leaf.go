@@ -1,0 +1,180 @@
+package pki
+
+import (
+	"cmp"
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// leaf is a certificate that an authority signs.
+type leaf struct {
+	files     Pair
+	authority Pair
+	user      string
+	groups    []string
+	hosts     []string
+	usage     []x509.ExtKeyUsage
+}
+
+// leaves lists all certificates of a host.
+func (i *issuer) leaves() []leaf {
+	f, s := i.identity.Files, i.spec
+	server := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	both := append(slices.Clone(server), client...)
+	nodeUser := "system:node:" + s.NodeName
+	return []leaf{
+		{files: f.APIServer, authority: f.CA, user: "system:openshift-apiserver", hosts: s.apiServerHosts(), usage: server},
+		{files: f.KubeletServer, authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, hosts: append([]string{s.NodeName}, s.NodeHosts...), usage: server},
+		{files: f.KubeletClient, authority: f.CA, user: "system:openshift-node-admin", groups: []string{"system:node-admins", "system:masters"}, usage: client},
+		{files: f.FrontProxy, authority: f.FrontProxyCA, user: "front-proxy-client", usage: client},
+		{files: f.EtcdServer, authority: f.EtcdCA, user: "etcd", hosts: append(loopback(), s.NodeHosts...), usage: both},
+		{files: f.EtcdClient, authority: f.EtcdCA, user: "apiserver-etcd-client", usage: client},
+		{files: i.client("admin"), authority: f.CA, user: "system:admin", groups: []string{"system:masters", "system:cluster-admins"}, usage: client},
+		{files: clientOf(f.MasterKubeconfig), authority: f.CA, user: "system:openshift-master", groups: []string{"system:masters"}, usage: client},
+		{files: clientOf(f.ControllerManagerKubeconfig), authority: f.CA, user: "system:kube-controller-manager", usage: client},
+		{files: clientOf(f.SchedulerKubeconfig), authority: f.CA, user: "system:kube-scheduler", usage: client},
+		{files: clientOf(f.NodeKubeconfig), authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, usage: client},
+		{files: clientOf(f.ProxyKubeconfig), authority: f.CA, user: "system:kube-proxy", usage: client},
+		{files: clientOf(f.AgentKubeconfig), authority: f.CA, user: "system:slipway-node", groups: []string{"system:slipway-nodes"}, usage: client},
+	}
+}
+
+func (i *issuer) client(name string) Pair {
+	return clientOf(filepath.Join(i.spec.Dir, name+".kubeconfig"))
+}
+
+// clientOf is the certificate beside a kubeconfig, of the same name.
+func clientOf(kubeconfig string) Pair {
+	name := strings.TrimSuffix(kubeconfig, ".kubeconfig")
+	return Pair{Cert: name + ".crt", Key: name + ".key"}
+}
+
+func (s Spec) apiServerHosts() []string {
+	hosts := append(loopback(), s.APIHosts...)
+	for _, service := range []string{"kubernetes", "openshift"} {
+		hosts = append(hosts, service, service+".default", service+".default.svc", service+".default.svc."+s.ClusterDomain)
+	}
+	return hosts
+}
+
+func loopback() []string { return []string{"localhost", "127.0.0.1", "::1"} }
+
+// ensureLeaves issues the certificates that are not good.
+func (i *issuer) ensureLeaves() error {
+	for _, l := range i.leaves() {
+		ca, key := i.authorities[l.authority.Cert], i.keys[l.files.Key]
+		cert, err := readCertificate(l.files.Cert)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+			return fmt.Errorf("read certificate: %w", err)
+		}
+		if err == nil && i.good(cert, l, ca, key) {
+			continue
+		}
+		if err := i.sign(l, ca, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// good reports whether a certificate says what l says and can be used for some time to come.
+func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
+	dns, ips := split(l.hosts)
+	now := i.spec.Now()
+	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
+	lasts := now.Before(renewal) || !cert.NotAfter.Before(ca.cert.NotAfter) // none can outlive its authority
+	return samePublicKey(cert.PublicKey, key.Public()) &&
+		cert.CheckSignatureFrom(ca.cert) == nil &&
+		cert.Subject.CommonName == l.user &&
+		sameSet(cert.Subject.Organization, l.groups) &&
+		sameSet(cert.DNSNames, dns) &&
+		sameSet(texts(cert.IPAddresses), texts(ips)) &&
+		sameSet(cert.ExtKeyUsage, l.usage) &&
+		!now.Before(cert.NotBefore) && !now.After(cert.NotAfter) && lasts
+}
+
+func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
+	if err != nil {
+		return fmt.Errorf("choose serial number: %w", err)
+	}
+	now := i.spec.Now()
+	dns, ips := split(l.hosts)
+	template := &x509.Certificate{
+		SerialNumber:          serial.Add(serial, big.NewInt(2)), // 1 is the authority's
+		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
+		NotBefore:             latest(now.Add(-backdated), ca.cert.NotBefore),
+		NotAfter:              earliest(now.Add(i.spec.LeafLifetime), ca.cert.NotAfter),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           l.usage,
+		BasicConstraintsValid: true,
+		DNSNames:              dns,
+		IPAddresses:           ips,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
+	if err != nil {
+		return fmt.Errorf("sign certificate %q: %w", l.files.Cert, err)
+	}
+	if err := writeFile(l.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
+		return err
+	}
+	i.issued(l.files.Cert)
+	return nil
+}
+
+// split sorts hosts into names and IP addresses, each once.
+func split(hosts []string) (dns []string, ips []net.IP) {
+	hosts = slices.Clone(hosts)
+	slices.Sort(hosts)
+	for _, host := range slices.Compact(hosts) {
+		if ip := net.ParseIP(host); ip != nil {
+			ips = append(ips, ip)
+		} else if host != "" {
+			dns = append(dns, strings.ToLower(host))
+		}
+	}
+	slices.Sort(dns)
+	return slices.Compact(dns), ips
+}
+
+func texts(ips []net.IP) []string {
+	list := make([]string, len(ips))
+	for i, ip := range ips {
+		list[i] = ip.String()
+	}
+	return list
+}
+
+// sameSet reports whether two lists hold the same values, in any order and number.
+func sameSet[T cmp.Ordered](a, b []T) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,233 @@
+package pki
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLeavesAreIssuedAnew(t *testing.T) {
+	all := []string{
+		"admin.crt", "aggregator-front-proxy.crt", "etcd.server.crt", "kube-controller-manager.crt", "kube-proxy.crt", "kube-scheduler.crt", "master.etcd-client.crt",
+		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "server.crt", "slipway-node.crt",
+	}
+	tests := []struct {
+		name   string
+		change func(t *testing.T, s *Spec)
+		want   []string
+	}{
+		{"address of the machine", func(t *testing.T, s *Spec) {
+			s.APIHosts, s.NodeHosts = []string{"host.example.com", "192.0.2.11", "172.30.0.1"}, []string{"192.0.2.11"}
+		}, []string{"etcd.server.crt", "master.server.crt", "server.crt"}},
+		{"address that went away", func(t *testing.T, s *Spec) { s.NodeHosts = []string{"192.0.2.10"} }, []string{"etcd.server.crt", "server.crt"}},
+		{"order of addresses", func(t *testing.T, s *Spec) { slices.Reverse(s.APIHosts); slices.Reverse(s.NodeHosts) }, nil},
+		{"spelling of addresses", func(t *testing.T, s *Spec) {
+			s.NodeHosts = []string{"2001:DB8:0::1", "192.0.2.10"}
+			s.APIHosts = append(s.APIHosts, "HOST.example.com")
+		}, nil},
+		{"node name", func(t *testing.T, s *Spec) { s.NodeName = "other" }, []string{"node.crt", "node.kubeconfig", "server.crt"}},
+		{"port of the API server", func(t *testing.T, s *Spec) { s.APIURL = "https://192.0.2.10:443" }, []string{"admin.kubeconfig"}},
+		{"domain", func(t *testing.T, s *Spec) { s.ClusterDomain = "other.local" }, []string{"master.server.crt"}},
+		{"missing certificate", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).APIServer.Cert) }, []string{"master.server.crt"}},
+		{"damaged certificate", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).APIServer.Cert) }, []string{"master.server.crt"}},
+		{"empty certificate", func(t *testing.T, s *Spec) { overwrite(t, filesOf(*s).APIServer.Cert, "") }, []string{"master.server.crt"}},
+		{"missing key", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).KubeletServer.Key) }, []string{"server.crt"}},
+		{"damaged key", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).KubeletServer.Key) }, []string{"server.crt"}},
+		{"key of another certificate", func(t *testing.T, s *Spec) {
+			copyFile(t, filesOf(*s).EtcdServer.Key, filesOf(*s).KubeletServer.Key)
+		}, []string{"server.crt"}},
+		{"certificate of another authority", func(t *testing.T, s *Spec) {
+			copyFile(t, filesOf(*s).EtcdServer.Cert, filesOf(*s).KubeletServer.Cert)
+			copyFile(t, filesOf(*s).EtcdServer.Key, filesOf(*s).KubeletServer.Key)
+		}, []string{"server.crt"}},
+		{"authority that the administrator replaced", func(t *testing.T, s *Spec) {
+			copyFile(t, filesOf(*s).EtcdCA.Cert, filesOf(*s).FrontProxyCA.Cert)
+			copyFile(t, filesOf(*s).EtcdCA.Key, filesOf(*s).FrontProxyCA.Key)
+		}, []string{"aggregator-front-proxy.crt"}},
+		{"missing kubeconfig", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).SchedulerKubeconfig) }, []string{"kube-scheduler.kubeconfig"}},
+		{"damaged kubeconfig", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).SchedulerKubeconfig) }, []string{"kube-scheduler.kubeconfig"}},
+		{"damaged administrator's kubeconfig", func(t *testing.T, s *Spec) { overwrite(t, s.AdminKubeconfig, "\x00") }, []string{"admin.kubeconfig"}},
+		{"damaged public key", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceAccountPublicKey) }, []string{"serviceaccounts.public.key"}},
+		{"more than a third of life left", later(240 * 24 * time.Hour), nil},
+		{"less than a third of life left", later(245 * 24 * time.Hour), append([]string{"admin.kubeconfig"}, all...)},
+		{"life at its end", later(3 * year), append([]string{"admin.kubeconfig"}, all...)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spec := newSpec(t)
+			test.change(t, &spec)
+			issued := ensure(t, spec).Issued
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, issued); diff != "" {
+				t.Errorf("Issued (-want +got):\n%s", diff)
+			}
+			for _, l := range leavesOf(spec) {
+				if spec.Now == nil {
+					verify(t, l)
+				}
+			}
+			if again := ensure(t, spec).Issued; len(again) > 0 {
+				t.Errorf("Issued of the next start: %v, want none", again)
+			}
+		})
+	}
+}
+
+func TestRenewalKeepsTheKey(t *testing.T) {
+	spec := newSpec(t)
+	before := contents(t, spec.Dir)
+	later(300*24*time.Hour)(t, &spec)
+	ensure(t, spec)
+	for name, content := range contents(t, spec.Dir) {
+		isKey := strings.HasSuffix(name, ".key")
+		isAuthority := strings.HasSuffix(name, "ca.crt")
+		if (isKey || isAuthority) && content != before[name] {
+			t.Errorf("%s has changed", name)
+		}
+	}
+}
+
+func TestLeafEndsWithItsAuthority(t *testing.T) {
+	spec := newSpec(t)
+	later(10*year-24*time.Hour)(t, &spec)
+	ensure(t, spec)
+	ca, err := readCertificate(filesOf(spec).CA.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := readCertificate(filesOf(spec).APIServer.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cert.NotAfter.Equal(ca.NotAfter) {
+		t.Errorf("leaf ends %v, authority %v", cert.NotAfter, ca.NotAfter)
+	}
+	if issued := ensure(t, spec).Issued; len(issued) > 0 {
+		t.Errorf("Issued again: %v, want none, because a leaf cannot last longer", issued)
+	}
+}
+
+func TestAuthoritiesAreNeverReplaced(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(t *testing.T, s *Spec)
+		file   func(f Files) string
+		want   string
+	}{
+		{"missing key", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Key }, "no such file"},
+		{"damaged key", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).EtcdCA.Key) }, func(f Files) string { return f.EtcdCA.Key }, "damaged"},
+		{"missing certificate", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).CA.Cert) }, func(f Files) string { return f.CA.Cert }, "no such file"},
+		{"both missing", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).CA.Cert); remove(t, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Cert }, "no such file"},
+		{"damaged certificate", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).FrontProxyCA.Cert) }, func(f Files) string { return f.FrontProxyCA.Cert }, "damaged"},
+		{"key of another", func(t *testing.T, s *Spec) { copyFile(t, filesOf(*s).EtcdCA.Key, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Cert }, "belongs to another certificate"},
+		{"leaf in its place", func(t *testing.T, s *Spec) {
+			copyFile(t, filesOf(*s).APIServer.Cert, filesOf(*s).CA.Cert)
+			copyFile(t, filesOf(*s).APIServer.Key, filesOf(*s).CA.Key)
+		}, func(f Files) string { return f.CA.Cert }, "not an authority"},
+		{"ended", later(11 * year), func(f Files) string { return f.CA.Cert }, "it ended on"},
+		{"clock before its begin", later(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
+		{"missing signing key of service accounts", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceAccountKey) }, func(f Files) string { return f.ServiceAccountKey }, "no such file"},
+		{"damaged signing key of service accounts", func(t *testing.T, s *Spec) { overwrite(t, filesOf(*s).ServiceAccountKey, "") }, func(f Files) string { return f.ServiceAccountKey }, "damaged"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spec := newSpec(t)
+			test.change(t, &spec)
+			before := contents(t, filepath.Dir(spec.Dir))
+			_, err := Ensure(spec)
+			if err == nil || !strings.Contains(err.Error(), test.file(filesOf(spec))) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Ensure: %v, want an error with %q that names %s", err, test.want, test.file(filesOf(spec)))
+			}
+			if err != nil && !strings.Contains(err.Error(), "; ") {
+				t.Errorf("Ensure: %v, want a remedy", err)
+			}
+			if diff := cmp.Diff(before, contents(t, filepath.Dir(spec.Dir))); diff != "" {
+				t.Errorf("files have changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRenewerIssuesBeforeTheEnd(t *testing.T) {
+	spec := newSpec(t)
+	var days atomic.Int64
+	spec.Now = func() time.Time { return time.Now().Add(time.Duration(days.Load()) * 24 * time.Hour) }
+	renewer := &Renewer{Spec: func() (Spec, error) { return spec, nil }, Interval: time.Millisecond}
+	issued := make(chan []string, 10)
+	renewer.OnRenew(func(names []string) { issued <- names })
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error)
+	go func() { ended <- renewer.Run(ctx, func() { close(ready) }) }()
+	<-ready
+	select {
+	case names := <-issued:
+		t.Errorf("issued %v at the start, want nothing", names)
+	default:
+	}
+	days.Store(300)
+	if names := <-issued; !slices.Contains(names, "master.server.crt") {
+		t.Errorf("issued %v, want master.server.crt among them", names)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestRenewerNamesWhatIsWrongAtItsStart(t *testing.T) {
+	spec := newSpec(t)
+	remove(t, filesOf(spec).CA.Key)
+	renewer := &Renewer{Spec: func() (Spec, error) { return spec, nil }}
+	err := renewer.Run(t.Context(), func() { t.Error("ready was called") })
+	if err == nil || !strings.HasPrefix(err.Error(), "renew certificates: ") {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// later moves the clock.
+func later(d time.Duration) func(t *testing.T, s *Spec) {
+	return func(t *testing.T, s *Spec) { s.Now = func() time.Time { return time.Now().Add(d) } }
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// truncate cuts a file in half.
+func truncate(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, to, string(data))
+}

@@ -1,0 +1,162 @@
+package platform
+
+import (
+	"net"
+	"strconv"
+
+	"github.com/slipway-platform/slipway/apigroup/user"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/bootstrap"
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/pki"
+)
+
+// The parts of the control plane, made from the configuration.
+
+func (h *host) etcd() (Component, error) {
+	return &kube.Etcd{
+		Dir:           h.Master.EtcdDirectory(),
+		Socket:        h.etcdSocket(),
+		ClientAddress: h.Master.EtcdAddress(),
+		PeerAddress:   h.Master.EtcdPeerAddress(),
+		CertFile:      h.identity.EtcdServer.Cert,
+		KeyFile:       h.identity.EtcdServer.Key,
+		CAFile:        h.identity.EtcdCA.Cert,
+	}, nil
+}
+
+func (h *host) apiServer() (Component, error) {
+	bind, port := h.Master.APIAddress()
+	nodePorts := h.Master.NodePorts()
+	server := &kube.APIServer{
+		BindAddress:        net.ParseIP(bind),
+		AdvertiseAddress:   h.address.AsSlice(),
+		Port:               port,
+		CertFile:           h.identity.APIServer.Cert,
+		KeyFile:            h.identity.APIServer.Key,
+		ClientCAFile:       h.identity.CA.Cert,
+		EtcdSocket:         h.etcdSocket(),
+		KubeletCertFile:    h.identity.KubeletClient.Cert,
+		KubeletKeyFile:     h.identity.KubeletClient.Key,
+		KubeletCAFile:      h.identity.CA.Cert,
+		FrontProxyCAFile:   h.identity.FrontProxyCA.Cert,
+		FrontProxyCertFile: h.identity.FrontProxy.Cert,
+		FrontProxyKeyFile:  h.identity.FrontProxy.Key,
+
+		ServiceAccountKeyFile:  h.identity.ServiceAccountKey,
+		ServiceAccountKeyFiles: []string{h.identity.ServiceAccountPublicKey},
+
+		ServiceCIDR: h.Master.ServiceNetwork().String(),
+		NodePorts:   &nodePorts,
+		Domain:      h.Node.DNSDomain,
+		Audit:       h.audit(),
+		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
+		Groups:      []apiserver.Group{user.Group()},
+	}
+	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
+		server.ServiceAccountKeyFile = private
+		server.ServiceAccountKeyFiles = h.Master.ServiceAccountConfig.PublicKeyFiles
+	}
+	if h.Master.Slipway.EncryptSecrets {
+		file, err := pki.EnsureEncryption(h.path("pki"))
+		if err != nil {
+			return nil, err
+		}
+		server.EncryptionConfigFile = file
+	}
+	return server, nil
+}
+
+func (h *host) audit() *kube.Audit {
+	c := h.Master.AuditConfig
+	if !c.Enabled {
+		return nil
+	}
+	return &kube.Audit{
+		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
+		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
+	}
+}
+
+func (h *host) controllers() (Component, error) {
+	network, hostBits := h.Master.ClusterNetwork()
+	return &kube.Controllers{
+		Kubeconfig:            h.identity.ControllerManagerKubeconfig,
+		ClusterCIDR:           network.String(),
+		NodeMaskSize:          network.Addr().BitLen() - hostBits,
+		ServiceCIDR:           h.Master.ServiceNetwork().String(),
+		ServiceAccountKeyFile: h.serviceAccountKey(),
+		RootCAFile:            h.identity.CA.Cert,
+		SigningCertFile:       h.identity.CA.Cert,
+		SigningKeyFile:        h.identity.CA.Key,
+		VolumePluginDir:       h.Node.VolumePluginDir(),
+		Arguments:             arguments.Map(h.Master.KubernetesMasterConfig.ControllerArguments),
+	}, nil
+}
+
+func (h *host) serviceAccountKey() string {
+	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
+		return private
+	}
+	return h.identity.ServiceAccountKey
+}
+
+func (h *host) scheduler() (Component, error) {
+	return &kube.Scheduler{
+		Kubeconfig: h.identity.SchedulerKubeconfig,
+		Arguments:  arguments.Map(h.Master.KubernetesMasterConfig.SchedulerArguments),
+	}, nil
+}
+
+// flexVolumes is the registry of FlexVolume drivers; both processes have one.
+func (h *host) flexVolumes() (Component, error) { return &idle{}, nil }
+
+func (h *host) attachDetach() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &kube.AttachDetach{Client: client}, nil
+}
+
+func (h *host) bootstrap() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &bootstrap.Objects{Client: client}, nil
+}
+
+// certificates renews what is about to expire, while everything runs.
+func (h *host) certificates() (Component, error) {
+	return &pki.Renewer{Spec: func() (pki.Spec, error) { return h.pkiSpec(), nil }}, nil
+}
+
+// pkiSpec says which certificates this host needs.
+func (h *host) pkiSpec() pki.Spec {
+	_, port := h.Master.APIAddress()
+	url := func(host string) string { return "https://" + net.JoinHostPort(host, strconv.Itoa(port)) }
+	return pki.Spec{
+		Dir:             h.path("pki"),
+		AdminKubeconfig: h.adminKubeconfig(),
+		APIURL:          url(h.address.String()),
+		LoopbackURL:     url("127.0.0.1"),
+		NodeName:        h.Node.NodeName,
+		APIHosts:        append(h.names(), h.Master.APIServiceIP().String()),
+		NodeHosts:       h.names(),
+		ClusterDomain:   h.Node.DNSDomain,
+		LeafLifetime:    h.Master.Slipway.CertificateLifetime.Duration,
+		CALifetime:      h.Master.Slipway.CALifetime.Duration,
+	}
+}
+
+// names are what this machine may be called by: its name and every address.
+func (h *host) names() []string {
+	names := []string{h.Node.NodeName}
+	for _, address := range hostaddr.HostAddresses(h.ownDevices()...) {
+		names = append(names, address.String())
+	}
+	return names
+}

@@ -1,0 +1,97 @@
+package platform
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/pki"
+)
+
+// host is this machine as the configuration describes it: every path, address and name that the parts
+// are made with. It is the only place that knows how they follow from the configuration.
+type host struct {
+	*config.Config
+	dataDir string
+	file    string // the configuration file that was named on the command line, absolute, or empty
+
+	address  netip.Addr // of this machine, found at start
+	identity *pki.Identity
+	programs payload.Programs
+}
+
+func newHost(c *config.Config, file string) (*host, error) {
+	h := &host{Config: c, dataDir: c.DataDir}
+	if file != "" {
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			return nil, fmt.Errorf("find configuration file: %w", err)
+		}
+		h.file = absolute
+	}
+	return h, nil
+}
+
+// Where things lie below the data directory.
+
+func (h *host) path(names ...string) string {
+	return filepath.Join(append([]string{h.dataDir}, names...)...)
+}
+func (h *host) runDir() string                { return h.Node.Slipway.RunDirectory }
+func (h *host) socket() string                { return filepath.Join(h.runDir(), "slipway.sock") }
+func (h *host) etcdSocket() string            { return filepath.Join(h.runDir(), "etcd.sock") }
+func (h *host) containerdState() string       { return filepath.Join(h.runDir(), "containerd") }
+func (h *host) containerdSocket() string      { return filepath.Join(h.runDir(), "containerd.sock") }
+func (h *host) logFile(process string) string { return h.path("log", process+".log") }
+func (h *host) adminKubeconfig() string       { return h.path("admin.kubeconfig") }
+func (h *host) cniConfDir() string            { return h.path("cni", "conf") }
+func (h *host) cniStateDir() string           { return h.path("cni", "state") }
+func (h *host) binDir() string                { return h.path("bin") }
+
+// locate finds the machine's address; a machine without any gets one of its own, so that a cluster runs
+// without a network too.
+func (h *host) locate() error {
+	preferred := h.Node.NodeIP
+	address, err := hostaddr.HostAddress(preferred, h.ownDevices()...)
+	if err != nil && preferred == "" {
+		address, err = hostaddr.AssignOffline(offlineDevice)
+	}
+	if err != nil {
+		return err
+	}
+	h.address = address
+	return nil
+}
+
+// offlineDevice holds the address of a machine that has none.
+const offlineDevice = "slipway-offline"
+
+// ownDevices are network devices whose addresses say nothing about the machine.
+func (h *host) ownDevices() []string {
+	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice}
+}
+
+// kubeconfig reads a client's identity.
+func kubeconfig(path string) (*rest.Config, error) {
+	client, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
+	}
+	return client, nil
+}
+
+// nextSteps says what a person may want to do with a cluster that runs.
+func (h *host) nextSteps(out io.Writer) {
+	fmt.Fprintf(out, `Try:
+  slipway status
+  slipway oc get nodes
+  export KUBECONFIG=%s
+`, h.adminKubeconfig())
+}

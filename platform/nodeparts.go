@@ -1,0 +1,121 @@
+package platform
+
+import (
+	"net"
+	"net/netip"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/network/agent"
+	"github.com/slipway-platform/slipway/network/dns"
+	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/node/image"
+)
+
+// The parts of the node, made from the configuration.
+
+func (h *host) api() (Component, error) {
+	client, err := kubeconfig(h.identity.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &api{client: client}, nil
+}
+
+func (h *host) images() (Component, error) {
+	return image.Loader{
+		Store:      image.Store{Socket: h.containerdSocket()},
+		Pause:      h.programs.Pause,
+		Busybox:    busybox,
+		Executable: "/proc/self/exe",
+		Archives:   h.Node.Slipway.ImageDirectory,
+	}, nil
+}
+
+// busybox is where Debian's busybox-static installs it.
+const busybox = "/bin/busybox"
+
+func (h *host) kubelet() (Component, error) {
+	bind, port := h.Node.KubeletAddress()
+	manifests, _ := h.Node.ManifestDir()
+	return &node.Kubelet{
+		NodeName:          h.Node.NodeName,
+		NodeIP:            h.address.AsSlice(),
+		BindAddress:       net.ParseIP(bind),
+		Port:              port,
+		CertFile:          h.identity.KubeletServer.Cert,
+		KeyFile:           h.identity.KubeletServer.Key,
+		ClientCAFile:      h.identity.NodeCA,
+		Kubeconfig:        h.identity.NodeKubeconfig,
+		RootDirectory:     h.Node.VolumeDirectory,
+		CertDirectory:     h.path("pki", "kubelet"),
+		RuntimeSocket:     h.containerdSocket(),
+		CgroupRoot:        h.Node.Slipway.CgroupRoot,
+		DNSIP:             h.Node.ResolverIP(),
+		Domain:            h.Node.DNSDomain,
+		ResolvConf:        node.HostResolvConf(),
+		ManifestDirectory: manifests,
+		VolumePluginDir:   h.Node.VolumePluginDir(),
+		Arguments:         arguments.Map(h.Node.KubeletArguments),
+	}, nil
+}
+
+func (h *host) proxy() (Component, error) {
+	return &node.Proxy{
+		NodeName:       h.Node.NodeName,
+		Kubeconfig:     h.identity.ProxyKubeconfig,
+		Bridge:         h.Node.Slipway.Bridge,
+		HealthAddress:  "127.0.0.1:10256",
+		MetricsAddress: "127.0.0.1:10249",
+		Arguments:      arguments.Map(h.Node.ProxyArguments),
+	}, nil
+}
+
+func (h *host) network() (Component, error) {
+	config, err := kubeconfig(h.identity.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	dnsIP, err := netip.ParseAddr(h.dnsHost())
+	if err != nil {
+		return nil, err
+	}
+	cluster, _ := h.Master.ClusterNetwork()
+	return &agent.Agent{
+		NodeName:    h.Node.NodeName,
+		Client:      client,
+		Bridge:      h.Node.Slipway.Bridge,
+		NFTTable:    h.Node.Slipway.NFTTable,
+		ClusterCIDR: cluster,
+		ServiceCIDR: h.Master.ServiceNetwork(),
+		ConfDir:     h.cniConfDir(),
+		BinDir:      h.programs.Dir,
+		StateDir:    h.cniStateDir(),
+		MTU:         int(h.Node.NetworkConfig.MTU),
+		DNSDevice:   h.Node.Slipway.DNSDevice,
+		DNSIP:       dnsIP,
+	}, nil
+}
+
+func (h *host) dnsHost() string {
+	host, _, err := net.SplitHostPort(h.Node.DNSAddress())
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+func (h *host) dns() (Component, error) {
+	client, err := kubeconfig(h.identity.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &dns.Server{
+		Address: h.Node.DNSAddress(), Domain: h.Node.DNSDomain, Config: client, Upstreams: h.Node.Nameservers(),
+	}, nil
+}

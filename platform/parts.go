@@ -1,0 +1,87 @@
+package platform
+
+import "fmt"
+
+// The programs of a host. The supervisor starts the others in this order and stops them in the
+// reverse one.
+const (
+	supervisorName   = "slipway"
+	controlPlaneName = "control-plane"
+	containerdName   = "containerd"
+	nodeName         = "node"
+)
+
+// row is one line of a process's table: a part, what it waits for, and how it is made from the
+// configuration.
+type row struct {
+	name  string
+	after []string
+	make  func(*host) (Component, error)
+}
+
+// controlPlaneTable is what `slipway control-plane` runs.
+func controlPlaneTable() []row {
+	return []row{
+		{"etcd", nil, (*host).etcd},
+		{"apiserver", []string{"etcd"}, (*host).apiServer},
+		{"controllers", []string{"apiserver"}, (*host).controllers},
+		{"scheduler", []string{"apiserver"}, (*host).scheduler},
+		{"flexvolume", nil, (*host).flexVolumes},
+		{"attach-detach", []string{"apiserver", "flexvolume"}, (*host).attachDetach},
+		{"bootstrap", []string{"apiserver"}, (*host).bootstrap},
+		{"certificates", []string{"apiserver"}, (*host).certificates},
+	}
+}
+
+// nodeTable is what `slipway node` runs. Its parts find the control plane over the network, as those
+// of a host that is only a node do.
+func nodeTable() []row {
+	return []row{
+		{"api", nil, (*host).api},
+		{"images", nil, (*host).images},
+		{"flexvolume", nil, (*host).flexVolumes},
+		{"kubelet", []string{"api", "images", "flexvolume"}, (*host).kubelet},
+		{"network", []string{"api"}, (*host).network},
+		{"dns", []string{"network"}, (*host).dns},
+		{"proxy", []string{"api"}, (*host).proxy},
+	}
+}
+
+// composition is every process with its parts, before anything runs.
+func composition() []ProcessStatus {
+	return []ProcessStatus{
+		{Name: controlPlaneName, State: Stopped, Parts: partStatuses(controlPlaneTable())},
+		{Name: containerdName, State: Stopped, Parts: partStatuses([]row{{name: containerdName}})},
+		{Name: nodeName, State: Stopped, Parts: partStatuses(nodeTable())},
+	}
+}
+
+func partStatuses(table []row) []PartStatus {
+	var parts []PartStatus
+	for _, row := range table {
+		parts = append(parts, PartStatus{Name: row.name, After: row.after, State: Stopped})
+	}
+	return parts
+}
+
+// processNames lists the processes below the supervisor in the order of their start.
+func processNames() []string {
+	var names []string
+	for _, process := range composition() {
+		names = append(names, process.Name)
+	}
+	return names
+}
+
+// build makes the parts of a table for a host.
+func (h *host) build(table []row) ([]Part, error) {
+	var parts []Part
+	for _, row := range table {
+		component, err := row.make(h)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", row.name, err)
+		}
+		parts = append(parts, Part{Component: component, After: row.after})
+	}
+	return parts, nil
+}

@@ -1,0 +1,129 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/pki"
+)
+
+// prepare makes what must be there before the first process: the machine's address, identities,
+// programs. It is repeated by each process, for which everything is there already.
+func (h *host) prepare() error {
+	if err := h.locate(); err != nil {
+		return err
+	}
+	identity, err := pki.Ensure(h.pkiSpec())
+	if err != nil {
+		return err
+	}
+	h.identity = identity
+	programs, err := payload.Unpack(h.binDir())
+	if err != nil {
+		return err
+	}
+	h.programs = programs
+	return nil
+}
+
+// processes are what the supervisor runs.
+func (h *host) processes() ([]process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own program: %w", err)
+	}
+	own := func(name string) func() (*exec.Cmd, error) {
+		args := []string{name, "--data-dir", h.dataDir}
+		if h.file != "" {
+			args = append(args, "--config", h.file)
+		}
+		return func() (*exec.Cmd, error) { return exec.Command(self, args...), nil }
+	}
+	runtime := h.runtime()
+	return []process{
+		{
+			name: controlPlaneName, parts: partStatuses(controlPlaneTable()), command: own(controlPlaneName),
+			stopGrace: 15 * time.Second, logFile: h.logFile(controlPlaneName),
+		},
+		{
+			name: containerdName, parts: partStatuses([]row{{name: containerdName}}),
+			command:   func() (*exec.Cmd, error) { return runtime.Command(context.Background()) },
+			waitReady: runtime.WaitReady,
+			stopGrace: 10 * time.Second, logFile: h.logFile(containerdName),
+		},
+		{
+			name: nodeName, parts: partStatuses(nodeTable()), command: own(nodeName),
+			stopGrace: 5 * time.Second, logFile: h.logFile(nodeName),
+		},
+	}, nil
+}
+
+// runtime is this host's containerd.
+func (h *host) runtime() containerd.Runtime {
+	return containerd.Runtime{
+		Program: h.programs.Containerd, Shim: h.programs.Shim, Runc: h.programs.Runc,
+		Root: h.Node.Slipway.ContainerdDirectory, State: h.containerdState(), Socket: h.containerdSocket(),
+		CNIConfDir: h.cniConfDir(), CNIBinDir: h.programs.Dir,
+		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory,
+		SandboxImage:      image.PauseName,
+	}
+}
+
+func controlPlaneCommand(opts *options) *cobra.Command {
+	return processCommand(opts, controlPlaneName, "Run the control plane's parts (started by the supervisor)", controlPlaneTable)
+}
+
+func nodeCommand(opts *options) *cobra.Command {
+	return processCommand(opts, nodeName, "Run the node's parts (started by the supervisor)", nodeTable)
+}
+
+// reportsTo is the descriptor on which the supervisor listens for a process's events.
+const reportsTo = 3
+
+func processCommand(opts *options, name, short string, table func() []row) *cobra.Command {
+	return &cobra.Command{
+		Use:    name,
+		Short:  short,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			if err := h.prepare(); err != nil {
+				return err
+			}
+			if err := kube.Globals(nil); err != nil {
+				return err
+			}
+			parts, err := h.build(table())
+			if err != nil {
+				return err
+			}
+			return runParts(ctx, parts, reporter(os.NewFile(reportsTo, "reports")))
+		},
+	}
+}
+
+// logIgnored names the settings of the files that this version does not act upon.
+func (h *host) logIgnored() {
+	if ignored := h.Ignored(); len(ignored) > 0 {
+		slog.Warn("settings that this version does not act upon", "keys", strings.Join(ignored, ", "))
+	}
+}

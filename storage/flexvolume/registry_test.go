@@ -1,0 +1,255 @@
+package flexvolume
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const good = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
+
+// running starts a registry on a directory, in which prepare may have put drivers, and waits until it is ready.
+func running(t *testing.T, r *Registry) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- r.Run(ctx, func() { close(ready) }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	select {
+	case <-ready:
+	case <-time.After(time.Minute):
+		t.Fatal("not ready")
+	}
+}
+
+func hasState(r *Registry, driver string, state State) func() bool {
+	return func() bool {
+		e, _ := r.Lookup(driver)
+		return e.State == state
+	}
+}
+
+func TestDriversAreFoundAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	write(t, executable(dir, "example.com/one"), good)
+	write(t, executable(dir, "plain"), good)
+	write(t, filepath.Join(dir, ".hidden", ".hidden"), good)
+	write(t, filepath.Join(dir, "a~b~c", "c"), good)
+	write(t, filepath.Join(dir, "wrong~name", "other"), good)
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "real")
+	write(t, filepath.Join(elsewhere, "linked"), good)
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "example.com~linked")); err != nil {
+		t.Fatal(err)
+	}
+	r := &Registry{Dir: dir}
+	running(t, r)
+	got := map[string]State{}
+	for _, e := range r.List() {
+		got[e.Name] = e.State
+	}
+	want := map[string]State{
+		"example.com/one": StateReady, "plain": StateReady, "example.com/linked": StateReady, "a/b/c": StateFailed, "wrong/name": StateFailed,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("drivers (-want +got):\n%s", diff)
+	}
+	driver, err := r.Ready(context.Background(), "example.com/one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if driver.Capabilities().Attach || !driver.Capabilities().FSGroup {
+		t.Errorf("capabilities %+v", driver.Capabilities())
+	}
+}
+
+func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing", "exec")
+	r := &Registry{Dir: dir}
+	running(t, r)
+	const name = "example.com/one"
+	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("before: %v", err)
+	}
+	write(t, executable(dir, name), good)
+	eventually(t, "installed", hasState(r, name, StateReady))
+	first, _ := r.Lookup(name)
+
+	write(t, executable(dir, name), strings.ReplaceAll(good, "false", "true"))
+	eventually(t, "updated", func() bool {
+		e, _ := r.Lookup(name)
+		return e.State == StateReady && e.Version != first.Version && e.Driver.Capabilities().Attach
+	})
+	if err := os.Rename(filepath.Dir(executable(dir, name)), filepath.Join(dir, "..", "away")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a renamed directory is a removal", hasState(r, name, StateRemoved))
+	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "removed") {
+		t.Errorf("after: %v", err)
+	}
+	driver, err := r.InUse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Unmount(context.Background(), "/m"); !errors.Is(err, ErrGone) {
+		t.Errorf("unmount without a copy: %v", err)
+	}
+	if err := r.Forget(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := r.Lookup(name); known {
+		t.Error("a forgotten driver is still known")
+	}
+	write(t, executable(dir, name), good)
+	eventually(t, "installed again", hasState(r, name, StateReady))
+}
+
+func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "exec")
+	r := &Registry{Dir: dir}
+	running(t, r)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
+	write(t, executable(dir, "x/y"), good)
+	eventually(t, "found in the new one", hasState(r, "x/y", StateReady))
+}
+
+func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
+	dir := t.TempDir()
+	path := executable(dir, "x/y")
+	write(t, path, good) // logs into its own directory, too
+	r := &Registry{Dir: dir}
+	running(t, r)
+	generation := r.Generation()
+	write(t, path, good)
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil {
+		t.Fatal(err)
+	}
+	// A second driver shows that the changes above have been looked at.
+	write(t, executable(dir, "x/z"), good)
+	eventually(t, "second driver", hasState(r, "x/z", StateReady))
+	if got := read(t, path+".log"); got != "init\n" {
+		t.Errorf("calls %q", got)
+	}
+	if r.Generation() == generation {
+		t.Error("the generation does not grow")
+	}
+}
+
+func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
+	dir, keep := t.TempDir(), t.TempDir()
+	path := executable(dir, "x/y")
+	write(t, path, good)
+	r := &Registry{Dir: dir, KeepDir: keep}
+	running(t, r)
+	before, _ := r.Lookup("x/y")
+
+	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
+	eventually(t, "failed", hasState(r, "x/y", StateFailed))
+	e, _ := r.Lookup("x/y")
+	if !strings.Contains(e.Err.Error(), "no jq") || !e.Retry.After(time.Now().Add(-time.Minute)) {
+		t.Errorf("entry %+v", e)
+	}
+	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
+		t.Errorf("the older version is used silently: %v", err)
+	}
+	// Volumes in use are unmounted with the older version, from a path that ends alike.
+	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, filepath.Join(keep, "x~y", "y.log")); got != "unmount\n" {
+		t.Errorf("calls of the kept version: %q", got)
+	}
+	if err := os.WriteFile(path+".ok", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "tried again", hasState(r, "x/y", StateReady))
+	if e, _ := r.Lookup("x/y"); e.Version == before.Version || !e.Driver.Capabilities().Attach {
+		t.Errorf("entry %+v", e)
+	}
+}
+
+func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
+	dir, keep := t.TempDir(), t.TempDir()
+	write(t, executable(dir, "x/y"), good)
+	t.Run("before", func(t *testing.T) { running(t, &Registry{Dir: dir, KeepDir: keep}) })
+	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
+		t.Fatal(err)
+	}
+	r := &Registry{Dir: dir, KeepDir: keep}
+	running(t, r)
+	e, _ := r.Lookup("x/y")
+	if e.State != StateRemoved || e.Driver == nil || e.Driver.Capabilities().Attach {
+		t.Fatalf("entry %+v", e)
+	}
+	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
+		t.Error(err)
+	}
+	if err := r.Forget("x/y"); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(keep); len(left) != 0 {
+		t.Errorf("left after Forget: %v", left)
+	}
+}
+
+func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
+	dir := t.TempDir()
+	r := &Registry{Dir: dir}
+	running(t, r)
+	write(t, executable(dir, "x/slow"), "#!/bin/sh\nsleep 1000\n")
+	eventually(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
+	write(t, executable(dir, "x/quick"), good)
+	eventually(t, "quick driver", hasState(r, "x/quick", StateReady))
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := r.Ready(ctx, "x/slow"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("slow driver: %v", err)
+	}
+	write(t, executable(dir, "x/slow"), good)
+	eventually(t, "a new version ends the old one's init", hasState(r, "x/slow", StateReady))
+}
+
+func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
+	dir := t.TempDir()
+	r := &Registry{Dir: dir}
+	running(t, r)
+	began := time.Now()
+	const files = 3000
+	for i := range files {
+		content := good
+		if i == files-1 {
+			content += "# last\n"
+		}
+		write(t, executable(dir, "x/y"), content+strings.Repeat("#", i))
+	}
+	want, err := hashFile(executable(dir, "x/y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
+	inits := strings.Count(read(t, executable(dir, "x/y")+".log"), "init")
+	if most := int(time.Since(began)/scanInterval) + 2; inits > most {
+		t.Errorf("%d scans in %s", inits, time.Since(began))
+	}
+}

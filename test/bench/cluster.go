@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// pauseImage is the image of pod sandboxes on both sides, and of the pods that are started.
+const pauseImage = "localhost/slipway-pause:current"
+
+// readyTime is how long a cluster may take to get ready before the measurement is given up.
+const readyTime = 3 * time.Minute
+
+// cluster is a running cluster, seen by its administrator.
+type cluster struct {
+	client *kubernetes.Clientset
+}
+
+// connectCluster makes the client of the kubeconfig at path for a cluster in the host's namespace.
+func connectCluster(h *host, path string) (*cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
+	}
+	config.Dial = h.dial
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return &cluster{client}, nil
+}
+
+// poll calls probe until it says true or returns an error, at the latest when ctx ends.
+func poll(ctx context.Context, delay time.Duration, probe wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextCancel(ctx, delay, true, probe)
+}
+
+// waitAPI returns when the API server says that it is ready.
+func (c *cluster) waitAPI(ctx context.Context) error {
+	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		var code int
+		c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&code)
+		return code == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for API server: %w", err)
+	}
+	return nil
+}
+
+// waitNode returns when the only node is ready by a word that its kubelet has given since the one at last, with the time of
+// this word. Without that, a node would be ready from the cluster's last life. At the first start last is zero.
+func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time, err error) {
+	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil || len(nodes.Items) == 0 {
+			return false, nil // it registers when it can
+		}
+		for _, condition := range nodes.Items[0].Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				word = condition.LastHeartbeatTime.Time
+				return word.After(last), nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return word, fmt.Errorf("wait for node: %w", err)
+	}
+	return word, nil
+}
+
+// fill creates what the idle cluster has: one pod and one service that leads to it.
+func (c *cluster) fill(ctx context.Context) error {
+	err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for service account: %w", err)
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "idle"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": "idle"},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	if _, err := c.client.CoreV1().Services("default").Create(ctx, service, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create service: %w", err)
+	}
+	_, err = c.startPod(ctx, "idle")
+	return err
+}
+
+// empty removes what fill created and waits until the pod is gone.
+func (c *cluster) empty(ctx context.Context) error {
+	if err := c.client.CoreV1().Services("default").Delete(ctx, "idle", metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete service: %w", err)
+	}
+	return c.deletePod(ctx, "idle")
+}
+
+// startPod creates a pod and returns the time from the request to the watch event that says that it is running.
+func (c *cluster) startPod(ctx context.Context, name string) (time.Duration, error) {
+	pods := c.client.CoreV1().Pods("default")
+	events, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return 0, fmt.Errorf("watch pod %q: %w", name, err)
+	}
+	defer events.Stop()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: pauseImage}}},
+	}
+	began := time.Now()
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return 0, fmt.Errorf("create pod %q: %w", name, err)
+	}
+	for {
+		select {
+		case event, open := <-events.ResultChan():
+			if !open {
+				return 0, fmt.Errorf("watch pod %q: the watch ended", name)
+			}
+			if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+				return time.Since(began), nil
+			}
+		case <-ctx.Done():
+			return 0, fmt.Errorf("wait for pod %q: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+// deletePod deletes a pod and waits until kubelet has removed it, so that its end does not disturb what follows.
+func (c *cluster) deletePod(ctx context.Context, name string) error {
+	pods := c.client.CoreV1().Pods("default")
+	if err := pods.Delete(ctx, name, *metav1.NewDeleteOptions(1)); err != nil {
+		return fmt.Errorf("delete pod %q: %w", name, err)
+	}
+	err := poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
+		_, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for the end of pod %q", name), err)
+	}
+	return nil
+}

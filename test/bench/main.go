@@ -1,0 +1,98 @@
+// Command bench measures Slipway against the same upstream components (etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler, kubelet, kube-proxy, containerd) as separate stock programs, each its own binary, built from the same
+// go.mod. `make bench` runs it in the root of the repository; it needs root and some minutes:
+//
+//	go run ./test/bench [-rounds 3] [-slipway bin/slipway] [-markdown docs/benchmark.md]
+//
+// The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory and a control group
+// of its own, and leave nothing behind, also when interrupted. docs/benchmark.md says what is measured and how the
+// stock side is set up. An aim that is missed is printed as missed: the exit code tells only whether measuring worked.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	slipway  string
+	stock    string
+	rounds   int
+	pods     int
+	idle     time.Duration
+	markdown string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.slipway, "slipway", "bin/slipway", "the slipway `program` to measure")
+	flag.StringVar(&o.stock, "stock", "bin/stock", "`directory` that the stock programs are built into and kept in")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured")
+	flag.IntVar(&o.pods, "pods", 10, "pods started one after the other in each round")
+	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
+	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures both sides and prints the report.
+func run(ctx context.Context, o options) error {
+	if os.Geteuid() != 0 {
+		return errors.New("clusters need root: run it with sudo")
+	}
+	if o.rounds < 1 || o.pods < 1 {
+		return errors.New("-rounds and -pods must be at least 1")
+	}
+	if err := buildStock(ctx, o.stock); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return fmt.Errorf("make working directory: %w", err)
+	}
+	defer os.RemoveAll(work)
+	report := &report{Machine: describeMachine(), Rounds: o.rounds, Idle: o.idle, Started: time.Now()}
+	programs := filepath.Join(work, "bin")
+	if err := copyPrograms(programs, o); err != nil {
+		return err
+	}
+	sides := []func(*host) (side, error){
+		func(h *host) (side, error) { return newSlipway(h, filepath.Join(programs, "slipway")) },
+		func(h *host) (side, error) { return newStock(h, programs) },
+	}
+	for number := range o.rounds {
+		for which, make := range sides {
+			name := sideNames[which]
+			h, err := newHost(filepath.Join(work, name), "/slipway-bench-"+name)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "round %d of %d, %s:", number+1, o.rounds, name)
+			result, err := measure(ctx, h, make, o)
+			fmt.Fprintln(os.Stderr)
+			if err != nil {
+				return fmt.Errorf("measure %s: %w", name, err)
+			}
+			report.Sides[which] = append(report.Sides[which], result)
+		}
+	}
+	fmt.Print(report.text())
+	if o.markdown == "" {
+		return nil
+	}
+	return writeBetweenMarkers(o.markdown, report.markdown())
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// side is one of the two clusters that are compared.
+type side interface {
+	// start starts all processes and returns when the API server and the node are ready. last is waitNode's.
+	start(ctx context.Context, last time.Time) (*cluster, time.Time, error)
+	// stop ends all processes and keeps the data.
+	stop(ctx context.Context) error
+	// prepare makes the started cluster fit for pods where that is not part of its start.
+	prepare(ctx context.Context) error
+	// discard stops what still runs and removes what is outside the host's directory.
+	discard(ctx context.Context) error
+}
+
+// sideNames are the sides in the order of the report.
+var sideNames = [2]string{"slipway", "stock"}
+
+// round is what was measured of one side in one round.
+type round struct {
+	// Cold and Warm are the times from the start of the first process until the cluster is ready, with an empty
+	// data directory and with that of the life before.
+	Cold, Warm time.Duration
+	// ColdSeconds is the processor time that the processes have used until the cold start was done.
+	ColdSeconds float64
+	// Pods are the times from the creation of a pod until it runs.
+	Pods []time.Duration
+	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time per second.
+	Idle []usage
+}
+
+// measure runs one round of one side on a fresh host, and removes the host in any case.
+func measure(ctx context.Context, h *host, make func(*host) (side, error), o options) (result round, err error) {
+	var s side
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if s != nil {
+			err = errors.Join(err, s.discard(ctx))
+		}
+		err = errors.Join(err, h.remove(ctx))
+	}()
+	if s, err = make(h); err != nil {
+		return result, err
+	}
+	word, err := measureFirst(ctx, h, s, o, &result)
+	if err != nil {
+		return result, err
+	}
+	if err := s.stop(ctx); err != nil {
+		return result, fmt.Errorf("stop: %w", err)
+	}
+	result.Warm, _, _, err = timedStart(ctx, s, word)
+	if err != nil {
+		return result, fmt.Errorf("second start: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, ", again ready %.2fs", result.Warm.Seconds())
+	return result, s.stop(ctx)
+}
+
+// measureFirst measures the cluster's first life and returns the last word of its kubelet.
+func measureFirst(ctx context.Context, h *host, s side, o options, result *round) (word time.Time, err error) {
+	var c *cluster
+	if result.Cold, c, word, err = timedStart(ctx, s, word); err != nil {
+		return word, fmt.Errorf("first start: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, " ready %.2fs", result.Cold.Seconds())
+	begin, err := h.usage()
+	if err != nil {
+		return word, err
+	}
+	result.ColdSeconds = total(begin, func(u usage) float64 { return u.Seconds })
+
+	if err := s.prepare(ctx); err != nil {
+		return word, err
+	}
+	if err := c.fill(ctx); err != nil {
+		return word, err
+	}
+	if result.Idle, err = measureIdle(ctx, h, o.idle); err != nil {
+		return word, err
+	}
+	fmt.Fprintf(os.Stderr, ", idle PSS %s", mebibytes(total(result.Idle, func(u usage) float64 { return float64(u.PSS) })))
+
+	for number := range o.pods {
+		name := fmt.Sprintf("pod-%d", number)
+		took, err := c.startPod(ctx, name)
+		if err != nil {
+			return word, err
+		}
+		result.Pods = append(result.Pods, took)
+		if err := c.deletePod(ctx, name); err != nil {
+			return word, err
+		}
+	}
+	fmt.Fprintf(os.Stderr, ", pod %.2fs", median(seconds(result.Pods)))
+	if err := c.empty(ctx); err != nil {
+		return word, err
+	}
+	return c.waitNode(ctx, time.Time{})
+}
+
+// timedStart starts a side and returns how long it took.
+func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cluster, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	began := time.Now()
+	c, word, err := s.start(ctx, last)
+	return time.Since(began), c, word, err
+}
+
+// measureIdle leaves the cluster alone and returns what its processes use then. Their processor time is that of the last
+// two thirds, because work that belongs to the start goes on for a while.
+func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, error) {
+	if err := rest(ctx, idle/3); err != nil {
+		return nil, err
+	}
+	before, err := h.usage()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := rest(ctx, idle-idle/3); err != nil {
+		return nil, err
+	}
+	took := time.Since(began).Seconds()
+	after, err := h.usage()
+	if err != nil {
+		return nil, err
+	}
+	earlier := map[string]float64{}
+	for _, u := range before {
+		earlier[u.Name] += u.Seconds
+	}
+	after = merge(after)
+	for i := range after {
+		after[i].Seconds = (after[i].Seconds - earlier[after[i].Name]) / took
+	}
+	return after, nil
+}
+
+// rest does nothing for that long.
+func rest(ctx context.Context, long time.Duration) error {
+	select {
+	case <-time.After(long):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,182 @@
+package kit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output; an exit
+// code other than 0 fails the test.
+func (c *Cluster) OC(args ...string) string {
+	c.t.Helper()
+	return c.ocWithInput("", args...)
+}
+
+// TryOC is OC for what may fail; the error has what was printed.
+func (c *Cluster) TryOC(args ...string) (string, error) { return c.oc("", args...) }
+
+// Apply applies a manifest.
+func (c *Cluster) Apply(manifest string) {
+	c.t.Helper()
+	c.ocWithInput(manifest, "apply", "-f", "-")
+}
+
+// Exec runs a command in a running pod's first container and returns its output.
+func (c *Cluster) Exec(pod string, command ...string) string {
+	c.t.Helper()
+	return c.OC(append([]string{"exec", pod, "--"}, command...)...)
+}
+
+// StartOC starts `bin/oc` in the cluster's network and leaves it running until the test ends. It returns
+// the lines of standard output.
+func (c *Cluster) StartOC(args ...string) *bufio.Reader {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	command := c.ocCommand(ctx, args...)
+	output, err := command.StdoutPipe()
+	if err == nil {
+		err = c.Do(command.Start)
+	}
+	if err != nil {
+		cancel()
+		c.t.Fatalf("start oc %s: %v", strings.Join(args, " "), err)
+	}
+	c.t.Cleanup(func() {
+		cancel()
+		_, _ = io.Copy(io.Discard, output)
+		_ = command.Wait() // killed by cancel
+	})
+	return bufio.NewReader(output)
+}
+
+// Pod reads a pod of the test's namespace.
+func (c *Cluster) Pod(name string) *corev1.Pod {
+	c.t.Helper()
+	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return pod
+}
+
+// OnlyPod waits until exactly one pod has a label, such as "app=web", and is ready, and returns it.
+func (c *Cluster) OnlyPod(selector string) *corev1.Pod {
+	c.t.Helper()
+	var found *corev1.Pod
+	c.WaitFor("one ready pod "+selector, func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("there are %d", len(pods.Items))
+		}
+		found = &pods.Items[0]
+		return podReady(found)
+	})
+	return found
+}
+
+// WaitPodRunning waits until all containers of a pod run and are ready, and returns it.
+func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
+	c.t.Helper()
+	var pod *corev1.Pod
+	c.WaitFor("running pod "+name, func(ctx context.Context) (err error) {
+		pod, err = c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return podReady(pod)
+	})
+	return pod
+}
+
+// WaitFetch waits until a pod gets a page over HTTP that contains want.
+func (c *Cluster) WaitFetch(pod, url, want string) {
+	c.t.Helper()
+	c.WaitFor(fmt.Sprintf("%s answers %s with %q", url, pod, want), func(context.Context) error {
+		page, err := c.TryOC("exec", pod, "--", "wget", "-q", "-T", "2", "-O", "-", url)
+		if err == nil && !strings.Contains(page, want) {
+			err = fmt.Errorf("it answers %q", page)
+		}
+		return err
+	})
+}
+
+// waitLimit is how long a condition may take to hold; most hold within seconds.
+const waitLimit = 2 * time.Minute
+
+// WaitFor waits until condition returns nil, and fails the test with its last error when that takes too
+// long.
+func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
+	c.t.Helper()
+	if err := waitFor(condition); err != nil {
+		c.t.Fatalf("wait for %s: %v", what, err)
+	}
+}
+
+func waitFor(condition func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := condition(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// podReady says what keeps a pod from being ready.
+func podReady(pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return fmt.Errorf("pod %s is being deleted", pod.Name)
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
+}
+
+func (c *Cluster) ocWithInput(input string, args ...string) string {
+	c.t.Helper()
+	output, err := c.oc(input, args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return output
+}
+
+func (c *Cluster) oc(input string, args ...string) (string, error) {
+	result, err := c.run(input, c.ocProgram(), c.ocArgs(args)...)
+	if err == nil && result.Code != 0 {
+		err = fmt.Errorf("oc %s: exit code %d\n%s%s", strings.Join(args, " "), result.Code, result.Stdout, result.Stderr)
+	}
+	return result.Stdout, err
+}
+
+func (c *Cluster) ocCommand(ctx context.Context, args ...string) *exec.Cmd {
+	return c.command(ctx, c.ocProgram(), c.ocArgs(args)...)
+}
+
+func (c *Cluster) ocProgram() string { return c.RepositoryFile("bin", "oc") }
+
+func (c *Cluster) ocArgs(args []string) []string {
+	return append([]string{"--namespace", c.Namespace}, args...)
+}

@@ -1,0 +1,117 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Process is a program that runs on the machine.
+type Process struct {
+	PID  int
+	Args []string
+}
+
+// String is the process as ps shows it, shortened.
+func (p Process) String() string {
+	line := strings.Join(p.Args, " ")
+	return fmt.Sprintf("%d %s", p.PID, line[:min(len(line), 120)])
+}
+
+// Processes are those of the cluster: programs that have the data directory in their command line, and
+// containers.
+func (c *Cluster) Processes() ([]Process, error) {
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		// A process that has just ended has neither file; one that has not been reaped no arguments.
+		line, _ := os.ReadFile(filepath.Join(entry, "cmdline"))
+		groups, _ := os.ReadFile(filepath.Join(entry, "cgroup"))
+		if len(line) == 0 {
+			continue
+		}
+		if strings.Contains(string(line), c.DataDir) || strings.Contains(string(groups), c.cgroupRoot+"/") {
+			args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+			found = append(found, Process{PID: pid, Args: args})
+		}
+	}
+	return found, nil
+}
+
+// Kill ends one process of the cluster with SIGKILL and waits until it is gone: "slipway", the
+// supervisor, or one of those that `slipway status` shows.
+func (c *Cluster) Kill(name string) {
+	c.t.Helper()
+	c.kill(Process{PID: c.pid(name)})
+}
+
+// KillEverything ends all processes at once with SIGKILL, containers included, like a machine that loses
+// power.
+func (c *Cluster) KillEverything() {
+	c.t.Helper()
+	// The supervisor first, so that nothing is started again.
+	c.Kill("slipway")
+	c.WaitFor("end of all processes", func(context.Context) error {
+		processes, err := c.Processes()
+		if err != nil || len(processes) == 0 {
+			return err
+		}
+		for _, process := range processes {
+			_ = syscall.Kill(process.PID, syscall.SIGKILL) // it may have gone meanwhile
+		}
+		return fmt.Errorf("still there: %v", processes)
+	})
+}
+
+func (c *Cluster) pid(name string) int {
+	c.t.Helper()
+	if name != "slipway" {
+		for _, process := range c.Status().Processes {
+			if process.Name == name && process.PID > 0 {
+				return process.PID
+			}
+		}
+		c.t.Fatalf("no process %q runs", name)
+	}
+	processes, err := c.Processes()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	i := slices.IndexFunc(processes, func(p Process) bool {
+		return len(p.Args) > 1 && filepath.Base(p.Args[0]) == "slipway" && p.Args[1] == "run"
+	})
+	if i < 0 {
+		c.t.Fatalf("no supervisor among %v", processes)
+	}
+	return processes[i].PID
+}
+
+func (c *Cluster) kill(process Process) {
+	c.t.Helper()
+	if err := syscall.Kill(process.PID, syscall.SIGKILL); err != nil {
+		c.t.Fatalf("kill process %d: %v", process.PID, err)
+	}
+	c.WaitFor(fmt.Sprintf("end of process %d", process.PID), func(context.Context) error {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process.PID))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
+			return nil // dead, and only its parent has not looked yet
+		}
+		return fmt.Errorf("it still runs")
+	})
+}

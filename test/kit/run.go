@@ -1,0 +1,176 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// commandTimeout ends a program that hangs; a boot on a slow machine takes a tenth of it.
+const commandTimeout = 5 * time.Minute
+
+// Result is what a program did.
+type Result struct {
+	Stdout, Stderr string
+	// Code is the exit code, -1 if a signal ended the program.
+	Code int
+}
+
+// Slipway runs `bin/slipway` with args for this cluster's data directory, in its network.
+func (c *Cluster) Slipway(args ...string) Result {
+	c.t.Helper()
+	result, err := c.slipway(args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return result
+}
+
+// MustSlipway is Slipway that fails the test unless the exit code is 0. It returns standard output.
+func (c *Cluster) MustSlipway(args ...string) string {
+	c.t.Helper()
+	result := c.Slipway(args...)
+	if result.Code != 0 {
+		c.t.Fatalf("slipway %s: exit code %d\n%s%s", strings.Join(args, " "), result.Code, result.Stdout, result.Stderr)
+	}
+	return result.Stdout
+}
+
+// Up runs `slipway up` and connects to the cluster. It returns what the command printed.
+func (c *Cluster) Up() string {
+	c.t.Helper()
+	output, err := c.up()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return output
+}
+
+// UpFails runs `slipway up`, fails the test if that succeeds, and returns what it printed.
+func (c *Cluster) UpFails() string {
+	c.t.Helper()
+	c.runs = true
+	result := c.Slipway("up")
+	if result.Code != 1 {
+		c.t.Fatalf("slipway up: exit code %d, want 1\n%s", result.Code, result.Stderr)
+	}
+	return result.Stdout + result.Stderr
+}
+
+// Down runs `slipway down` and fails the test if anything but the data is left behind.
+func (c *Cluster) Down() {
+	c.t.Helper()
+	c.MustSlipway("down")
+	for _, problem := range c.leftovers() {
+		c.t.Error(problem)
+	}
+}
+
+// Status is what `slipway status -o json` prints. The fields are those that tests look at.
+type Status struct {
+	Version, DataDir string
+	Ready            bool
+	Processes        []struct {
+		Name, State, LastError string
+		PID, Restarts          int
+		Parts                  []struct {
+			Name, State, Error string
+			After              []string
+		}
+	}
+	Nodes []struct {
+		Name, Address string
+		Ready         bool
+	}
+}
+
+// Status asks the cluster how it is; it fails the test if nobody answers.
+func (c *Cluster) Status() Status {
+	c.t.Helper()
+	result := c.Slipway("status", "-o", "json")
+	var status Status
+	if err := json.Unmarshal([]byte(result.Stdout), &status); err != nil {
+		c.t.Fatalf("read status: %v\n%s%s", err, result.Stdout, result.Stderr)
+	}
+	return status
+}
+
+func (c *Cluster) up() (string, error) {
+	c.runs = true
+	result, err := c.slipway("up")
+	if err != nil {
+		return "", err
+	}
+	output := result.Stdout + result.Stderr
+	if result.Code != 0 {
+		return output, fmt.Errorf("slipway up: exit code %d\n%s", result.Code, output)
+	}
+	return output, c.connect()
+}
+
+// connect makes the client. The API server listens in the namespace only, so the client dials from a
+// thread in there.
+func (c *Cluster) connect() error {
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
+	if err != nil {
+		return fmt.Errorf("read the administrator's kubeconfig: %w", err)
+	}
+	config.Dial = c.Dial
+	config.QPS, config.Burst = 100, 200
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	c.Config, c.Client = config, client
+	return nil
+}
+
+func (c *Cluster) kubeconfig() string { return c.Path("admin.kubeconfig") }
+
+func (c *Cluster) slipway(args ...string) (Result, error) {
+	return c.run("", c.RepositoryFile("bin", "slipway"), append(slices.Clone(args), "--data-dir", c.DataDir)...)
+}
+
+// run runs a program in the machine's network and waits for it to end.
+func (c *Cluster) run(input, program string, args ...string) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	command := c.command(ctx, program, args...)
+	var stdout, stderr bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &stdout, &stderr
+	if err := c.Do(command.Start); err != nil {
+		return Result{}, fmt.Errorf("start %s: %w", program, err)
+	}
+	err := command.Wait()
+	result := Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: command.ProcessState.ExitCode()}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		return result, nil
+	}
+	if err != nil {
+		return result, fmt.Errorf("run %s %s: %w\n%s%s", program, strings.Join(args, " "), err, result.Stdout, result.Stderr)
+	}
+	return result, nil
+}
+
+// command is a program with this cluster's environment, not yet started; a background process that
+// keeps its output open is an error after a few seconds.
+func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, args...)
+	command.WaitDelay = 5 * time.Second
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "SLIPWAY_")
+	})
+	command.Env = append(command.Env, "KUBECONFIG="+c.kubeconfig(), "HOME="+c.home)
+	return command
+}

@@ -1,0 +1,84 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// shared is the one cluster of a test process, booted by the first test that asks for it. It outlives
+// that test, so it cannot be a local of any.
+var shared struct {
+	once    sync.Once
+	cluster *Cluster
+	err     error
+}
+
+// Main is a package's TestMain: it runs the tests, then takes the shared cluster down. What that leaves
+// behind fails the package.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.cluster != nil {
+		for _, problem := range shared.cluster.dispose() {
+			fmt.Fprintln(os.Stderr, "after the tests:", problem)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Shared is the cluster that the tests of a package use together, because a boot takes seconds; the
+// package needs Main. Each test has a namespace of its own there, which ends with it. A test that stops
+// or damages the cluster uses Start instead.
+func Shared(t testing.TB) *Cluster {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.cluster, shared.err = prepare(Options{}); shared.err == nil {
+			_, shared.err = shared.cluster.up()
+		}
+	})
+	if shared.err != nil {
+		t.Fatalf("boot shared cluster: %v", shared.err)
+	}
+	c := *shared.cluster
+	c.t, c.Namespace = t, namespaceOf(t.Name())
+	c.makeNamespace()
+	return &c
+}
+
+// makeNamespace makes the test's namespace and waits until pods can be made in it.
+func (c *Cluster) makeNamespace() {
+	c.t.Helper()
+	namespaces := c.Client.CoreV1().Namespaces()
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}
+	if _, err := namespaces.Create(context.Background(), object, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			c.diagnose(c.t)
+		}
+		if err := namespaces.Delete(context.Background(), c.Namespace, metav1.DeleteOptions{}); err != nil {
+			c.t.Error(err)
+		}
+	})
+	c.WaitFor("default service account", func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// namespaceOf makes a namespace's name of a test's, TestPodHasAddress/case_1 to podhasaddress-case-1.
+func namespaceOf(test string) string {
+	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
+	return strings.Trim(name[:min(len(name), 63)], "-")
+}
