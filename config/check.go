@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checker collects the problems of one document's values. Its methods take the key of a value, and
-// those with a name like `port` treat an empty value as absent.
+// checker collects the problems of one document's values. Its methods take a key and its value; an
+// empty value counts as absent.
 type checker struct {
 	document *document
 	problems Problems
@@ -99,14 +99,6 @@ func (c *checker) absolute(key, path string) {
 	}
 }
 
-func (c *checker) files(references []reference) {
-	for _, r := range references {
-		if strings.ContainsRune(*r.path, 0) {
-			c.fail(r.key, "holds a NUL byte, which no path may")
-		}
-	}
-}
-
 func (c *checker) duration(key, value string) {
 	if value == "" {
 		return
@@ -183,6 +175,9 @@ func unspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsUnspecified()
 }
+
+// indexed is the key of an item of a list.
+func indexed(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
 // overlaps returns the first of networks that shares addresses with network.
 func overlaps(network netip.Prefix, networks []netip.Prefix) (netip.Prefix, bool) {

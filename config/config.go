@@ -119,10 +119,10 @@ func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Pr
 		switch kind {
 		case masterKind:
 			c.master, found = decode(path, root, c.Master, retiredMasterKeys())
-			resolve(filepath.Dir(path), c.Master.fileReferences())
+			resolve(filepath.Dir(path), c.Master.paths())
 		case nodeKind:
 			c.node, found = decode(path, root, c.Node, nil)
-			resolve(filepath.Dir(path), c.Node.fileReferences())
+			resolve(filepath.Dir(path), c.Node.paths())
 		}
 		problems = append(problems, found...)
 	}

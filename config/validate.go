@@ -69,7 +69,6 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	if lifetime := m.Slipway.CALifetime.Duration; lifetime < m.Slipway.CertificateLifetime.Duration {
 		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s", lifetime, m.Slipway.CertificateLifetime.Duration)
 	}
-	c.files(m.fileReferences())
 	return c.networks(m)
 }
 
@@ -96,10 +95,10 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	first := n.ClusterNetworks[0]
 	// OpenShift 3.9 and later write the old spelling beside the new one, with the same values.
 	if old := n.DeprecatedClusterNetworkCIDR; old != "" && old != first.CIDR {
-		c.fail("networkConfig.clusterNetworkCIDR", "is %q, but clusterNetworks begins with %q; keep clusterNetworks alone", n.DeprecatedClusterNetworkCIDR, first.CIDR)
+		c.fail("networkConfig.clusterNetworkCIDR", "is %q, but clusterNetworks begins with %q; keep clusterNetworks alone", old, first.CIDR)
 	}
 	if old := n.DeprecatedHostSubnetLength; old != 0 && old != first.HostSubnetLength {
-		c.fail("networkConfig.hostSubnetLength", "is %d, but clusterNetworks begins with %d; keep clusterNetworks alone", n.DeprecatedHostSubnetLength, first.HostSubnetLength)
+		c.fail("networkConfig.hostSubnetLength", "is %d, but clusterNetworks begins with %d; keep clusterNetworks alone", old, first.HostSubnetLength)
 	}
 	var used []netip.Prefix
 	for i, entry := range n.ClusterNetworks {
@@ -111,22 +110,33 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 		used = append(used, c.clusterNetwork(cidr, bits, entry.CIDR, entry.HostSubnetLength, used))
 	}
 
-	services := c.cidr("networkConfig.serviceNetworkCIDR", n.ServiceNetworkCIDR)
-	subnet := c.cidr("kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet)
-	if services != subnet && services.IsValid() && subnet.IsValid() {
-		c.fail("kubernetesMasterConfig.servicesSubnet", "is %q, but networkConfig.serviceNetworkCIDR is %q; they must be the same", subnet, services)
-	}
-	if services.IsValid() && (services.Bits() > 28 || services.Bits() < 12) {
-		c.fail("networkConfig.serviceNetworkCIDR", "is %q, must be between a /12 and a /28", services)
-	}
-	if other, ok := overlaps(services, used); ok {
-		c.fail("networkConfig.serviceNetworkCIDR", "is %q, which overlaps the cluster network %s; choose networks that are apart", services, other)
-	}
+	services := c.services(m, used)
 	c.cidr("networkConfig.ingressIPNetworkCIDR", n.IngressIPNetworkCIDR)
 	for i, external := range n.ExternalIPNetworkCIDRs {
 		c.cidr(indexed("networkConfig.externalIPNetworkCIDRs", i), strings.TrimPrefix(external, "!"))
 	}
 	return append(used, services)
+}
+
+// services checks the services' network, which has two keys that default to each other.
+func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
+	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR
+	otherKey, otherValue := "kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet
+	_, set := c.document.lines[key]
+	if _, otherSet := c.document.lines[otherKey]; otherSet && !set {
+		key, otherKey = otherKey, key
+	}
+	if value != otherValue {
+		c.fail(otherKey, "is %q, but %s is %q; they must be the same", otherValue, key, value)
+	}
+	network := c.cidr(key, value)
+	if network.IsValid() && (network.Bits() > 28 || network.Bits() < 12) {
+		c.fail(key, "is %q, must be between a /12 and a /28", network)
+	}
+	if other, ok := overlaps(network, pods); ok {
+		c.fail(key, "is %q, which overlaps the cluster network %s; choose networks that are apart", network, other)
+	}
+	return network
 }
 
 func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32, used []netip.Prefix) netip.Prefix {
@@ -182,7 +192,6 @@ func (c *checker) node(n *NodeConfig) {
 			c.absolute(indexed("kubeletArguments."+name, i), path)
 		}
 	}
-	c.files(n.fileReferences())
 	c.extension(&n.Slipway)
 }
 

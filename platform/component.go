@@ -62,21 +62,24 @@ func checkOrder(parts []Part) error {
 }
 
 // runParts starts each part as soon as those it waits for are ready, and returns when all have ended:
-// nil after ctx ended, or the error of the first part that failed, which stops the others.
+// nil after ctx ended, or the error of the first part that failed, which stops the others. A part is
+// stopped after those that waited for it, so that the API server can still reach its store, and its
+// clients it, while they say goodbye.
 func runParts(ctx context.Context, parts []Part, report func(Event)) error {
 	if err := checkOrder(parts); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ready := map[string]chan struct{}{}
+	ready, ended := map[string]chan struct{}{}, map[string]chan struct{}{}
 	for _, part := range parts {
-		ready[part.Name()] = make(chan struct{})
+		ready[part.Name()], ended[part.Name()] = make(chan struct{}), make(chan struct{})
 		report(Event{Part: part.Name(), State: Waiting})
 	}
 	var group sync.WaitGroup
 	for _, part := range parts {
 		group.Go(func() {
+			defer close(ended[part.Name()])
 			for _, name := range part.After {
 				select {
 				case <-ready[name]:
@@ -84,7 +87,18 @@ func runParts(ctx context.Context, parts []Part, report func(Event)) error {
 					return
 				}
 			}
-			if err := runPart(ctx, part, report, ready[part.Name()]); err != nil {
+			own, stop := context.WithCancel(context.WithoutCancel(ctx))
+			defer stop()
+			go func() {
+				<-ctx.Done()
+				for _, other := range parts {
+					if slices.Contains(other.After, part.Name()) {
+						<-ended[other.Name()]
+					}
+				}
+				stop()
+			}()
+			if err := runPart(own, part, report, ready[part.Name()]); err != nil {
 				cancel(err)
 			}
 		})

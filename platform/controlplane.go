@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
+	face "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 )
@@ -111,14 +112,14 @@ func (h *host) scheduler() (Component, error) {
 }
 
 // flexVolumes is the registry of FlexVolume drivers; both processes have one.
-func (h *host) flexVolumes() (Component, error) { return &idle{}, nil }
+func (h *host) flexVolumes() (Component, error) { return h.drivers(), nil }
 
 func (h *host) attachDetach() (Component, error) {
 	client, err := kubeconfig(h.identity.MasterKubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	return &kube.AttachDetach{Client: client}, nil
+	return &kube.AttachDetach{Client: client, Prober: face.NewProber(h.drivers(), face.Options{})}, nil
 }
 
 func (h *host) bootstrap() (Component, error) {

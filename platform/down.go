@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/node/teardown"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
 // podGrace is how long a pod may take to end when the whole host goes down.
@@ -67,10 +68,10 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		}},
 		{"network removed", h.removeNetwork},
 		{"mounts removed", func(context.Context) error {
-			return teardown.Mounts(h.dataDir, h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.runDir())
+			return teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.runDir())
 		}},
 		{"control groups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
-		{"state of this boot removed", func(context.Context) error { return os.RemoveAll(h.runDir()) }},
+		{"state of this boot removed", h.removeState},
 	}
 	var problems []error
 	for _, step := range steps {
@@ -130,7 +131,10 @@ func (h *host) releasePods(ctx context.Context) error {
 	problem := h.withContainerd(ctx, func(ctx context.Context) error {
 		return teardown.Pods(ctx, h.containerdSocket(), podGrace)
 	})
-	return problem
+	release := flexvolume.Release{
+		KubeletRoot: h.Node.VolumeDirectory, PluginDir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(nodeName),
+	}
+	return errors.Join(problem, release.All(ctx))
 }
 
 // withContainerd runs a containerd of its own for as long as do takes.
@@ -170,6 +174,11 @@ func (h *host) removeNetwork(ctx context.Context) error {
 		NFTTable: h.Node.Slipway.NFTTable,
 		NetnsDir: filepath.Join(h.containerdState(), "netns"),
 	})
+}
+
+// removeState removes what is true of this boot only.
+func (h *host) removeState(context.Context) error {
+	return errors.Join(os.RemoveAll(h.runtime().ShimSocketDir()), os.RemoveAll(h.runDir()))
 }
 
 // purge removes everything that this host keeps, also where the configuration puts it outside the data

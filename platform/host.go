@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/netip"
 	"path/filepath"
+	"sync"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
 // host is this machine as the configuration describes it: every path, address and name that the parts
@@ -24,6 +26,8 @@ type host struct {
 
 	address  netip.Addr // of this machine, found at start
 	identity *pki.Identity
+	role     string // the process that this is
+	drivers  func() *flexvolume.Registry
 	programs payload.Programs
 }
 
@@ -36,6 +40,9 @@ func newHost(c *config.Config, file string) (*host, error) {
 		}
 		h.file = absolute
 	}
+	h.drivers = sync.OnceValue(func() *flexvolume.Registry {
+		return &flexvolume.Registry{Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role)}
+	})
 	return h, nil
 }
 
@@ -44,16 +51,17 @@ func newHost(c *config.Config, file string) (*host, error) {
 func (h *host) path(names ...string) string {
 	return filepath.Join(append([]string{h.dataDir}, names...)...)
 }
-func (h *host) runDir() string                { return h.Node.Slipway.RunDirectory }
-func (h *host) socket() string                { return filepath.Join(h.runDir(), "slipway.sock") }
-func (h *host) etcdSocket() string            { return filepath.Join(h.runDir(), "etcd.sock") }
-func (h *host) containerdState() string       { return filepath.Join(h.runDir(), "containerd") }
-func (h *host) containerdSocket() string      { return filepath.Join(h.runDir(), "containerd.sock") }
-func (h *host) logFile(process string) string { return h.path("log", process+".log") }
-func (h *host) adminKubeconfig() string       { return h.path("admin.kubeconfig") }
-func (h *host) cniConfDir() string            { return h.path("cni", "conf") }
-func (h *host) cniStateDir() string           { return h.path("cni", "state") }
-func (h *host) binDir() string                { return h.path("bin") }
+func (h *host) runDir() string                    { return h.Node.Slipway.RunDirectory }
+func (h *host) socket() string                    { return filepath.Join(h.runDir(), "slipway.sock") }
+func (h *host) etcdSocket() string                { return filepath.Join(h.runDir(), "etcd.sock") }
+func (h *host) containerdState() string           { return filepath.Join(h.runDir(), "containerd") }
+func (h *host) containerdSocket() string          { return filepath.Join(h.runDir(), "containerd.sock") }
+func (h *host) logFile(process string) string     { return h.path("log", process+".log") }
+func (h *host) adminKubeconfig() string           { return h.path("admin.kubeconfig") }
+func (h *host) cniConfDir() string                { return h.path("cni", "conf") }
+func (h *host) cniStateDir() string               { return h.path("cni", "state") }
+func (h *host) keptDrivers(process string) string { return h.path("flexvolume", process) }
+func (h *host) binDir() string                    { return h.path("bin") }
 
 // locate finds the machine's address; a machine without any gets one of its own, so that a cluster runs
 // without a network too.

@@ -7,10 +7,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/internal/arguments"
+	face "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
 // The parts of the node, made from the configuration.
@@ -57,8 +59,14 @@ func (h *host) kubelet() (Component, error) {
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,
 		VolumePluginDir:   h.Node.VolumePluginDir(),
+		Prober:            face.NewProber(h.drivers(), face.Options{InUse: h.usesDriver}),
 		Arguments:         arguments.Map(h.Node.KubeletArguments),
 	}, nil
+}
+
+// usesDriver says whether a volume of a FlexVolume driver may be in use on this node.
+func (h *host) usesDriver(driver string) bool {
+	return flexvolume.Uses(h.Node.VolumeDirectory, driver)
 }
 
 func (h *host) proxy() (Component, error) {
@@ -66,8 +74,8 @@ func (h *host) proxy() (Component, error) {
 		NodeName:       h.Node.NodeName,
 		Kubeconfig:     h.identity.ProxyKubeconfig,
 		Bridge:         h.Node.Slipway.Bridge,
-		HealthAddress:  "127.0.0.1:10256",
-		MetricsAddress: "127.0.0.1:10249",
+		HealthAddress:  h.proxyHealthAddress(),
+		MetricsAddress: h.proxyMetricsAddress(),
 		Arguments:      arguments.Map(h.Node.ProxyArguments),
 	}, nil
 }

@@ -106,6 +106,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 			if err != nil {
 				return err
 			}
+			h.role = name
 			if err := h.prepare(); err != nil {
 				return err
 			}

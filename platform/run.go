@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
 func runCommand(opts *options) *cobra.Command {
@@ -45,6 +48,21 @@ func run(ctx context.Context, opts *options) error {
 		return err
 	}
 	h.logIgnored()
+	for ctx.Err() == nil {
+		err := h.runUntilMoved(ctx)
+		if errors.Is(err, errStopped) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runUntilMoved runs the host until ctx ends or the machine's address changes. Then it returns, and
+// everything is started anew with certificates and a node for the new address; pods go on meanwhile.
+func (h *host) runUntilMoved(ctx context.Context) error {
 	if err := h.prepare(); err != nil {
 		return err
 	}
@@ -52,17 +70,46 @@ func run(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	logs := []string{h.logFile("slipway")}
+	logs := []string{h.logFile(supervisorName)}
 	for _, p := range processes {
 		logs = append(logs, p.logFile)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { keepLogsSmall(ctx, logs) })
+	group.Go(func() { h.watchAddress(ctx, cancel) })
 	err = newSupervisor(version.Slipway(), h.dataDir, h.socket(), processes).Run(ctx)
 	cancel()
 	group.Wait()
 	return err
+}
+
+// addressCheckPeriod is how often the machine's address is looked at.
+const addressCheckPeriod = 5 * time.Second
+
+// watchAddress calls moved when the machine has had another address than at the start for two looks in
+// a row. A machine that has lost its address keeps the old one until it has a new one.
+func (h *host) watchAddress(ctx context.Context, moved func()) {
+	tick := time.NewTicker(addressCheckPeriod)
+	defer tick.Stop()
+	different := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now, err := hostaddr.HostAddress(h.Node.NodeIP, h.ownDevices()...)
+		if err != nil || now == h.address {
+			different = 0
+			continue
+		}
+		if different++; different == 2 {
+			slog.Warn("the machine's address has changed; everything is started anew for it", "old", h.address, "new", now)
+			moved()
+			return
+		}
+	}
 }
 
 // lock makes this the only supervisor of the data directory, until the file is closed or the process

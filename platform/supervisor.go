@@ -24,7 +24,7 @@ type Supervisor struct {
 
 	mu     sync.Mutex
 	status Status
-	stop   context.CancelFunc
+	stop   func()
 }
 
 func newSupervisor(version, dataDir, socket string, processes []process) *Supervisor {
@@ -39,11 +39,16 @@ func newSupervisor(version, dataDir, socket string, processes []process) *Superv
 	return s
 }
 
-// Run supervises until ctx ends or someone asks for a stop over the socket. The node's process is
-// stopped first and the control plane last, so that each can still say goodbye to the other.
+// errStopped says that someone asked for the stop over the socket.
+var errStopped = errors.New("stopped")
+
+// Run supervises until ctx ends, or returns errStopped after someone asked for a stop over the socket.
+// The node's process is stopped first and the control plane last, so that each can still say goodbye
+// to the other.
 func (s *Supervisor) Run(ctx context.Context) error {
-	ctx, s.stop = context.WithCancel(ctx)
-	defer s.stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s.stop = func() { stop(errStopped) }
 	server, err := s.serve()
 	if err != nil {
 		return err
@@ -63,6 +68,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	slog.Info("stopping")
 	for _, stop := range slices.Backward(stops) {
 		stop()
+	}
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return errStopped
 	}
 	return nil
 }

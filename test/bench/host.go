@@ -129,7 +129,9 @@ func (h *host) start(command *exec.Cmd) error {
 }
 
 // path is a path below the directory.
-func (h *host) path(names ...string) string { return filepath.Join(append([]string{h.dir}, names...)...) }
+func (h *host) path(names ...string) string {
+	return filepath.Join(append([]string{h.dir}, names...)...)
+}
 
 // remove ends and removes whatever is left of the side, and returns an error that names what its own stop has left behind.
 func (h *host) remove(ctx context.Context) error {

@@ -164,7 +164,7 @@ func (c *Cluster) ocWithInput(input string, args ...string) string {
 }
 
 func (c *Cluster) oc(input string, args ...string) (string, error) {
-	result, err := c.run(input, c.ocProgram(), c.ocArgs(args)...)
+	result, err := c.run(input, c.program("oc"), c.ocArgs(args)...)
 	if err == nil && result.Code != 0 {
 		err = fmt.Errorf("oc %s: exit code %d\n%s%s", strings.Join(args, " "), result.Code, result.Stdout, result.Stderr)
 	}
@@ -172,10 +172,8 @@ func (c *Cluster) oc(input string, args ...string) (string, error) {
 }
 
 func (c *Cluster) ocCommand(ctx context.Context, args ...string) *exec.Cmd {
-	return c.command(ctx, c.ocProgram(), c.ocArgs(args)...)
+	return c.command(ctx, c.program("oc"), c.ocArgs(args)...)
 }
-
-func (c *Cluster) ocProgram() string { return c.RepositoryFile("bin", "oc") }
 
 func (c *Cluster) ocArgs(args []string) []string {
 	return append([]string{"--namespace", c.Namespace}, args...)

@@ -1,7 +1,9 @@
 package kit
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +69,13 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	input, err := command.StdinPipe()
 	must(t, err)
 	must(t, command.Start())
+	must(t, waitFor(func(context.Context) error { // until the kernel has set its arguments
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", command.Process.Pid))
+		if err == nil && len(line) == 0 {
+			err = errors.New("it has no command line")
+		}
+		return err
+	}))
 	t.Cleanup(func() {
 		input.Close()
 		_ = command.Wait() // the shell's read ends with 1

@@ -18,15 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The thread that the process began with stands for the whole process under /proc. It stays with the
-// main goroutine, so that no other one can take it into a cluster's network.
-func init() { runtime.LockOSThread() }
-
 // Machine is a network namespace that stands for a machine: it has a device eth0 with an address, and
 // reaches what this machine reaches through it.
 type Machine struct {
 	// Address is the address of eth0.
 	Address netip.Addr
+	// Gateway is the address of this machine in the same network.
+	Gateway netip.Addr
 
 	name      string // tells devices and tables of this machine from those of others
 	namespace *os.File
@@ -48,16 +46,13 @@ func newMachine() (*Machine, error) {
 }
 
 func (m *Machine) makeNamespace() error {
-	made := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			m.namespace, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+	return onOwnThread(func() (err error) {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
 		}
-		made <- err
-	}()
-	return <-made
+		m.namespace, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+		return err
+	})
 }
 
 // connect gives the machine a /30 of the range that RFC 2544 sets aside for tests between machines.
@@ -68,10 +63,8 @@ func (m *Machine) connect() error {
 	}
 	offset := 4 * number.Int64()
 	base := [4]byte{198, byte(18 + offset>>16), byte(offset >> 8), byte(offset)}
-	gateway, address := base, base
-	gateway[3]++
-	address[3] += 2
-	m.Address = netip.AddrFrom4(address)
+	m.Gateway = netip.AddrFrom4(base).Next()
+	m.Address = m.Gateway.Next()
 
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = m.name
@@ -79,7 +72,7 @@ func (m *Machine) connect() error {
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add device %q: %w", m.name, err)
 	}
-	if err := setUp(m.name, netip.AddrFrom4(gateway)); err != nil {
+	if err := setUp(m.name, m.Gateway); err != nil {
 		return err
 	}
 	err = m.Do(func() error {
@@ -87,7 +80,7 @@ func (m *Machine) connect() error {
 			return err
 		}
 		m.devices, err = deviceNames()
-		return errors.Join(err, netlink.RouteAdd(&netlink.Route{Gw: gateway[:]}))
+		return errors.Join(err, netlink.RouteAdd(&netlink.Route{Gw: m.Gateway.AsSlice()}))
 	})
 	if err != nil {
 		return err
@@ -121,14 +114,26 @@ func (m *Machine) remove() error {
 // Do runs f with its thread in the machine's network: sockets that f makes, and processes that it
 // starts, belong there. Goroutines that f starts do not.
 func (m *Machine) Do(f func() error) error {
+	return onOwnThread(func() error {
+		if err := unix.Setns(int(m.namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter network namespace: %w", err)
+		}
+		return f()
+	})
+}
+
+// onOwnThread runs f on a thread that ends with it, so that f may change what belongs to a thread. The
+// thread that the process began with stands for the whole process under /proc and is never taken.
+func onOwnThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if err := unix.Setns(int(m.namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter network namespace: %w", err)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			done <- onOwnThread(f) // on another thread, because this one is kept
+			runtime.UnlockOSThread()
 			return
 		}
-		done <- f()
+		done <- f() // not unlocked: the thread ends with the goroutine
 	}()
 	return <-done
 }

@@ -26,7 +26,7 @@ type Result struct {
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args for this cluster's data directory, in its network.
+// Slipway runs `bin/slipway` with args in the cluster's network; the environment names its data directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)
@@ -65,6 +65,35 @@ func (c *Cluster) UpFails() string {
 		c.t.Fatalf("slipway up: exit code %d, want 1\n%s", result.Code, result.Stderr)
 	}
 	return result.Stdout + result.Stderr
+}
+
+// StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running. It is
+// killed when the test ends, if it still runs then.
+func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
+	c.t.Helper()
+	c.runs = true
+	ctx, cancel := context.WithCancel(context.Background())
+	command := c.command(ctx, c.program("slipway"), args...)
+	command.Env = append(command.Env, environment...)
+	if err := c.Do(command.Start); err != nil {
+		cancel()
+		c.t.Fatalf("start slipway %s: %v", strings.Join(args, " "), err)
+	}
+	c.t.Cleanup(func() {
+		cancel()
+		if command.ProcessState == nil {
+			_ = command.Wait() // killed by cancel
+		}
+	})
+	return command
+}
+
+// Connect makes the client of a cluster that was started by other means than Up.
+func (c *Cluster) Connect() {
+	c.t.Helper()
+	if err := c.connect(); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // Down runs `slipway down` and fails the test if anything but the data is left behind.
@@ -121,7 +150,7 @@ func (c *Cluster) up() (string, error) {
 // connect makes the client. The API server listens in the namespace only, so the client dials from a
 // thread in there.
 func (c *Cluster) connect() error {
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
+	config, err := clientcmd.BuildConfigFromFlags("", c.Path("admin.kubeconfig"))
 	if err != nil {
 		return fmt.Errorf("read the administrator's kubeconfig: %w", err)
 	}
@@ -135,10 +164,8 @@ func (c *Cluster) connect() error {
 	return nil
 }
 
-func (c *Cluster) kubeconfig() string { return c.Path("admin.kubeconfig") }
-
 func (c *Cluster) slipway(args ...string) (Result, error) {
-	return c.run("", c.RepositoryFile("bin", "slipway"), append(slices.Clone(args), "--data-dir", c.DataDir)...)
+	return c.run("", c.program("slipway"), args...)
 }
 
 // run runs a program in the machine's network and waits for it to end.
@@ -169,8 +196,11 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 	command := exec.CommandContext(ctx, program, args...)
 	command.WaitDelay = 5 * time.Second
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable, "SLIPWAY_")
+		return strings.HasPrefix(variable, "SLIPWAY_") || strings.HasPrefix(variable, "KUBECONFIG=")
 	})
-	command.Env = append(command.Env, "KUBECONFIG="+c.kubeconfig(), "HOME="+c.home)
+	command.Env = append(command.Env, "SLIPWAY_DATA_DIR="+c.DataDir, "HOME="+c.home)
 	return command
 }
+
+// program is the path of a program under test.
+func (c *Cluster) program(name string) string { return c.RepositoryFile("bin", name) }

@@ -1,0 +1,70 @@
+package flexvolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/util"
+
+	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// RequiresFSResize says whether the file system is grown after the volume.
+func (p *plugin) RequiresFSResize() bool {
+	driver, err := p.registry.InUse(p.name)
+	return err == nil && driver.Capabilities().RequiresFSResize
+}
+
+// ExpandVolumeDevice makes the volume larger in its storage. A driver without the operation is taken to need nothing for it.
+func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource.Quantity) (resource.Quantity, error) {
+	ctx := context.Background()
+	driver, err := p.ready(ctx)
+	if err != nil {
+		return oldSize, err
+	}
+	wanted, err := device{p}.volume(spec)
+	if err != nil {
+		return oldSize, err
+	}
+	dir, err := p.deviceMountPath(spec)
+	if err != nil {
+		return oldSize, err
+	}
+	size, err := driver.ExpandVolume(ctx, wanted, dir, newSize.Value(), oldSize.Value())
+	switch {
+	case errors.Is(err, engine.ErrNotSupported):
+		return newSize, nil
+	case err != nil:
+		return oldSize, err
+	}
+	return *resource.NewQuantity(size, newSize.Format), nil
+}
+
+// NodeExpand makes the file system on the node as large as the volume, with the driver or, where that lacks the operation, with the
+// file system's own program.
+func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
+	spec := options.VolumeSpec
+	if spec.PersistentVolume == nil {
+		return false, fmt.Errorf("expand volume %q: it is not a PersistentVolume", spec.Name())
+	}
+	ctx := context.Background()
+	driver, err := p.ready(ctx)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := device{p}.volume(spec)
+	if err != nil {
+		return false, err
+	}
+	err = driver.ExpandFS(ctx, wanted, options.DevicePath, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
+	if !errors.Is(err, engine.ErrNotSupported) {
+		return err == nil, err
+	}
+	if _, err := util.GenericResizeFS(p.host, options.DevicePath, options.DeviceMountPath); err != nil {
+		return false, fmt.Errorf("expand file system of volume %q: %w", spec.Name(), err)
+	}
+	return true, nil
+}

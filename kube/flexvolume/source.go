@@ -1,0 +1,76 @@
+package flexvolume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/volume"
+
+	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// secretTimeout bounds the reading of a secret.
+const secretTimeout = 30 * time.Second
+
+// source is the `flexVolume:` of a PersistentVolume or of a pod, as one.
+type source struct {
+	driver, fsType  string
+	readOnly        bool
+	options         map[string]string
+	secret          string // its name, or empty
+	secretNamespace string // empty is the pod's
+}
+
+// sourceOf reads a volume. A PersistentVolume is read-only if it says so itself or if the pod's claim does.
+func sourceOf(spec *volume.Spec) (source, error) {
+	switch {
+	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:
+		flex := spec.Volume.FlexVolume
+		found := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly, options: flex.Options}
+		if flex.SecretRef != nil {
+			found.secret = flex.SecretRef.Name
+		}
+		return found, nil
+	case spec != nil && spec.PersistentVolume != nil && spec.PersistentVolume.Spec.FlexVolume != nil:
+		flex := spec.PersistentVolume.Spec.FlexVolume
+		found := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly || spec.ReadOnly, options: flex.Options}
+		if flex.SecretRef != nil {
+			found.secret, found.secretNamespace = flex.SecretRef.Name, flex.SecretRef.Namespace
+		}
+		return found, nil
+	}
+	return source{}, fmt.Errorf("read volume: it is not a FlexVolume")
+}
+
+// volume is the source as the engine takes it.
+func (s source) volume(name string) engine.Volume {
+	return engine.Volume{Name: name, FSType: s.fsType, ReadOnly: s.readOnly, Options: s.options}
+}
+
+// secrets reads the referenced secret, whose type must be the driver's name: so no other secret can be handed to a driver by way of a volume.
+func (p *plugin) secrets(ctx context.Context, s source, podNamespace string) (map[string][]byte, error) {
+	namespace := s.secretNamespace
+	if namespace == "" {
+		namespace = podNamespace
+	}
+	if s.secret == "" || namespace == "" {
+		return nil, nil
+	}
+	client := p.host.GetKubeClient()
+	if client == nil {
+		return nil, fmt.Errorf("read secret %s/%s: there is no API server", namespace, s.secret)
+	}
+	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
+	defer cancel()
+	secret, err := client.CoreV1().Secrets(namespace).Get(ctx, s.secret, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read secret %s/%s: %w", namespace, s.secret, err)
+	}
+	if secret.Type != v1.SecretType(p.name) {
+		return nil, fmt.Errorf("read secret %s/%s: its type is %q; for this driver it must be %q", namespace, s.secret, secret.Type, p.name)
+	}
+	return secret.Data, nil
+}

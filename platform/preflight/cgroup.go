@@ -1,0 +1,60 @@
+package preflight
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// checkCgroups looks for the control group controllers that kubelet and runc use. The unified hierarchy
+// (version 2) has those for devices and freezing built in.
+func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem {
+	if content, err := os.ReadFile(filepath.Join(machine.Root, "sys/fs/cgroup/cgroup.controllers")); err == nil {
+		return missingControllers(strings.Fields(string(content)), []string{"cpu", "cpuset", "memory", "pids"})
+	}
+	mounted, err := machine.cgroupMounts()
+	if err != nil {
+		return []Problem{{Error, "control groups", err.Error(), "mount -t proc proc /proc"}}
+	}
+	if len(mounted) == 0 {
+		return []Problem{{Error, "control groups", "are not mounted below /sys/fs/cgroup", "mount -t cgroup2 cgroup2 /sys/fs/cgroup"}}
+	}
+	return missingControllers(mounted, []string{"cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"})
+}
+
+// missingControllers names those of want that the machine does not have.
+func missingControllers(have, want []string) []Problem {
+	var problems []Problem
+	for _, name := range want {
+		if slices.Contains(have, name) {
+			continue
+		}
+		remedy := "use a kernel that has it, and systemd or cgroupfs-mount to mount it"
+		if name == "memory" { // which some distributions switch off
+			remedy = "add cgroup_enable=memory to the kernel's command line and start the machine again"
+		}
+		problems = append(problems, Problem{Error, "control group " + name, "is not available", remedy})
+	}
+	return problems
+}
+
+// cgroupMounts returns the controllers of version 1 that are mounted where everyone looks for them.
+func (m Machine) cgroupMounts() ([]string, error) {
+	file, err := os.Open(filepath.Join(m.Root, "proc/self/mountinfo"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	mounts, err := mountinfo.GetMountsFromReader(file, func(mount *mountinfo.Info) (skip, stop bool) {
+		return mount.FSType != "cgroup" || !strings.HasPrefix(mount.Mountpoint, "/sys/fs/cgroup/"), false
+	})
+	var controllers []string
+	for _, mount := range mounts {
+		controllers = append(controllers, strings.Split(mount.VFSOptions, ",")...)
+	}
+	return controllers, err
+}

@@ -1,0 +1,141 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// leastInodes is how many files a host must still be able to make: images have tens of thousands.
+const leastInodes = 20_000
+
+// longestSocket is how many bytes the path of a Unix socket may have (unix(7): 108 with the final zero).
+const longestSocket = 107
+
+// checkDirectories looks at the file system of each directory; what holds for a whole file system is
+// reported for the first directory on it.
+func checkDirectories(_ context.Context, want Requirements, machine Machine) []Problem {
+	var problems []Problem
+	seen := map[string]bool{}
+	for _, directory := range want.Directories {
+		place := existing(directory.Path)
+		subject := "directory " + directory.Path
+		var fs unix.Statfs_t
+		if err := machine.Statfs(place, &fs); err != nil {
+			problems = append(problems, Problem{Error, subject, fmt.Sprintf("cannot be examined: %v", err), "choose another directory"})
+			continue
+		}
+		found := writable(directory, place, machine)
+		if len(found) == 0 {
+			found = append(found, space(directory, place, fs)...)
+		}
+		if directory.Programs && fs.Flags&unix.ST_NOEXEC != 0 {
+			found = append(found, Problem{Error, subject, "is on a file system that is mounted with noexec; programs are started from there",
+				"mount -o remount,exec " + mountPoint(place) + "\nchoose another directory with --data-dir"})
+		}
+		for _, problem := range found {
+			key := fmt.Sprint(fs.Fsid, problem.Text)
+			if !seen[key] {
+				problems = append(problems, problem)
+			}
+			seen[key] = true
+		}
+	}
+	return problems
+}
+
+// writable makes and removes a file. Somebody who is not root may well not be allowed to.
+func writable(directory Directory, place string, machine Machine) []Problem {
+	if !machine.isRoot() {
+		return nil
+	}
+	subject := "directory " + directory.Path
+	file, err := os.CreateTemp(place, "preflight-")
+	if err == nil {
+		_, err = file.Write([]byte{0})
+		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOSPC):
+		return []Problem{{Error, subject, "is on a disk that is full", freeSomeSpace(place)}}
+	case errors.Is(err, unix.EROFS):
+		return []Problem{{Error, subject, "is on a file system that is mounted read-only",
+			"mount -o remount,rw " + mountPoint(place) + "\nchoose another directory with --data-dir"}}
+	case errors.Is(err, unix.ENOTDIR):
+		return []Problem{{Error, subject, fmt.Sprintf("cannot be made: %s is a file", place), "choose another directory with --data-dir"}}
+	}
+	return []Problem{{Error, subject, fmt.Sprintf("cannot be written: %v", err), "choose another directory with --data-dir"}}
+}
+
+func space(directory Directory, place string, fs unix.Statfs_t) []Problem {
+	const mega = 1_000_000
+	subject := "directory " + directory.Path
+	var problems []Problem
+	if free := fs.Bavail * uint64(fs.Bsize); free < directory.Free {
+		problems = append(problems, Problem{Error, subject,
+			fmt.Sprintf("has %d MB free on its disk, %d MB are needed", free/mega, directory.Free/mega), freeSomeSpace(place)})
+	}
+	if fs.Files > 0 && fs.Ffree < leastInodes { // file systems without a fixed number have none
+		problems = append(problems, Problem{Error, subject,
+			fmt.Sprintf("has room for %d more files (inodes) on its disk, %d are needed", fs.Ffree, leastInodes), freeSomeSpace(place)})
+	}
+	return problems
+}
+
+func freeSomeSpace(place string) string {
+	return "remove what is not needed; the largest are shown by: du -xh " + mountPoint(place) + " | sort -h | tail\n" +
+		"choose a directory on another disk with --data-dir"
+}
+
+func checkSockets(_ context.Context, want Requirements, _ Machine) []Problem {
+	longest := ""
+	for _, path := range want.Sockets {
+		if len(path) > len(longest) {
+			longest = path
+		}
+	}
+	if len(longest) <= longestSocket {
+		return nil
+	}
+	return []Problem{{Error, "socket " + filepath.Base(longest),
+		fmt.Sprintf("has a path of %d bytes, and the kernel allows %d: %s", len(longest), longestSocket, longest),
+		fmt.Sprintf("choose a data directory whose path is %d bytes shorter with --data-dir\nset slipway.runDirectory in node-config.yaml",
+			len(longest)-longestSocket)}}
+}
+
+// existing is the path or the nearest directory above it that is there.
+func existing(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// mountPoint is the directory that the file system of an existing path is mounted at.
+func mountPoint(path string) string {
+	device := func(path string) uint64 {
+		var stat unix.Stat_t
+		if unix.Stat(path, &stat) != nil {
+			return 0
+		}
+		return stat.Dev
+	}
+	for path != "/" && device(path) == device(filepath.Dir(path)) {
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+// isOverlay says whether a path lies on an overlay file system, as in most containers.
+func (m Machine) isOverlay(path string) bool {
+	var fs unix.Statfs_t
+	return m.Statfs(path, &fs) == nil && int64(fs.Type) == unix.OVERLAYFS_SUPER_MAGIC
+}

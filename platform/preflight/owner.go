@@ -1,0 +1,130 @@
+package preflight
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// owner is the process that a socket belongs to; its PID is 0 if it could not be found.
+type owner struct {
+	pid  int
+	name string
+	unit string // systemd's service that it is part of
+}
+
+func (o owner) String() string {
+	if o.pid == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d (%s)", o.pid, o.name)
+}
+
+// stop is the command that ends it.
+func (o owner) stop() string {
+	switch {
+	case o.unit != "":
+		return "systemctl stop " + o.unit
+	case o.pid != 0:
+		return fmt.Sprintf("kill %d", o.pid)
+	}
+	return "find and stop it; it is shown by: ss -lnup; ss -lntp"
+}
+
+// owner finds who listens on an address, or on one that excludes it.
+func (m Machine) owner(network string, address netip.AddrPort) owner {
+	var inodes []string
+	for _, family := range []string{"", "6"} {
+		content, err := os.ReadFile(filepath.Join(m.Root, "proc/net", network+family))
+		if err != nil {
+			continue
+		}
+		inodes = append(inodes, listeners(string(content), network, address)...)
+	}
+	links, err := filepath.Glob(filepath.Join(m.Root, "proc/[0-9]*/fd/*"))
+	if err != nil {
+		return owner{}
+	}
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err != nil {
+			continue // closed meanwhile, or somebody else's
+		}
+		inode, isSocket := strings.CutPrefix(target, "socket:[")
+		if !isSocket || !slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {
+			continue
+		}
+		return m.process(filepath.Dir(filepath.Dir(link)))
+	}
+	return owner{}
+}
+
+// process describes the process of a directory of proc.
+func (m Machine) process(dir string) owner {
+	found := owner{name: "unknown"}
+	found.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits
+	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err == nil {
+		found.name = strings.TrimSpace(string(name))
+	}
+	groups, err := os.ReadFile(filepath.Join(dir, "cgroup"))
+	if err != nil {
+		return found
+	}
+	for line := range strings.Lines(string(groups)) {
+		if unit := filepath.Base(strings.TrimSpace(line)); strings.HasSuffix(unit, ".service") {
+			found.unit = unit
+		}
+	}
+	return found
+}
+
+// listeners returns the inodes of sockets in a table of proc(5)'s net/tcp or net/udp that keep others from
+// binding the address.
+func listeners(table, network string, address netip.AddrPort) []string {
+	state := "0A" // LISTEN
+	if network == "udp" {
+		state = "07" // bound and not connected
+	}
+	var inodes []string
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[3] != state {
+			continue
+		}
+		local, err := parseAddress(fields[1])
+		if err != nil || local.Port() != address.Port() {
+			continue
+		}
+		if local.Addr() == address.Addr() || local.Addr().IsUnspecified() || address.Addr().IsUnspecified() {
+			inodes = append(inodes, fields[9])
+		}
+	}
+	return inodes
+}
+
+// parseAddress reads "0100007F:20FB": words of four bytes in the machine's order, and the port.
+func parseAddress(text string) (netip.AddrPort, error) {
+	words, port, _ := strings.Cut(text, ":")
+	number, err := strconv.ParseUint(port, 16, 16)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	raw, err := hex.DecodeString(words)
+	if err != nil || len(raw)%4 != 0 {
+		return netip.AddrPort{}, fmt.Errorf("address %q is not one of proc", text)
+	}
+	for i := 0; i < len(raw); i += 4 {
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("address %q is not one of proc", text)
+	}
+	return netip.AddrPortFrom(address.Unmap(), uint16(number)), nil
+}

@@ -1,0 +1,132 @@
+// Package preflight looks at a machine before anything is started on it and names everything that would
+// keep a host from working, all at once, each with what mends it: programs, features of the kernel,
+// control groups, memory, disks, ports, and a few settings.
+package preflight
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Requirements are what a host needs of its machine. They follow from the configuration.
+type Requirements struct {
+	// NodeName is the name that the node registers under.
+	NodeName string
+	// Programs are those to be found in PATH.
+	Programs []Program
+	// Ports are those that the host's parts will bind.
+	Ports []Port
+	// Directories are those that the host will write to. The first is the data directory, in which
+	// features of the kernel are tried.
+	Directories []Directory
+	// Sockets are paths of Unix sockets that the host will make.
+	Sockets []string
+	// Memory is how many bytes should be available.
+	Memory uint64
+}
+
+// Program is a program and the Debian or Ubuntu package that has it.
+type Program struct{ Name, Package string }
+
+// Programs are the programs that a host calls.
+func Programs() []Program {
+	return []Program{
+		{"nft", "nftables"},
+		{"mount", "mount"},
+		{"umount", "mount"},
+		{"losetup", "mount"},
+		{"mkfs.ext4", "e2fsprogs"},
+	}
+}
+
+// Port is an address that a part will bind.
+type Port struct {
+	// Use says what for, such as "API".
+	Use string
+	// Network is "tcp" or "udp".
+	Network string
+	Address netip.AddrPort
+	// Setting is the configuration's key for the address, and File the file that it stands in.
+	Setting, File string
+}
+
+// Directory is a directory that the host will write to. It need not exist yet.
+type Directory struct {
+	Path string
+	// Free is how many bytes should be free.
+	Free uint64
+	// Programs says that programs are started from there.
+	Programs bool
+}
+
+// Severity tells whether a host can work in spite of a problem.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"   // the host does not work until this is mended
+	Warning Severity = "warning" // something is worse than it should be
+)
+
+// Problem is one thing that is not as a host needs it.
+type Problem struct {
+	Severity Severity
+	// Subject is what the problem is about, such as "program nft" or "port 8443".
+	Subject string
+	// Text says what is wrong with it.
+	Text string
+	// Remedy is what mends it, a command wherever there is one.
+	Remedy string
+}
+
+// Machine is where facts come from. ThisMachine is the real one.
+type Machine struct {
+	// Root is the directory that proc, sys, dev and etc are read in.
+	Root string
+	// UID is the effective user.
+	UID int
+	// Path is the list of directories with programs.
+	Path string
+	// Now is the machine's time.
+	Now time.Time
+	// Try makes the kernel use a feature and returns why it cannot. dir is a directory to work in.
+	Try func(ctx context.Context, feature Feature, dir string) error
+	// Statfs describes a file system.
+	Statfs func(path string, fs *unix.Statfs_t) error
+	// Bind binds an address for a moment.
+	Bind func(ctx context.Context, network string, address netip.AddrPort) error
+}
+
+// ThisMachine is the machine that the program runs on.
+func ThisMachine() Machine {
+	return Machine{
+		Root: "/", UID: os.Geteuid(), Path: os.Getenv("PATH"), Now: time.Now(),
+		Try: try, Statfs: unix.Statfs, Bind: bind,
+	}
+}
+
+// Run returns every problem that a host with these requirements has on the machine, errors first. It
+// changes nothing that is still there when it returns. Somebody who is not root learns only that and
+// what can be seen without being root.
+func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
+	var errors, warnings []Problem
+	for _, check := range []func(context.Context, Requirements, Machine) []Problem{
+		checkUser, checkPrograms, checkKernel, checkCgroups, checkDirectories, checkSockets,
+		checkPorts, checkMemory, checkClock, checkNodeName, checkSwap,
+	} {
+		for _, problem := range check(ctx, want, machine) {
+			if problem.Severity == Warning {
+				warnings = append(warnings, problem)
+			} else {
+				errors = append(errors, problem)
+			}
+		}
+	}
+	return append(errors, warnings...)
+}
+
+func (m Machine) isRoot() bool { return m.UID == 0 }

@@ -1,0 +1,68 @@
+package preflight
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// width is how many columns a printed problem may take.
+const width = 100
+
+// Failed says whether there is a problem that keeps the host from working.
+func Failed(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
+}
+
+// Print writes the problems as a table of at most 100 columns: severity, subject and text, and below
+// them the remedy, once for neighbours that have the same. A command that is longer than a line stays
+// whole, so that it can be copied.
+func Print(out io.Writer, problems []Problem) error {
+	subjects := 0
+	for _, problem := range problems {
+		subjects = max(subjects, utf8.RuneCountInString(problem.Subject))
+	}
+	var text strings.Builder
+	for i, problem := range problems {
+		head := fmt.Sprintf("%-7s  %-*s  ", problem.Severity, subjects, problem.Subject)
+		indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+		for n, line := range wrap(problem.Text, width-len(indent)) {
+			if n > 0 {
+				head = indent
+			}
+			text.WriteString(head + line + "\n")
+		}
+		if last := i == len(problems)-1; last || problems[i+1].Remedy != problem.Remedy {
+			for n, line := range strings.Split(problem.Remedy, "\n") {
+				lead := "         "
+				if n == 0 {
+					lead += "mend it: "
+				} else {
+					lead += "     or: "
+				}
+				text.WriteString(lead + line + "\n")
+			}
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// wrap breaks a text between words into lines of at most columns characters.
+func wrap(text string, columns int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,58 @@
+package preflight
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPrintFitsHundredColumns(t *testing.T) {
+	problems := []Problem{
+		{Error, "program nft", "is not installed", "apt-get install -y mount nftables"},
+		{Error, "program losetup", "is not installed", "apt-get install -y mount nftables"},
+		{Error, "port 8443", strings.TrimSpace(strings.Repeat("words ", 20)), "kill 12\nset servingInfo.bindAddress in master-config.yaml to another port"},
+		{Warning, "swap", "is switched on", "swapoff --all"},
+	}
+	var out strings.Builder
+	if err := Print(&out, problems); err != nil {
+		t.Fatal(err)
+	}
+	want := `error    program nft      is not installed
+error    program losetup  is not installed
+         mend it: apt-get install -y mount nftables
+error    port 8443        words words words words words words words words words words words words
+                          words words words words words words words words
+         mend it: kill 12
+              or: set servingInfo.bindAddress in master-config.yaml to another port
+warning  swap             is switched on
+         mend it: swapoff --all
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrintedProblemsOfARealMachineFit(t *testing.T) {
+	h := healthy(t)
+	h.want.Directories[0].Path = "/"
+	h.want.Sockets = []string{"/var/" + strings.Repeat("long/", 18) + "socket"}
+	for _, feature := range []Feature{Overlay, Namespaces, Bridge, Veth, NFTables} {
+		h.broken[feature] = errNoDirectory
+	}
+	h.write(t, "proc/self/mountinfo", "")
+	h.write(t, "proc/swaps", "Filename\n/dev/sda2\n")
+	h.fs.Bavail, h.fs.Ffree = 0, 0
+	h.remove(t, "dev/kmsg")
+	h.remove(t, "dev/loop-control")
+	var out strings.Builder
+	if err := Print(&out, Run(t.Context(), h.want, h.Machine)); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if count := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); count > width && !strings.Contains(line, "mend it: ") && !strings.Contains(line, "or: ") {
+			t.Errorf("line of %d columns: %s", count, line)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package preflight
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func checkUser(_ context.Context, _ Requirements, machine Machine) []Problem {
+	if machine.isRoot() {
+		return nil
+	}
+	return []Problem{{Error, "user", "only root may mount, change the network and start containers", "run the command with sudo"}}
+}
+
+// checkPrograms names each program that is not there; one command installs them all.
+func checkPrograms(_ context.Context, want Requirements, machine Machine) []Problem {
+	var problems []Problem
+	var packages []string
+	for _, program := range want.Programs {
+		if machine.program(program.Name) != "" {
+			continue
+		}
+		problems = append(problems, Problem{Error, "program " + program.Name, "is not installed", ""})
+		packages = append(packages, program.Package)
+	}
+	slices.Sort(packages)
+	remedy := machine.install(slices.Compact(packages))
+	for i := range problems {
+		problems[i].Remedy = remedy
+	}
+	return problems
+}
+
+// program finds a program in the machine's path; it returns "" if there is none.
+func (m Machine) program(name string) string {
+	for _, dir := range filepath.SplitList(m.Path) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// install is the command that installs Debian packages, or what comes closest on another distribution.
+func (m Machine) install(packages []string) string {
+	names := strings.Join(packages, " ")
+	for _, like := range m.distribution() {
+		switch like {
+		case "debian", "ubuntu":
+			return "apt-get install -y " + names
+		case "fedora", "rhel":
+			// The same names, but for the programs of the package mount.
+			return "dnf install -y " + strings.ReplaceAll(names, "mount", "util-linux")
+		}
+	}
+	return "install with the package manager what Debian has in these packages: " + names
+}
+
+// distribution is what os-release(5) says that the machine's system is, and what it is like.
+func (m Machine) distribution() []string {
+	file, err := os.Open(filepath.Join(m.Root, "etc/os-release"))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var found []string
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), "=")
+		if key == "ID" || key == "ID_LIKE" {
+			found = append(found, strings.Fields(strings.Trim(value, `"'`))...)
+		}
+	}
+	return found
+}

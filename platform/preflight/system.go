@@ -1,0 +1,74 @@
+package preflight
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func checkMemory(_ context.Context, want Requirements, machine Machine) []Problem {
+	const mega = 1_000_000
+	available, err := machine.availableMemory()
+	if err != nil {
+		return []Problem{{Error, "memory", err.Error(), "mount -t proc proc /proc"}}
+	}
+	if available >= want.Memory {
+		return nil
+	}
+	return []Problem{{Error, "memory", fmt.Sprintf("%d MB are available, %d MB are needed", available/mega, want.Memory/mega),
+		"stop what is not needed; the largest are shown by: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
+}
+
+// availableMemory is how many bytes programs could still take.
+func (m Machine) availableMemory() (uint64, error) {
+	file, err := os.Open(filepath.Join(m.Root, "proc/meminfo"))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 2 || fields[0] != "MemAvailable:" {
+			continue
+		}
+		kilobytes, err := strconv.ParseUint(fields[1], 10, 54)
+		if err != nil {
+			return 0, fmt.Errorf("read available memory: %w", err)
+		}
+		return kilobytes << 10, nil
+	}
+	return 0, fmt.Errorf("read available memory: %s has no MemAvailable", file.Name())
+}
+
+// checkClock finds clocks that were never set: every certificate would be invalid.
+func checkClock(_ context.Context, _ Requirements, machine Machine) []Problem {
+	if machine.Now.Year() >= 2025 {
+		return nil
+	}
+	return []Problem{{Error, "clock", "shows the year " + strconv.Itoa(machine.Now.Year()) + "; certificates would not be valid",
+		"timedatectl set-ntp true\ndate --set '<date and time>'"}}
+}
+
+func checkNodeName(_ context.Context, want Requirements, _ Machine) []Problem {
+	faults := validation.IsDNS1123Subdomain(want.NodeName)
+	if len(faults) == 0 {
+		return nil
+	}
+	return []Problem{{Error, "node name", fmt.Sprintf("%q is not a DNS name of lower case letters, digits, '-' and '.'", want.NodeName),
+		"set nodeName in node-config.yaml\nhostnamectl set-hostname <name>"}}
+}
+
+// checkSwap warns: pods that swap are slow in a way that nobody sees.
+func checkSwap(_ context.Context, _ Requirements, machine Machine) []Problem {
+	content, err := os.ReadFile(filepath.Join(machine.Root, "proc/swaps"))
+	if err != nil || strings.Count(strings.TrimSpace(string(content)), "\n") == 0 {
+		return nil
+	}
+	return []Problem{{Warning, "swap", "is switched on; memory limits of pods do not count it, and pods may become slow", "swapoff --all"}}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// describeMachine says on what is measured and how busy it was before.
+func describeMachine() string {
+	var info unix.Sysinfo_t
+	memory := "unknown memory"
+	if unix.Sysinfo(&info) == nil {
+		memory = fmt.Sprintf("%.0f GiB", float64(info.Totalram)*float64(info.Unit)/(1<<30))
+	}
+	return fmt.Sprintf("%d cores (%s), %s, Linux %s, load average before %s",
+		runtime.NumCPU(), processor(), memory, firstWord("/proc/sys/kernel/osrelease"), firstWord("/proc/loadavg"))
+}
+
+// processor is the model of the processor, or the architecture where the kernel does not tell it.
+func processor() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(data)) {
+			if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return runtime.GOARCH
+}
+
+func firstWord(path string) string {
+	data, err := os.ReadFile(path)
+	if fields := strings.Fields(string(data)); err == nil && len(fields) > 0 {
+		return fields[0]
+	}
+	return "unknown"
+}

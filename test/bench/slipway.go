@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine.
+const slipwayNode = `apiVersion: v1
+kind: NodeConfig
+kubeletArguments:
+  volume-plugin-dir: [%q]
+slipway:
+  cgroupRoot: %s
+`
+
+// slipway is the side that is started with `slipway up`.
+type slipway struct {
+	host    *host
+	program string
+}
+
+func newSlipway(h *host, program string) (side, error) {
+	s := &slipway{host: h, program: program}
+	file := s.data("node", "node-config.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	content := fmt.Sprintf(slipwayNode, h.path("drivers"), h.cgroupRoot)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	return s, nil
+}
+
+func (s *slipway) data(names ...string) string {
+	return s.host.path(append([]string{"data"}, names...)...)
+}
+
+// start runs `slipway up`, which returns when everything is ready, and takes its word only if API server and node
+// say the same.
+func (s *slipway) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
+	if err := s.run(ctx, "up"); err != nil {
+		return nil, time.Time{}, err
+	}
+	c, err := connectCluster(s.host, s.data("admin.kubeconfig"))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	if err := c.waitAPI(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	word, err := c.waitNode(ctx, last)
+	return c, word, err
+}
+
+// prepare has nothing to do: slipway brings its images along.
+func (s *slipway) prepare(context.Context) error { return nil }
+
+func (s *slipway) stop(ctx context.Context) error { return s.run(ctx, "down") }
+
+func (s *slipway) discard(ctx context.Context) error { return s.run(ctx, "down", "--purge") }
+
+// run runs a command of slipway to its end. The error has what it said.
+func (s *slipway) run(ctx context.Context, args ...string) error {
+	command := exec.CommandContext(ctx, s.program, append(args, "--data-dir", s.data())...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	// A file and not a pipe: what it leaves in the background would keep a pipe open.
+	output, err := os.CreateTemp(s.host.dir, "output-")
+	if err != nil {
+		return fmt.Errorf("record output: %w", err)
+	}
+	defer output.Close()
+	command.Stdout, command.Stderr = output, output
+	err = s.host.start(command)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err == nil {
+		return nil
+	}
+	said, readErr := os.ReadFile(output.Name())
+	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(said)), readErr)
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/node/teardown"
+	"github.com/slipway-platform/slipway/pki"
+)
+
+// stopTime is how long a stock program may take to end before it is killed.
+const stopTime = 15 * time.Second
+
+// stock is the side of separate programs.
+type stock struct {
+	host     *host
+	programs string
+	payload  payload.Programs
+	identity *pki.Identity
+	nodeName string
+	running  []*program
+}
+
+// program is one running stock program.
+type program struct {
+	name    string
+	command *exec.Cmd
+	// ended is closed when it has ended, with err.
+	ended chan struct{}
+	err   error
+}
+
+// newStock writes everything that a stock cluster needs before its first start: certificates, configuration files, the
+// pods' network and its control group. None of it counts as time to ready.
+func newStock(h *host, programs string) (side, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find name of the machine: %w", err)
+	}
+	s := &stock{host: h, programs: programs, nodeName: strings.ToLower(name)}
+	if s.payload, err = payload.Unpack(filepath.Join(programs, "payload")); err != nil {
+		return nil, err
+	}
+	s.identity, err = pki.Ensure(pki.Spec{
+		Dir:             h.path("pki"),
+		AdminKubeconfig: h.path("admin.kubeconfig"),
+		APIHosts:        []string{address, serviceAddress},
+		APIURL:          "https://" + address + ":6443",
+		LoopbackURL:     "https://" + address + ":6443",
+		NodeName:        s.nodeName,
+		NodeHosts:       []string{address},
+		ClusterDomain:   "cluster.local",
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeFiles(); err != nil {
+		return nil, err
+	}
+	if err := h.do(func() error { return addBridge(bridge, podGateway) }); err != nil {
+		return nil, fmt.Errorf("make network of pods: %w", err)
+	}
+	return s, makeCgroups(h.cgroupRoot)
+}
+
+// start starts etcd, the API server and containerd at once, and the clients of the API server when it is ready: started
+// before, they would lose seconds to the growing delays between their attempts.
+func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
+	fail := func(err error) (*cluster, time.Time, error) { return nil, time.Time{}, s.explain(err) }
+	first := []string{"etcd", "kube-apiserver", "containerd"}
+	second := []string{"kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
+	switch os.Getenv("BENCH_ORDER") {
+	case "all":
+		first, second = append(first, second...), nil
+	case "kubelet":
+		first, second = append(first, "kubelet"), second[1:]
+	case "etcd":
+		first, second = append(first, "kubelet", "kube-proxy"), second[1:3]
+	}
+	if err := s.launch(first...); err != nil {
+		return fail(err)
+	}
+	c, err := connectCluster(s.host, s.identity.AdminKubeconfig)
+	if err != nil {
+		return fail(err)
+	}
+	if err := c.waitAPI(ctx); err != nil {
+		return fail(err)
+	}
+	if err := s.launch(second...); err != nil {
+		return fail(err)
+	}
+	word, err := c.waitNode(ctx, last)
+	if err != nil {
+		return fail(err)
+	}
+	return c, word, s.waitProxy(ctx)
+}
+
+// launch starts programs in the namespace, each with a log of its own.
+func (s *stock) launch(names ...string) error {
+	arguments := s.arguments()
+	for _, name := range names {
+		log, err := os.OpenFile(s.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("open log: %w", err)
+		}
+		p := &program{name: name, ended: make(chan struct{})}
+		p.command = exec.Command(filepath.Join(s.programs, name), arguments[name]...)
+		p.command.Stdout, p.command.Stderr = log, log
+		// containerd looks for its shim there.
+		p.command.Env = append(os.Environ(), "PATH="+s.payload.Dir+":"+os.Getenv("PATH"))
+		err = s.host.start(p.command)
+		log.Close()
+		if err != nil {
+			return fmt.Errorf("start %s: %w", name, err)
+		}
+		go func() {
+			p.err = p.command.Wait()
+			close(p.ended)
+		}()
+		s.running = append(s.running, p)
+	}
+	return nil
+}
+
+// waitProxy returns when the service proxy has written its first rules, as `slipway up` does.
+func (s *stock) waitProxy(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{DialContext: s.host.dial, DisableKeepAlives: true}}
+	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:10256/healthz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, nil // it does not listen yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return s.explain(fmt.Errorf("wait for kube-proxy: %w", err))
+	}
+	return nil
+}
+
+// prepare loads the image of pods, which a person would have pulled before.
+func (s *stock) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause}
+	loaded := false
+	// It goes on with other images once pods can start, and those are not needed here.
+	err := loader.Run(ctx, func() { loaded = true; cancel() })
+	if loaded {
+		return nil
+	}
+	return s.explain(errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx)))
+}
+
+// stop ends the programs in the opposite order of their start, and the pods before containerd.
+func (s *stock) stop(ctx context.Context) error {
+	var problems []error
+	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
+		problems = append(problems, s.end(name))
+	}
+	problems = append(problems, teardown.Pods(ctx, s.containerdSocket(), time.Second), s.end("containerd"),
+		teardown.Mounts(s.host.path("kubelet"), s.host.path("run")))
+	s.running = nil
+	return errors.Join(problems...)
+}
+
+// end asks a program to end, and kills it when it does not. One that has ended before is a problem.
+func (s *stock) end(name string) error {
+	for _, p := range s.running {
+		if p.name != name {
+			continue
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("stock %s ended by itself: %w", name, p.err)
+		default:
+		}
+		_ = p.command.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.ended:
+		case <-time.After(stopTime):
+			_ = p.command.Process.Kill()
+			<-p.ended
+		}
+	}
+	return nil
+}
+
+func (s *stock) discard(ctx context.Context) error {
+	return errors.Join(s.stop(ctx), teardown.Cgroups(s.host.cgroupRoot))
+}
+
+func (s *stock) log(name string) string { return s.host.path("log", name+".log") }
+
+// explain adds to an error which programs have ended, with the last lines of their logs.
+func (s *stock) explain(err error) error {
+	for _, p := range s.running {
+		select {
+		case <-p.ended:
+			lines, _ := os.ReadFile(s.log(p.name))
+			err = fmt.Errorf("%w\nstock %s ended: %w\n%s", err, p.name, p.err, lines[max(0, len(lines)-2000):])
+		default:
+		}
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// The networks of the stock side are kubeadm's services and, for pods, the subnet that the controllers give the first node of
+// Slipway's default network.
+const (
+	serviceCIDR    = "10.96.0.0/12"
+	serviceAddress = "10.96.0.1"
+	dnsAddress     = "10.96.0.10"
+	podsCIDR       = "10.128.0.0/14"
+	nodeCIDR       = "10.128.0.0/23"
+	podGateway     = "10.128.0.1/23"
+	bridge         = "bench0"
+)
+
+// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with control groups of version 1, the
+// control group of its own, and certificates that are given instead of made or rotated.
+const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true}
+  x509: {clientCAFile: $pki/node/ca.crt}
+authorization: {mode: Webhook}
+tlsCertFile: $pki/node/server.crt
+tlsPrivateKeyFile: $pki/node/server.key
+cgroupDriver: cgroupfs
+cgroupRoot: $cgroup
+failCgroupV1: false
+failSwapOn: false
+clusterDNS: [$dns]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix://$containerd
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+staticPodPath: $dir/manifests
+`
+
+// proxyFile is what kubeadm writes, except: nftables, and no write of the sysctl nf_conntrack_max, which the kernel refuses in a
+// network namespace.
+const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+clientConnection: {kubeconfig: $pki/node/kube-proxy.kubeconfig}
+clusterCIDR: $pods
+hostnameOverride: $node
+conntrack: {maxPerCore: 0}
+`
+
+// containerdFile leaves everything at its default except what is needed to run at all beside another containerd, with these
+// programs, and where nobody may lower an oom_score_adj (without CAP_SYS_RESOURCE).
+const containerdFile = `version = 4
+root = "$dir/containerd"
+state = "$dir/run"
+
+[plugins."io.containerd.server.v1.grpc"]
+address = "$containerd"
+
+[plugins."io.containerd.server.v1.ttrpc"]
+address = "$containerd.ttrpc"
+
+[plugins."io.containerd.shim.v1.manager"]
+socket_dir = "$dir/s"
+
+[plugins."io.containerd.cri.v1.images"]
+pinned_images = { sandbox = "$image" }
+
+[plugins."io.containerd.cri.v1.runtime"]
+restrict_oom_score_adj = $restrict
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["$payload", "$programs"]
+conf_dir = "$dir/cni"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+BinaryName = "$payload/runc"
+SystemdCgroup = false
+`
+
+// conflist has the pods' network with the plug-in that Slipway uses.
+const conflist = `{"cniVersion": "1.1.0", "name": "bench", "plugins": [{"type": "slipway-cni", "capabilities": {"portMappings": true},
+  "bridge": "$bridge", "podCIDR": "$subnet", "stateDir": "$dir/cni-state", "nftTable": "bench", "hairpin": true}]}
+`
+
+// writeFiles writes the configuration files.
+func (s *stock) writeFiles() error {
+	fields := strings.NewReplacer(
+		"$pki", s.host.path("pki"), "$dir", s.host.dir, "$cgroup", s.host.cgroupRoot, "$dns", dnsAddress,
+		"$containerd", s.containerdSocket(), "$pods", podsCIDR, "$node", s.nodeName, "$image", pauseImage,
+		"$restrict", fmt.Sprint(!lowersOOMScore()), "$payload", s.payload.Dir, "$programs", s.programs,
+		"$bridge", bridge, "$subnet", nodeCIDR)
+	for _, dir := range []string{"log", "manifests"} {
+		if err := os.MkdirAll(s.host.path(dir), 0o755); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	for name, content := range map[string]string{
+		"kubelet.yaml": kubeletFile, "proxy.yaml": proxyFile, "containerd.toml": containerdFile, "cni/10-bench.conflist": conflist,
+	} {
+		path := s.host.path(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(fields.Replace(content)), 0o600); err != nil {
+			return fmt.Errorf("write configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *stock) containerdSocket() string { return s.host.path("run", "containerd.sock") }
+
+// lowersOOMScore tells whether this process, and so those that it starts, may lower an oom_score_adj: it tries.
+func lowersOOMScore() bool {
+	const file = "/proc/self/oom_score_adj"
+	before, err := os.ReadFile(file)
+	if err != nil || os.WriteFile(file, []byte("-999"), 0) != nil {
+		return false
+	}
+	return os.WriteFile(file, before, 0) == nil
+}
+
+// makeCgroups makes a control group in each hierarchy: kubelet refuses to start without the one that it is told to use.
+func makeCgroups(root string) error {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return fmt.Errorf("list control groups: %w", err)
+	}
+	var problems []error
+	for _, m := range mounts {
+		problems = append(problems, os.MkdirAll(filepath.Join(m.Mountpoint, root), 0o755))
+	}
+	return errors.Join(problems...)
+}

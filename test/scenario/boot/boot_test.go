@@ -1,0 +1,200 @@
+// Package boot proves that one command boots a whole cluster, and what the commands say that look at it.
+package boot
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+func TestEveryPartAndNodeIsReady(t *testing.T) {
+	c := kit.Shared(t)
+	status := c.Status()
+	if !status.Ready || status.DataDir != c.DataDir {
+		t.Errorf("ready %t, data directory %q", status.Ready, status.DataDir)
+	}
+	for _, process := range status.Processes {
+		if process.State != "ready" || process.PID == 0 || process.Restarts > 0 {
+			t.Errorf("process %+v", process)
+		}
+		for _, part := range process.Parts {
+			if part.State != "ready" {
+				t.Errorf("part %s of %s is %s: %s", part.Name, process.Name, part.State, part.Error)
+			}
+		}
+	}
+	if len(status.Nodes) != 1 || !status.Nodes[0].Ready || status.Nodes[0].Address != c.Address.String() {
+		t.Errorf("nodes %+v, want one with the address %s", status.Nodes, c.Address)
+	}
+}
+
+func TestPartsWaitForEachOtherWithoutCycle(t *testing.T) {
+	for _, process := range kit.Shared(t).Status().Processes {
+		waits := map[string][]string{}
+		for _, part := range process.Parts {
+			waits[part.Name] = part.After
+		}
+		for len(waits) > 0 {
+			before := len(waits)
+			for name, after := range waits {
+				if !slices.ContainsFunc(after, func(other string) bool { _, waiting := waits[other]; return waiting }) {
+					delete(waits, name)
+				}
+			}
+			if len(waits) == before {
+				t.Fatalf("parts of %s wait for each other: %v", process.Name, waits)
+			}
+		}
+	}
+}
+
+func TestPartsPrintsTheCompositionWithStates(t *testing.T) {
+	c := kit.Shared(t)
+	table := c.MustSlipway("parts")
+	for _, process := range c.Status().Processes {
+		for _, part := range process.Parts {
+			row := regexp.MustCompile(`(?m)^.*\b` + regexp.QuoteMeta(part.Name) + `\b.*\bready\b`)
+			if !row.MatchString(table) {
+				t.Errorf("no row says that %s is ready:\n%s", part.Name, table)
+			}
+		}
+	}
+}
+
+func TestUpOnARunningClusterSaysSo(t *testing.T) {
+	c := kit.Shared(t)
+	before := c.Status()
+	if output := c.Up(); !strings.Contains(output, "runs already") {
+		t.Errorf("slipway up printed:\n%s", output)
+	}
+	for i, process := range c.Status().Processes {
+		if process.PID != before.Processes[i].PID {
+			t.Errorf("process %s was started again", process.Name)
+		}
+	}
+}
+
+func TestConfigViewHasEveryDefault(t *testing.T) {
+	c := kit.Shared(t)
+	view := c.MustSlipway("config", "view")
+	for _, want := range []string{
+		"kind: MasterConfig", "bindAddress: 0.0.0.0:8443", "cidr: 10.128.0.0/14", "hostSubnetLength: 9",
+		"serviceNetworkCIDR: 172.30.0.0/16",
+		"kind: NodeConfig", "dnsDomain: cluster.local", c.VolumePluginDir, c.DataDir,
+	} {
+		if !strings.Contains(view, want) {
+			t.Errorf("config view has no %q:\n%s", want, view)
+		}
+	}
+}
+
+func TestLogsOfAPart(t *testing.T) {
+	c := kit.Shared(t)
+	if log := c.MustSlipway("logs", "kubelet", "-n", "5"); strings.Count(log, "\n") != 5 {
+		t.Errorf("five lines of the log of kubelet:\n%s", log)
+	}
+	unknown := c.Slipway("logs", "kubelett")
+	if unknown.Code != 1 || !strings.Contains(unknown.Stderr, `"kubelett"`) || !strings.Contains(unknown.Stderr, "kubelet,") {
+		t.Errorf("exit code %d, error does not name the part and those that exist: %s", unknown.Code, unknown.Stderr)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	c := kit.Shared(t)
+	version := c.OC("version")
+	number := regexp.MustCompile(`(?m)^(Client|Server) Version: (v1\.\d+\.\d+)$`)
+	found := number.FindAllStringSubmatch(version, -1)
+	if len(found) != 2 || found[0][2] != found[1][2] {
+		t.Fatalf("oc version:\n%s", version)
+	}
+	if own := c.MustSlipway("--version"); !strings.Contains(own, "Kubernetes "+found[1][2]) {
+		t.Errorf("slipway --version %q does not name Kubernetes %s", own, found[1][2])
+	}
+}
+
+func TestClientIsInTheBinaryToo(t *testing.T) {
+	c := kit.Shared(t)
+	for _, name := range []string{"oc", "kubectl"} {
+		nodes := c.MustSlipway(name, "get", "nodes", "-o", "name")
+		if !strings.HasPrefix(nodes, "node/") {
+			t.Errorf("slipway %s get nodes printed %q", name, nodes)
+		}
+	}
+}
+
+func TestOwnResourceIsServed(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+apiVersion: user.openshift.io/v1
+kind: Group
+metadata:
+  name: boot-admins
+users: [anna, ben]
+`)
+	if users := c.OC("get", "groups.user.openshift.io", "boot-admins", "-o", "jsonpath={.users[*]}"); users != "anna ben" {
+		t.Errorf("users %q", users)
+	}
+	c.OC("patch", "group.user.openshift.io", "boot-admins", "--type", "merge", "-p", `{"users":["carl"]}`)
+	if users := c.OC("get", "groups.user.openshift.io", "boot-admins", "-o", "jsonpath={.users[*]}"); users != "carl" {
+		t.Errorf("users %q after the change", users)
+	}
+	c.OC("delete", "group.user.openshift.io", "boot-admins")
+	if _, err := c.TryOC("get", "group.user.openshift.io", "boot-admins"); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("after the deletion: %v", err)
+	}
+}
+
+func TestProjectsOfOpenShiftExist(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("get", "namespaces", "openshift", "openshift-infra", "openshift-node")
+}
+
+// TestRunTellsSystemd runs the supervisor in the foreground, as the unit file does.
+func TestRunTellsSystemd(t *testing.T) {
+	c := kit.New(t, kit.Options{})
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	command := c.StartSlipway([]string{"NOTIFY_SOCKET=" + path}, "run")
+	waitMessage(t, socket, "READY=1")
+	if status := c.Status(); !status.Ready {
+		t.Errorf("systemd was told that it is ready while status says: %+v", status)
+	}
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	waitMessage(t, socket, "STOPPING=1")
+	if err := command.Wait(); err != nil {
+		t.Errorf("slipway run after SIGTERM: %v", err)
+	}
+}
+
+func waitMessage(t *testing.T, socket *net.UnixConn, want string) {
+	t.Helper()
+	if err := socket.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, os.Getpagesize())
+	for {
+		size, err := socket.Read(buffer)
+		if err != nil {
+			t.Fatalf("wait for %s: %v", want, err)
+		}
+		if strings.Contains(string(buffer[:size]), want) {
+			return
+		}
+	}
+}
