@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -49,7 +50,7 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 		storage.CSINodes(), storage.CSIDrivers(), storage.VolumeAttachments(),
 		plugins, a.Prober,
 		reconcile.DisableAttachDetachReconcilerSync, reconcile.ReconcilerSyncLoopPeriod.Duration,
-		reconcile.DisableForceDetachOnTimeout, attachdetach.DefaultTimerConfig)
+		reconcile.DisableForceDetachOnTimeout, timers())
 	if err != nil {
 		return fmt.Errorf("set up attach-detach controller: %w", err)
 	}
@@ -62,4 +63,14 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 		return nil
 	}
 	return fmt.Errorf("run attach-detach controller: it stopped by itself")
+}
+
+// timers are upstream's but for two. A pod whose driver was not installed yet when it was scheduled is
+// found again only by a walk over all pods, which upstream does every three minutes; the walk reads
+// memory alone, so it can follow a driver's installation within seconds.
+func timers() attachdetach.TimerConfig {
+	config := attachdetach.DefaultTimerConfig
+	config.DesiredStateOfWorldPopulatorLoopSleepPeriod = 2 * time.Second
+	config.DesiredStateOfWorldPopulatorListPodsRetryDuration = 2 * time.Second
+	return config
 }

@@ -169,6 +169,7 @@ func (r *Registry) fileOf(driver string) (fileID, bool) {
 func (r *Registry) apply(found map[string]*installed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.scans++
 	if r.entries == nil {
 		r.entries = map[string]*entry{}
 	}

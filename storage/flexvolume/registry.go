@@ -27,6 +27,7 @@ type Registry struct {
 	entries    map[string]*entry
 	generation uint64
 	changed    chan struct{} // closed at the next change
+	scans      int           // of the directory, so far
 }
 
 // State is how far a driver has come.
