@@ -18,7 +18,7 @@ import (
 func (s *Server) describe(config *genericserver.Config, kube common.GetOpenAPIDefinitions) {
 	namer := openapi.NewDefinitionNamer(s.external)
 	name := func(path string) (string, spec.Extensions) { return namer.GetDefinitionName(friendly(path)) }
-	all := definitions(kube)
+	all := s.definitions(kube)
 
 	v2 := genericserver.DefaultOpenAPIConfig(all, namer)
 	v2.GetDefinitionName = name
@@ -31,12 +31,14 @@ func (s *Server) describe(config *genericserver.Config, kube common.GetOpenAPIDe
 	config.OpenAPIV3Config = v3
 }
 
-// definitions is Kubernetes' definitions and those of our wire types that refer to them.
-func definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
+// definitions gives the definitions of the served groups' types, everything they refer to, and the
+// machinery's own (lists, patches, status). The complete set of both generators has four thousand, which
+// the API server would keep in memory a second time.
+func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
+	packages := s.packages()
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-		merged := kube(ref)
-		ours := openshift.GetOpenAPIDefinitions(func(path string) spec.Ref { return ref(friendly(path)) })
-		for path, definition := range ours {
+		all := kube(ref)
+		for path, definition := range openshift.GetOpenAPIDefinitions(func(path string) spec.Ref { return ref(friendly(path)) }) {
 			if !strings.HasPrefix(path, wireTypes) {
 				continue
 			}
@@ -45,10 +47,43 @@ func definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions
 					definition.Dependencies[i] = friendly(dependency)
 				}
 			}
-			merged[path] = definition
+			all[path] = definition
 		}
-		return merged
+		used := map[string]common.OpenAPIDefinition{}
+		for name := range all {
+			if strings.HasPrefix(name, machinery) || packages[name[:strings.LastIndex(name, ".")]] {
+				addWithDependencies(used, all, name)
+			}
+		}
+		return used
 	}
+}
+
+// machinery begins the names of the definitions that every API server needs.
+const machinery = "io.k8s.apimachinery."
+
+func addWithDependencies(used, all map[string]common.OpenAPIDefinition, name string) {
+	definition, known := all[name]
+	if _, done := used[name]; done || !known {
+		return
+	}
+	used[name] = definition
+	for _, dependency := range definition.Dependencies {
+		addWithDependencies(used, all, dependency)
+	}
+}
+
+// packages are the Go packages of the served groups' types.
+func (s *Server) packages() map[string]bool {
+	found := map[string]bool{}
+	for _, gv := range s.GroupVersions() {
+		for _, goType := range s.external.KnownTypes(gv) {
+			if strings.HasPrefix(goType.PkgPath(), wireTypes) {
+				found[goType.PkgPath()] = true
+			}
+		}
+	}
+	return found
 }
 
 // friendly turns a Go path into its OpenAPI model name and leaves a model name as it is.

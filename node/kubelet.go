@@ -140,6 +140,9 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.StaticPodPath = k.ManifestDirectory
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
+	// A volume is attached only after the Node's status names it as in use: with upstream's ten seconds a
+	// pod waits for most of that time. The status is still sent only when it has changed.
+	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }

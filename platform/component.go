@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/slipway-platform/slipway/internal/memory"
 )
 
 // Component is one part that lives as long as its process. Run blocks; ready is called once, when the
@@ -103,6 +105,16 @@ func runParts(ctx context.Context, parts []Part, report func(Event)) error {
 			}
 		})
 	}
+	group.Go(func() {
+		for _, part := range parts {
+			select {
+			case <-ready[part.Name()]:
+			case <-ctx.Done():
+				return
+			}
+		}
+		memory.ReleaseAfterStart(ctx)
+	})
 	group.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

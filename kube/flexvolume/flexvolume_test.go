@@ -396,14 +396,11 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	began := time.Now()
-	for range 100 {
+	// Later askers do not wait again, or these would take half an hour.
+	for range 1000 {
 		if _, err := plugin.GetVolumeName(hung); err == nil {
 			t.Fatal("no error")
 		}
-	}
-	if waited := time.Since(began); waited > nameWait {
-		t.Errorf("later askers wait again: %s", waited)
 	}
 }
 
@@ -420,8 +417,11 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 
 func wait(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	late := time.After(30 * time.Second)
+	for again := time.Tick(10 * time.Millisecond); !condition(); {
+		select {
+		case <-again:
+		case <-late:
 			t.Fatal("not within 30 s")
 		}
 	}

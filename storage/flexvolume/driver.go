@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 )
 
@@ -25,36 +22,6 @@ type Driver struct {
 	gate     *gate
 	observe  func(Call)
 	lacks    *lacks
-}
-
-// Call is what became of one call of a driver, for metrics.
-type Call struct {
-	Driver    string
-	Operation Operation
-	Duration  time.Duration
-	// Kind is empty for success and for "Not supported".
-	Kind Kind
-}
-
-// lacks are the operations that a version of a driver has answered with "Not supported". They are not called again.
-type lacks struct {
-	mu  sync.Mutex
-	ops map[Operation]bool
-}
-
-func (l *lacks) has(op Operation) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ops[op]
-}
-
-func (l *lacks) add(op Operation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ops == nil {
-		l.ops = map[Operation]bool{}
-	}
-	l.ops[op] = true
 }
 
 // NewDriver is the driver of that name, "vendor/driver", whose executable is at path. It is for callers without a Registry; its
@@ -217,107 +184,4 @@ func (d *Driver) ExpandFS(ctx context.Context, volume Volume, device, dir string
 	_, err = d.call(ctx, call{op: OpExpandFS, volume: volume.id(),
 		args: []string{input, device, dir, strconv.FormatInt(newSize, 10), strconv.FormatInt(oldSize, 10)}})
 	return err
-}
-
-// call is one call of a driver: the operation, its further arguments, the volume whose turn it takes, and the secrets in the arguments.
-type call struct {
-	op      Operation
-	args    []string
-	volume  string
-	secrets map[string][]byte
-}
-
-// call runs the driver and judges what it did.
-func (d *Driver) call(ctx context.Context, c call) (answer, error) {
-	if d.lacks.has(c.op) {
-		return answer{}, ErrNotSupported
-	}
-	if d.path == "" {
-		return answer{}, fmt.Errorf("run %s of FlexVolume driver %q: %w", c.op, d.name, ErrGone)
-	}
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(c.op))
-	defer cancel()
-
-	var said answer
-	var problem error
-	if leave, err := d.enter(ctx, c); err != nil {
-		problem = d.fail(c.op, KindBusy, fmt.Sprintf("earlier calls for the volume or the driver have not ended within %s",
-			time.Since(began).Round(time.Second)), err)
-	} else {
-		said, problem = d.run(ctx, c, leave)
-	}
-	d.observe(Call{Driver: d.name, Operation: c.op, Duration: time.Since(began), Kind: KindOf(problem)})
-	return said, problem
-}
-
-// enter waits for the driver's and the volume's turn. Init has no turn: it must work while calls hang.
-func (d *Driver) enter(ctx context.Context, c call) (leave func(), err error) {
-	if c.op == OpInit {
-		return func() {}, nil
-	}
-	return d.gate.enter(ctx, c.volume)
-}
-
-// run executes the driver. leave is called when its process is gone, which may be after run has returned.
-func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) {
-	began := time.Now()
-	process, err := start(d.path, slices.Concat([]string{string(c.op)}, c.args))
-	if err != nil {
-		leave()
-		return answer{}, d.fail(c.op, KindStart, err.Error(), err)
-	}
-	defer process.finish()
-	ended := process.wait(ctx)
-	select {
-	case <-process.done:
-		leave()
-	default:
-		go func() { <-process.done; leave() }()
-	}
-
-	hide := redactor(c.secrets)
-	out := process.output(ended == nil)
-	switch {
-	case errors.Is(ended, context.DeadlineExceeded):
-		return answer{}, d.fail(c.op, KindTimeout, fmt.Sprintf("no answer within %s, its process group was killed: %s",
-			time.Since(began).Round(time.Second), out.quote(hide)), ended)
-	case errors.Is(ended, errFlood):
-		return answer{}, d.fail(c.op, KindTooLong, "it did not stop printing, its process group was killed: "+out.quote(hide), ended)
-	case ended != nil:
-		return answer{}, d.fail(c.op, KindCanceled, "its process group was killed: "+ended.Error(), ended)
-	}
-	return d.judge(c.op, out, hide)
-}
-
-// judge turns what a driver printed and its exit code into an answer or an error. The status decides; an exit code
-// matters only where it contradicts a success.
-func (d *Driver) judge(op Operation, out output, hide func(string) string) (answer, error) {
-	said, problem := parse(out, hide)
-	switch {
-	case problem != nil:
-		return answer{}, d.fail(op, problem.kind, problem.text+": "+out.quote(hide), nil)
-	case said.Status == statusNotSupported:
-		d.lacks.add(op)
-		return answer{}, ErrNotSupported
-	case said.Status == statusFailure:
-		return answer{}, d.fail(op, KindFailure, fmt.Sprintf("it reports Failure: %q", clip(hide(said.Message))), nil)
-	case out.exit != nil:
-		return answer{}, d.fail(op, KindExit, "it reports Success but did not exit with 0: "+out.quote(hide), out.exit)
-	}
-	return said, nil
-}
-
-// fail makes an error of the call.
-func (d *Driver) fail(op Operation, kind Kind, text string, cause error) *CallError {
-	return &CallError{Driver: d.name, Operation: op, Kind: kind, text: text, cause: cause}
-}
-
-// KindOf is the kind of a call's error, or empty for any other error.
-func KindOf(err error) Kind {
-	var failed *CallError
-	if errors.As(err, &failed) {
-		return failed.Kind
-	}
-	return ""
 }

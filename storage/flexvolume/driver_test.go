@@ -55,8 +55,11 @@ func read(t *testing.T, path string) string {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	late := time.After(30 * time.Second)
+	for again := time.Tick(10 * time.Millisecond); !condition(); {
+		select {
+		case <-again:
+		case <-late:
 			t.Fatalf("%s: not within 30 s", what)
 		}
 	}
@@ -221,12 +224,9 @@ func TestADriverThatDoesNotStopPrintingIsKilled(t *testing.T) {
 func TestDaemonOfADriverIsLeftAlone(t *testing.T) {
 	path := install(t, `(trap '' HUP; sleep 1000) & echo $! >"$0.daemon"; echo '{"status":"Success"}'`)
 	driver := NewDriver("example.com/test", path, Settings{})
-	began := time.Now()
+	// The call returns although the daemon has its output open for a thousand seconds.
 	if err := driver.Mount(context.Background(), "/m", Mounting{}); err != nil {
 		t.Fatal(err)
-	}
-	if time.Since(began) > 30*time.Second {
-		t.Error("the call waited for the daemon")
 	}
 	daemon, err := strconv.Atoi(strings.TrimSpace(read(t, path+".daemon")))
 	if err != nil {

@@ -37,7 +37,7 @@ func newGate(concurrency int) *gate {
 func (g *gate) enter(ctx context.Context, id string) (leave func(), err error) {
 	release := func() {}
 	if id != "" {
-		if release, err = func(){}, error(nil); err != nil {
+		if release, err = g.take(ctx, id); err != nil {
 			return nil, err
 		}
 	}

@@ -86,8 +86,10 @@ func unmountAll(dir string) error {
 // removeDir removes the directory of a volume after it has been unmounted. The driver may have done so. One that has files in it is an
 // error: they may be the user's.
 func removeDir(dir string) error {
-	if still, err := mounted(dir); err != nil || still {
-		return errors.Join(err, fmt.Errorf("remove volume's directory %s: something is mounted there", dir))
+	if still, err := mounted(dir); err != nil {
+		return err
+	} else if still {
+		return fmt.Errorf("remove volume's directory %s: something is still mounted there", dir)
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove volume's directory: %w", err)

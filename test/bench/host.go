@@ -44,19 +44,39 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	h := &host{dir: dir, cgroupRoot: cgroupRoot, network: netns.None()}
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, in its new namespace
-		var err error
-		if h.network, err = netns.New(); err == nil {
-			err = connect()
+	err := onThread(func() (err error) {
+		if h.network, err = netns.New(); err != nil {
+			return err
 		}
-		made <- err
-	}()
-	if err := <-made; err != nil {
+		return connect()
+	})
+	if err != nil {
 		return nil, fmt.Errorf("make network namespace: %w", err)
 	}
 	return h, nil
+}
+
+// onThread runs f on a thread that may change its namespace. The thread returns to where it was: the first thread of the
+// process never ends, and the process counts as in that one's namespace.
+func onThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		origin, err := netns.Get()
+		if err != nil {
+			done <- err
+			return
+		}
+		defer origin.Close()
+		err = f()
+		if back := netns.Set(origin); back != nil {
+			done <- errors.Join(err, back) // and the thread ends with the goroutine
+			return
+		}
+		runtime.UnlockOSThread()
+		done <- err
+	}()
+	return <-done
 }
 
 // connect makes the devices of the calling thread's namespace. The device with the address is a bridge without ports,
@@ -101,16 +121,12 @@ func addBridge(name, cidr string) error {
 
 // do runs f on a thread that is in the namespace.
 func (h *host) do(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked, as in newHost
-		err := netns.Set(h.network)
-		if err == nil {
-			err = f()
+	return onThread(func() error {
+		if err := netns.Set(h.network); err != nil {
+			return fmt.Errorf("enter network namespace: %w", err)
 		}
-		done <- err
-	}()
-	return <-done
+		return f()
+	})
 }
 
 // dial connects within the namespace, for clients outside of it.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -41,6 +42,7 @@ func main() {
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
 	flag.Parse()
 
+	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {

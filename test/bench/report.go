@@ -41,14 +41,14 @@ func rows() []row {
 		}
 	}
 	return []row{
-		{"start to ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, 1.25, 10},
-		{"start to ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, 0, 0},
-		{"processor time until first ready", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, 0, 0},
+		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, 1.25, 10},
+		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, 0, 0},
+		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, 0, 0},
 		{"idle: proportional set size", idle(func(u usage) float64 { return float64(u.PSS) }), mebibytes, 0.5, 0},
 		{"idle: anonymous memory", idle(func(u usage) float64 { return float64(u.Anonymous) }), mebibytes, 0.85, 0},
 		{"idle: processor time per second", idle(func(u usage) float64 { return u.Seconds }), milliseconds, 0, 0},
 		{"pod created to running, median", pods(median), inSeconds, 1, 0},
-		{"pod created to running, 90th percentile", pods(func(v []float64) float64 { return percentile(v, 90) }), inSeconds, 0, 0},
+		{"pod created to running, p90", pods(func(v []float64) float64 { return percentile(v, 90) }), inSeconds, 0, 0},
 	}
 }
 

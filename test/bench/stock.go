@@ -74,30 +74,24 @@ func newStock(h *host, programs string) (side, error) {
 	return s, makeCgroups(h.cgroupRoot)
 }
 
-// start starts etcd, the API server and containerd at once, and the clients of the API server when it is ready: started
-// before, they would lose seconds to the growing delays between their attempts.
+// start starts the programs in the order that makes the cluster ready first: etcd, the API server and containerd at once,
+// kubelet as soon as it can reach containerd (without it ends), so that its own start passes while the API server's does,
+// and the others when the API server is ready. Started before, they only take processor time from it.
 func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
-	fail := func(err error) (*cluster, time.Time, error) { return nil, time.Time{}, s.explain(err) }
-	second := []string{"kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
-	if err := s.launch("etcd", "kube-apiserver", "containerd"); err != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	fail := func(err error) (*cluster, time.Time, error) {
+		return nil, time.Time{}, errors.Join(err, context.Cause(ctx))
+	}
+	if err := s.launch(cancel, "etcd", "kube-apiserver", "containerd"); err != nil {
 		return fail(err)
 	}
-	n := map[string]int{"ready": 0, "kubelet": 1, "all": 4}[os.Getenv("BENCH_ORDER")]
-	if n > 0 {
-		if err := poll(ctx, 20*time.Millisecond, func(context.Context) (bool, error) {
-			c, err := net.Dial("unix", s.containerdSocket())
-			if err == nil {
-				c.Close()
-			}
-			return err == nil, nil
-		}); err != nil {
-			return fail(err)
-		}
-		if err := s.launch(second[:n]...); err != nil {
-			return fail(err)
-		}
+	if err := s.waitContainerd(ctx); err != nil {
+		return fail(err)
 	}
-	second = second[n:]
+	if err := s.launch(cancel, "kubelet"); err != nil {
+		return fail(err)
+	}
 	c, err := connectCluster(s.host, s.identity.AdminKubeconfig)
 	if err != nil {
 		return fail(err)
@@ -105,21 +99,25 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	if err := c.waitAPI(ctx); err != nil {
 		return fail(err)
 	}
-	if err := s.launch(second...); err != nil {
+	if err := s.launch(cancel, "kube-controller-manager", "kube-scheduler", "kube-proxy"); err != nil {
 		return fail(err)
 	}
 	word, err := c.waitNode(ctx, last)
 	if err != nil {
 		return fail(err)
 	}
-	return c, word, s.waitProxy(ctx)
+	if err := s.waitProxy(ctx); err != nil {
+		return fail(err)
+	}
+	return c, word, nil
 }
 
-// launch starts programs in the namespace, each with a log of its own.
-func (s *stock) launch(names ...string) error {
+// launch starts programs in the namespace, each with a log of its own. One that ends cancels with what it said last.
+func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
-		log, err := os.OpenFile(s.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		path := s.host.path("log", name+".log")
+		log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			return fmt.Errorf("open log: %w", err)
 		}
@@ -134,10 +132,27 @@ func (s *stock) launch(names ...string) error {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
 		go func() {
+			defer close(p.ended)
 			p.err = p.command.Wait()
-			close(p.ended)
+			said, _ := os.ReadFile(path)
+			cancel(fmt.Errorf("stock %s ended: %w\n%s", name, p.err, said[max(0, len(said)-1000):]))
 		}()
 		s.running = append(s.running, p)
+	}
+	return nil
+}
+
+// waitContainerd returns when containerd listens.
+func (s *stock) waitContainerd(ctx context.Context) error {
+	err := poll(ctx, 20*time.Millisecond, func(context.Context) (bool, error) {
+		conn, err := net.Dial("unix", s.containerdSocket())
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("wait for containerd: %w", err)
 	}
 	return nil
 }
@@ -157,7 +172,7 @@ func (s *stock) waitProxy(ctx context.Context) error {
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 	if err != nil {
-		return s.explain(fmt.Errorf("wait for kube-proxy: %w", err))
+		return fmt.Errorf("wait for kube-proxy: %w", err)
 	}
 	return nil
 }
@@ -173,7 +188,7 @@ func (s *stock) prepare(ctx context.Context) error {
 	if loaded {
 		return nil
 	}
-	return s.explain(errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx)))
+	return errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx))
 }
 
 // stop ends the programs in the opposite order of their start, and the pods before containerd.
@@ -212,19 +227,4 @@ func (s *stock) end(name string) error {
 
 func (s *stock) discard(ctx context.Context) error {
 	return errors.Join(s.stop(ctx), teardown.Cgroups(s.host.cgroupRoot))
-}
-
-func (s *stock) log(name string) string { return s.host.path("log", name+".log") }
-
-// explain adds to an error which programs have ended, with the last lines of their logs.
-func (s *stock) explain(err error) error {
-	for _, p := range s.running {
-		select {
-		case <-p.ended:
-			lines, _ := os.ReadFile(s.log(p.name))
-			err = fmt.Errorf("%w\nstock %s ended: %w\n%s", err, p.name, p.err, lines[max(0, len(lines)-2000):])
-		default:
-		}
-	}
-	return err
 }

@@ -103,7 +103,7 @@ func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 func (c *Cluster) WaitFetch(pod, url, want string) {
 	c.t.Helper()
 	c.WaitFor(fmt.Sprintf("%s answers %s with %q", url, pod, want), func(context.Context) error {
-		page, err := c.TryOC("exec", pod, "--", "wget", "-q", "-T", "2", "-O", "-", url)
+		page, err := c.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", url)
 		if err == nil && !strings.Contains(page, want) {
 			err = fmt.Errorf("it answers %q", page)
 		}

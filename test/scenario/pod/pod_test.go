@@ -9,6 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -65,11 +70,11 @@ func TestExecReturnsOutputAndExitCode(t *testing.T) {
 func TestLogsHaveWhatWasPrinted(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
-	pod := c.WaitPodRunning("web")
+	c.WaitPodRunning("web")
 	c.Exec("web", "wget", "-q", "-O", "-", "http://127.0.0.1:8080/?marker")
 	c.WaitFor("the request in the log", func(context.Context) error {
 		log, err := c.TryOC("logs", "web")
-		if err == nil && !strings.Contains(log, "marker") && !strings.Contains(log, pod.Status.PodIP) && !strings.Contains(log, "127.0.0.1") {
+		if err == nil && !strings.Contains(log, "marker") {
 			err = fmt.Errorf("log %q", log)
 		}
 		return err
@@ -206,7 +211,7 @@ spec:
 	for script, want := range map[string]string{
 		"cat /settings/color":                    "blue",
 		"cat /key/password":                      "hunter2",
-		"stat -L -c %a /key/password":            "400",
+		"stat -L -c %a /key/password":            "400\n",
 		"cat /all/color /all/password":           "bluehunter2",
 		"cat /all/labels":                        `app="reader"`,
 		"test -s /all/token && echo present":     "present\n",
@@ -223,12 +228,20 @@ func TestServiceAccountTokenOpensTheAPI(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(task("task"))
 	c.WaitPodRunning("task")
-	c.WaitFor("answer of the API server to the pod", func(context.Context) error {
-		answer, err := c.TryOC("exec", "task", "--", "sh", "-c",
-			`wget -q -O - --no-check-certificate --header "Authorization: Bearer $(cat /var/run/secrets/kubernetes.io/serviceaccount/token)" https://kubernetes.default.svc/version`)
-		if err == nil && !strings.Contains(answer, `"gitVersion"`) {
-			err = fmt.Errorf("it is %q", answer)
-		}
-		return err
-	})
+	config := rest.AnonymousClientConfig(c.Config)
+	config.BearerToken = c.Exec("task", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+	config.Dial = c.Dial
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "system:serviceaccount:" + c.Namespace + ":default"; review.Status.UserInfo.Username != want {
+		t.Errorf("the token's user is %q, want %q", review.Status.UserInfo.Username, want)
+	}
+	// busybox speaks no TLS that the API server accepts: the connection is enough.
+	c.Exec("task", "timeout", "5", "sh", "-c", "nc kubernetes.default.svc 443 </dev/null")
 }

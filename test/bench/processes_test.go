@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProgramName(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{"/data/bin/etcd\x00--name=a\x00", "etcd"},
+		{"/tmp/x/slipway\x00control-plane\x00--data-dir\x00/x\x00", "slipway control-plane"},
+		{"/tmp/x/slipway\x00", "slipway"},
+		{"/pause\x00", "pause"},
+	}
+	for _, test := range tests {
+		if got := programName([]byte(test.line)); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.line, got, test.want)
+		}
+	}
+}
+
+func TestStatOfAProcessWithBlanksInItsName(t *testing.T) {
+	const line = "42 (a ) b) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 20 30 20 0 9 0 12345 1000000 500"
+	got, err := parseStat(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.parent != 7 || got.seconds != 2.5 {
+		t.Errorf("got parent %d and %v s, want 7 and 2.5 s", got.parent, got.seconds)
+	}
+	if _, err := parseStat("42 (short) S 7"); err == nil {
+		t.Error("a line that is cut off is no error")
+	}
+}
+
+func TestRollupFieldIsTheOneOfThatName(t *testing.T) {
+	const rollup = "Rss:                 900 kB\nPss:                 200 kB\nPss_Anon:             50 kB\nAnonymous:           112 kB\n"
+	for name, want := range map[string]int64{"Pss": 200 << 10, "Anonymous": 112 << 10} {
+		got, err := rollupField(rollup, name)
+		if err != nil || got != want {
+			t.Errorf("field %s: got %d, %v; want %d", name, got, err, want)
+		}
+	}
+	if _, err := rollupField(rollup, "Swap"); err == nil {
+		t.Error("a field that is missing is no error")
+	}
+}
+
+// sleeper is a process that goes on in the background.
+const sleeper = "sleep 300 & sleep 301 & wait"
+
+func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
+	h, err := newHost(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", sleeper)
+	if err := h.start(command); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	err = poll(t.Context(), time.Millisecond, func(context.Context) (bool, error) {
+		processes, err := h.processes()
+		return len(processes) == 3, err
+	})
+	if err != nil {
+		t.Fatalf("wait for three processes in the namespace: %v", err)
+	}
+	all, err := h.usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, u := range merge(all) {
+		names = append(names, u.Name)
+		if u.PSS <= 0 || u.Anonymous <= 0 {
+			t.Errorf("%s uses %d and %d bytes", u.Name, u.PSS, u.Anonymous)
+		}
+	}
+	if diff := cmp.Diff([]string{"sh", "sleep"}, names); diff != "" {
+		t.Errorf("programs (-want +got):\n%s", diff)
+	}
+
+	err = h.remove(t.Context())
+	if err == nil || strings.Count(err.Error(), "(sleep)") != 2 {
+		t.Errorf("got error %v, want one that names what was left behind", err)
+	}
+	<-ended // it was killed
+	if _, err := os.Stat(h.dir); !os.IsNotExist(err) {
+		t.Errorf("directory: got %v, want that it does not exist", err)
+	}
+}
+
+func TestWorkOnOtherThreadsLeavesTheProcessWhereItWas(t *testing.T) {
+	before, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := newHost(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		err := h.do(func() error {
+			if inside, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || inside == before {
+				return fmt.Errorf("thread is in namespace %s, %w", inside, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if processes, err := h.processes(); err != nil || len(processes) > 0 {
+		t.Errorf("got processes %v, %v; want none: ours is elsewhere", processes, err)
+	}
+	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
+		t.Errorf("the process is in namespace %s, %v; want %s", after, err, before)
+	}
+	if err := h.remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sampleReport() *report {
+	side := func(cold time.Duration, memory int64, names ...string) []round {
+		r := round{Cold: cold, Warm: cold / 2, ColdSeconds: 3, Pods: []time.Duration{500 * time.Millisecond, 700 * time.Millisecond}}
+		for _, name := range names {
+			r.Idle = append(r.Idle, usage{Name: name, PSS: memory << 20, Anonymous: memory << 19, Seconds: 0.005})
+		}
+		return []round{r, r, r}
+	}
+	return &report{
+		Machine: "2 cores (a processor with a name of some length), 24 GiB, Linux 6.18, load average before 0.12",
+		Rounds:  3, Idle: 45 * time.Second, Started: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
+		Sides: [2][]round{
+			side(11*time.Second, 150, "slipway run", "slipway control-plane", "containerd", "slipway node", "pause"),
+			side(4*time.Second, 100, "etcd", "kube-apiserver", "kube-controller-manager", "containerd-shim-runc-v2", "pause"),
+		},
+	}
+}
+
+func TestReportFitsATerminal(t *testing.T) {
+	for line := range strings.Lines(sampleReport().text()) {
+		if width := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 100 {
+			t.Errorf("%d columns: %s", width, line)
+		}
+	}
+}
+
+func TestComparisonSetsMediansAgainstAims(t *testing.T) {
+	got := sampleReport().comparison().rows
+	want := [][]string{
+		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},
+		{"ready, second start", "5.50 s", "2.00 s", "2.75", "", ""},
+		{"ready: processor time until then", "3.00 s", "3.00 s", "1.00", "", ""},
+		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.50", "missed: 2.00"},
+		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.85", "missed: 2.00"},
+		{"idle: processor time per second", "20 ms", "15 ms", "1.33", "", ""},
+		{"pod created to running, median", "0.60 s", "0.60 s", "1.00", "<= 1.00", "met"},
+		{"pod created to running, p90", "0.70 s", "0.70 s", "1.00", "", ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProcessesAreListedBySideAndPodsLast(t *testing.T) {
+	var got []string
+	for _, row := range sampleReport().processes().rows {
+		got = append(got, row[0])
+	}
+	want := []string{"Slipway: run", "Slipway: control-plane", "Slipway: containerd", "Slipway: node", "Slipway: pause",
+		"Stock: etcd", "Stock: kube-apiserver", "Stock: kube-controller-manager", "Stock: containerd-shim-runc-v2", "Stock: pause"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAim(t *testing.T) {
+	tests := []struct {
+		name       string
+		row        row
+		own, ratio float64
+		outcome    string
+	}{
+		{"a ratio that is printed as the aim meets it", row{most: 1.25}, 1, 1.254, "met"},
+		{"a ratio above misses it", row{most: 1.25}, 1, 1.256, "missed: 1.26"},
+		{"the own limit counts too", row{most: 1.25, limit: 10, print: inSeconds}, 10, 1, "missed: 10.00 s"},
+		{"below the limit is met", row{most: 1.25, limit: 10, print: inSeconds}, 9.99, 1, "met"},
+		{"no aim has no outcome", row{}, 1, 99, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, got := test.row.aim(test.own, test.ratio); got != test.outcome {
+				t.Errorf("got %q, want %q", got, test.outcome)
+			}
+		})
+	}
+}
+
+func TestTablesAlignNumbersAtTheRight(t *testing.T) {
+	given := table{heading: []string{"", "PSS"}, rows: [][]string{{"etcd", "5 MiB"}, {"größer", "500 MiB"}}}
+	text := "            PSS\netcd      5 MiB\ngrößer  500 MiB\n"
+	if diff := cmp.Diff(text, given.text()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	markdown := "|  | PSS |\n| --- | ---: |\n| etcd | 5 MiB |\n| größer | 500 MiB |\n"
+	if diff := cmp.Diff(markdown, given.markdown()); diff != "" {
+		t.Errorf("markdown (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMedianAndPercentile(t *testing.T) {
+	tests := []struct {
+		name           string
+		values         []float64
+		median, ninety float64
+	}{
+		{"one value is both", []float64{4}, 4, 4},
+		{"an even number has the mean of the middle two", []float64{8, 2, 4, 6}, 5, 8},
+		{"one outlier moves neither of ten", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}, 5.5, 9},
+		{"the order does not matter", []float64{3, 1, 2}, 2, 3},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			given := append([]float64(nil), test.values...)
+			if got := median(test.values); got != test.median {
+				t.Errorf("median is %v, want %v", got, test.median)
+			}
+			if got := percentile(test.values, 90); got != test.ninety {
+				t.Errorf("90th percentile is %v, want %v", got, test.ninety)
+			}
+			if diff := cmp.Diff(given, test.values); diff != "" {
+				t.Errorf("the values were changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoValuesHaveNoMedian(t *testing.T) {
+	if got := []float64{median(nil), percentile(nil, 90)}; !math.IsNaN(got[0]) || !math.IsNaN(got[1]) {
+		t.Errorf("got %v, want not a number", got)
+	}
+}
+
+func TestMergeSumsByNameWithThoseOfPodsLast(t *testing.T) {
+	got := merge([]usage{
+		{"pause", 1, 1, 0.1}, {"kubelet", 30, 10, 1}, {"containerd-shim-runc-v2", 5, 2, 0.2}, {"pause", 3, 1, 0.1}, {"etcd", 20, 15, 2},
+	})
+	want := []usage{{"etcd", 20, 15, 2}, {"kubelet", 30, 10, 1}, {"containerd-shim-runc-v2", 5, 2, 0.2}, {"pause", 4, 2, 0.2}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := total(got, func(u usage) float64 { return float64(u.PSS) }); got != 50 {
+		t.Errorf("the total is %v, want 50: pods' processes do not count", got)
+	}
+}
+
+func TestSecondsKeepFractions(t *testing.T) {
+	if diff := cmp.Diff([]float64{1.5, 0.25}, seconds([]time.Duration{1500 * time.Millisecond, 250 * time.Millisecond})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
