@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 const masterHead = `# This host's control plane: a MasterConfig of OpenShift 3 and the block "slipway".
@@ -65,8 +67,8 @@ kubeletArguments:
 `, c.NodeName, c.ServingInfo.BindAddress, c.DNSDomain, c.KubeletArguments["max-pods"][0])
 }
 
-// writeFile writes a file with mode 0600 so that it is there completely or not at all, also after a
-// loss of power. Folders that lack are made with mode 0700, the data directory itself with 0755.
+// writeFile writes a file that only its owner reads. Folders that lack are made with mode 0700, the data
+// directory itself with 0755.
 func writeFile(path string, content []byte) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
@@ -75,34 +77,5 @@ func writeFile(path string, content []byte) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	temporary := filepath.Join(folder, "."+filepath.Base(path)+".new")
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		os.Remove(temporary)
-		return err
-	}
-	return syncFolder(folder)
-}
-
-// syncFolder makes a rename in folder last.
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
+	return atomicfile.Write(path, content, 0o600)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,6 +33,9 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 
 // Ready returns nil where containerd's CRI plug-in can run containers at this moment, else an error that says why not.
 func (r Runtime) Ready(ctx context.Context) error {
+	if _, err := os.Stat(r.Socket); err != nil {
+		return fmt.Errorf("connect to containerd: %w", err) // a connection would log this each time
+	}
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("connect to containerd: %w", err)

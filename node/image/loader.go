@@ -34,8 +34,8 @@ type Loader struct {
 // Name returns the name of the part.
 func (l Loader) Name() string { return "images" }
 
-// Run loads the image of pod sandboxes and calls ready: pods can start. Then it loads the others one by one, and an image that cannot be
-// loaded is only logged, for the node serves without it. Run returns when ctx ends.
+// Run loads the image of pod sandboxes and that of small programs and calls ready: pods can start. Then it loads the others one by
+// one. Only the first must succeed; an image that cannot be loaded is logged. Run returns when ctx ends.
 func (l Loader) Run(ctx context.Context, ready func()) error {
 	err := l.loadPause(ctx)
 	if ctx.Err() != nil {
@@ -44,18 +44,30 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("images: %w", err)
 	}
+	l.try(ctx, l.loadTools)
 	ready()
-	for _, step := range []func(context.Context) error{l.loadTools, l.loadArchives, l.loadSelf} {
-		if err := step(ctx); err != nil && ctx.Err() == nil {
-			slog.ErrorContext(ctx, "image not loaded", "part", l.Name(), "error", err)
-		}
-	}
+	l.try(ctx, l.loadArchives)
+	l.try(ctx, l.loadSelf)
 	<-ctx.Done()
 	return nil
 }
 
+// try logs what a step could not do: the node serves without it.
+func (l Loader) try(ctx context.Context, step func(context.Context) error) {
+	if err := step(ctx); err != nil && ctx.Err() == nil {
+		slog.ErrorContext(ctx, "image not loaded", "part", l.Name(), "error", err)
+	}
+}
+
 // loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plug-in knows it.
 func (l Loader) loadPause(ctx context.Context) error {
+	err := poll(ctx, func() bool {
+		_, err := os.Stat(l.Store.Socket)
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for containerd: %w", err)
+	}
 	connection, err := grpc.NewClient("unix://"+l.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: retryDelay, Multiplier: 1, MaxDelay: retryDelay}}))
 	if err != nil {

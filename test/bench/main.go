@@ -79,9 +79,6 @@ func run(ctx context.Context, o options) error {
 	for number := range o.rounds {
 		for which, make := range sides {
 			name := sideNames[which]
-			if only := os.Getenv("BENCH_ONLY"); only != "" && only != name {
-				continue
-			}
 			h, err := newHost(filepath.Join(work, name), "/slipway-bench-"+name)
 			if err != nil {
 				return err

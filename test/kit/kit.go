@@ -81,6 +81,13 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
+// For is the same cluster seen by another test, such as a subtest.
+func (c *Cluster) For(t testing.TB) *Cluster {
+	same := *c
+	same.t = t
+	return &same
+}
+
 // prepare makes everything that has to be there before the first start.
 func prepare(options Options) (*Cluster, error) {
 	repository, err := findRepository()

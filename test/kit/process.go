@@ -24,6 +24,9 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d %s", p.PID, line[:min(len(line), 120)])
 }
 
+// Program is the file name of the program.
+func (p Process) Program() string { return filepath.Base(p.Args[0]) }
+
 // Processes are those of the cluster: programs that have the data directory in their command line, and
 // containers.
 func (c *Cluster) Processes() ([]Process, error) {
@@ -91,7 +94,7 @@ func (c *Cluster) pid(name string) int {
 		c.t.Fatal(err)
 	}
 	i := slices.IndexFunc(processes, func(p Process) bool {
-		return len(p.Args) > 1 && filepath.Base(p.Args[0]) == "slipway" && p.Args[1] == "run"
+		return len(p.Args) > 1 && p.Program() == "slipway" && p.Args[1] == "run"
 	})
 	if i < 0 {
 		c.t.Fatalf("no supervisor among %v", processes)

@@ -36,6 +36,17 @@ func (c *Cluster) Slipway(args ...string) Result {
 	return result
 }
 
+// SlipwayWith is Slipway with more variables in the environment, as NAME=value.
+func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
+	c.t.Helper()
+	c.runs = true
+	result, err := c.runWith(environment, "", c.program("slipway"), args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return result
+}
+
 // MustSlipway is Slipway that fails the test unless the exit code is 0. It returns standard output.
 func (c *Cluster) MustSlipway(args ...string) string {
 	c.t.Helper()
@@ -170,9 +181,14 @@ func (c *Cluster) slipway(args ...string) (Result, error) {
 
 // run runs a program in the machine's network and waits for it to end.
 func (c *Cluster) run(input, program string, args ...string) (Result, error) {
+	return c.runWith(nil, input, program, args...)
+}
+
+func (c *Cluster) runWith(environment []string, input, program string, args ...string) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	command := c.command(ctx, program, args...)
+	command.Env = append(command.Env, environment...)
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &stdout, &stderr
 	if err := c.Do(command.Start); err != nil {

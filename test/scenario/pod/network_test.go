@@ -141,7 +141,8 @@ func TestPodReachesItselfThroughItsService(t *testing.T) {
 	c.Apply(server("web"))
 	c.Apply(webService)
 	c.WaitPodRunning("web")
-	c.WaitFetch("web", "http://web/", "I am web")
+	// Its bare name is the pod's own, which /etc/hosts has.
+	c.WaitFetch("web", "http://web."+c.Namespace+"/", "I am web")
 }
 
 func TestPodReachesOutsideWithTheAddressOfItsNode(t *testing.T) {

@@ -1,0 +1,89 @@
+package eventually
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// recorder is the handle of a test that may fail.
+type recorder struct {
+	testing.TB
+	message string
+}
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// failure runs a test and returns the message that it ends with, or nothing.
+func failure(t *testing.T, test func(testing.TB)) string {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test(r)
+	}()
+	<-done
+	return r.message
+}
+
+// The clock of the bubble runs as fast as the tests can.
+func TestWaiting(t *testing.T) {
+	after := func(d time.Duration) func() bool {
+		start := time.Now()
+		return func() bool { return time.Since(start) >= d }
+	}
+	word := func(d time.Duration) func() string {
+		late := after(d)
+		return func() string {
+			if late() {
+				return "late"
+			}
+			return "early"
+		}
+	}
+	tests := []struct {
+		name string
+		test func(testing.TB)
+		want string
+	}{
+		{"at once", func(t testing.TB) { True(t, "the sun rises", func() bool { return true }) }, ""},
+		{"later", func(t testing.TB) { True(t, "the sun rises", after(59*time.Second)) }, ""},
+		{"never", func(t testing.TB) { True(t, "the sun rises", func() bool { return false }) }, "the sun rises: not within 1m0s"},
+		{"equal at once", func(t testing.TB) { Equal(t, "time of day", word(0), "late") }, ""},
+		{"equal later", func(t testing.TB) { Equal(t, "time of day", word(time.Second), "late") }, ""},
+		{"other text", func(t testing.TB) { Equal(t, "time of day", word(time.Hour), "late") }, `time of day: "early", want "late"`},
+		{"other number", func(t testing.TB) { Equal(t, "moons", func() int { return 1 }, 2) }, "moons: 1, want 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got := failure(t, tt.test)
+				if (got == "") != (tt.want == "") || !strings.HasPrefix(got, tt.want) {
+					t.Errorf("failed with %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestASlowConditionHasALastChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		holds := poll(time.Second, func() bool {
+			<-time.After(2 * time.Second)
+			asked++
+			return asked == 2
+		})
+		if !holds {
+			t.Error("the condition was not asked again when the time was over")
+		}
+	})
+}

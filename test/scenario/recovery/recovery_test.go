@@ -1,0 +1,147 @@
+// Package recovery proves that running pods outlive the end of every process of the host, and that the
+// host comes back by itself or by the next `slipway up`.
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// witness is a pod that serves a page that it makes when it starts, so a restart shows in it.
+var witness = fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: witness
+  labels: {app: witness}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: page, emptyDir: {medium: Memory}}]
+  containers:
+  - name: server
+    image: %s
+    command: [sh, -c, "echo started >>/page/index.html && exec httpd -f -p 8080 -h /page"]
+    volumeMounts: [{name: page, mountPath: /page}]
+    readinessProbe:
+      httpGet: {path: /, port: 8080}
+      periodSeconds: 1
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec:
+  selector: {app: witness}
+  ports: [{port: 80, targetPort: 8080}]
+`, kit.ToolsImage)
+
+// life is what must not change while a pod goes on running.
+type life struct {
+	container string
+	restarts  int32
+	address   string
+}
+
+func lifeOf(c *kit.Cluster) life {
+	pod := c.WaitPodRunning("witness")
+	status := pod.Status.ContainerStatuses[0]
+	return life{status.ContainerID, status.RestartCount, pod.Status.PodIP}
+}
+
+// works proves that the cluster does its work: it starts, serves, reaches and deletes a pod.
+func works(c *kit.Cluster) {
+	c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: probe}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: probe, image: %s, command: [sleep, infinity]}]
+`, kit.ToolsImage))
+	c.WaitPodRunning("probe")
+	c.WaitFetch("probe", "http://front/", "started")
+	c.OC("delete", "pod", "probe")
+}
+
+func TestEveryProcessIsStartedAgainUnderRunningPods(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	c.Apply(witness)
+	before := lifeOf(c)
+	for _, process := range []string{"control-plane", "containerd", "node"} {
+		t.Run(process, func(t *testing.T) {
+			c := c.For(t)
+			c.Kill(process)
+			waitRestarted(c, process)
+			works(c)
+			if after := lifeOf(c); after != before {
+				t.Errorf("the pod was %+v and is %+v", before, after)
+			}
+		})
+	}
+}
+
+// waitRestarted waits until status shows that a process was killed, what it ended with, and that
+// everything is ready again.
+func waitRestarted(c *kit.Cluster, name string) {
+	c.WaitFor("restart of "+name, func(context.Context) error {
+		status := c.Status()
+		for _, process := range status.Processes {
+			if process.Name != name {
+				continue
+			}
+			if process.Restarts == 0 || process.LastError == "" {
+				return fmt.Errorf("%d restarts, last error %q", process.Restarts, process.LastError)
+			}
+		}
+		if !status.Ready {
+			return fmt.Errorf("not everything is ready: %+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+func TestUpAdoptsThePodsOfAKilledSupervisor(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	c.Apply(witness)
+	before := lifeOf(c)
+	c.Kill("slipway")
+	waitAlone(c)
+	c.Up()
+	works(c)
+	if after := lifeOf(c); after != before {
+		t.Errorf("the pod was %+v and is %+v", before, after)
+	}
+}
+
+// waitAlone waits until only containers and their shims are left of the host.
+func waitAlone(c *kit.Cluster) {
+	c.WaitFor("end of the supervisor's processes", func(context.Context) error {
+		processes, err := c.Processes()
+		if err != nil {
+			return err
+		}
+		for _, process := range processes {
+			if process.Program() == "slipway" || process.Program() == "containerd" {
+				return fmt.Errorf("still there: %s", process)
+			}
+		}
+		return nil
+	})
+}
+
+func TestUpStartsEverythingAgainAfterLossOfPower(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	c.Apply(witness)
+	before := lifeOf(c)
+	c.KillEverything()
+	c.Up()
+	c.WaitFor("new container", func(context.Context) error {
+		if after := lifeOf(c); after.container == before.container || after.restarts != before.restarts+1 {
+			return fmt.Errorf("the pod was %+v and is %+v", before, after)
+		}
+		return nil
+	})
+	works(c)
+}
