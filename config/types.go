@@ -39,7 +39,7 @@ type NodeConfig struct {
 type NodeExtension struct {
 	// Bridge is the network bridge that pods are connected to, at most 15 characters, `slipway0` by default.
 	Bridge string `json:"bridge"`
-	// DNSDevice is the dummy network device that holds the address of dnsBindAddress, at most 15
+	// DNSDevice is the network device that holds the address of dnsBindAddress, at most 15
 	// characters, `slipway-dns` by default.
 	DNSDevice string `json:"dnsDevice"`
 	// NFTTable is the nftables table of the pod network's rules, `slipway` by default.

@@ -14,7 +14,7 @@ import (
 )
 
 // Controllers is upstream's controller manager as a part of this process, without its attach-detach
-// controller: AttachDetach runs that one with our volume plug-ins. It serves no port of its own.
+// and expand controllers: AttachDetach and Expander run those with our volume plug-ins. It serves no port of its own.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's client identity; each controller then uses its
 	// own service account, as RBAC expects.
@@ -74,7 +74,9 @@ func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = 200, 400
 	opts.Generic.LeaderElection.LeaderElect = false
 	opts.Generic.Debugging.EnableProfiling = false
-	opts.Generic.Controllers = []string{"*", "-" + names.PersistentVolumeAttachDetachController}
+	opts.Generic.Controllers = []string{
+		"*", "-" + names.PersistentVolumeAttachDetachController, "-" + names.PersistentVolumeExpanderController,
+	}
 	opts.KubeCloudShared.UseServiceAccountCredentials = true
 	opts.KubeCloudShared.AllocateNodeCIDRs = true
 	opts.KubeCloudShared.ClusterCIDR = c.ClusterCIDR

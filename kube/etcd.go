@@ -2,14 +2,17 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -37,9 +40,12 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	server, err := embed.StartEtcd(config)
+	if err := e.check(); err != nil {
+		return err
+	}
+	server, err := e.start(config)
 	if err != nil {
-		return fmt.Errorf("start etcd on %q: %w", e.Dir, err)
+		return err
 	}
 	defer server.Close()
 	select {
@@ -60,6 +66,47 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	case <-server.Server.StopNotify():
 		return fmt.Errorf("serve etcd: it stopped by itself")
 	}
+}
+
+// remedy follows the name of what cannot be read.
+const remedy = "restore a backup of that directory, or move it away to begin with an empty cluster"
+
+// check opens the database for a moment: etcd itself panics in a goroutine of its own on one that is
+// damaged, which would leave only a stack trace.
+func (e *Etcd) check() error {
+	path := filepath.Join(e.Dir, "member", "snap", "db")
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	database, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: 10 * time.Second})
+	if err != nil {
+		return fmt.Errorf("read etcd database %q: %w; %s", path, err, remedy)
+	}
+	return database.Close()
+}
+
+// start opens the data and listens. On a write-ahead log that it cannot read etcd panics, or would end
+// the process; both become an error here.
+func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("read etcd data in %q: %v; %s", e.Dir, cause, remedy)
+		}
+	}()
+	server, err = embed.StartEtcd(config)
+	if err != nil {
+		return nil, fmt.Errorf("start etcd on %q: %w", e.Dir, err)
+	}
+	return server, nil
+}
+
+// logger writes warnings to standard error. What etcd calls fatal panics instead of ending the process,
+// so that start can name the directory.
+func logger() *zap.Logger {
+	encoder := zap.NewProductionEncoderConfig()
+	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	core := zapcore.NewCore(zapcore.NewConsoleEncoder(encoder), zapcore.Lock(os.Stderr), zapcore.WarnLevel)
+	return zap.New(core, zap.WithFatalHook(zapcore.WriteThenPanic))
 }
 
 func (e *Etcd) config() (*embed.Config, error) {
@@ -89,9 +136,6 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
-	c.ZapLoggerBuilder = nil
-	c.LogLevel = zapcore.WarnLevel.String()
-	c.LogFormat = "console"
-	c.LogOutputs = []string{embed.StdErrLogOutput}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
 }

@@ -25,8 +25,6 @@ import (
 //     format and verbosity are shared by all parts.
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
 //     that they themselves caused.
-//   - NOTIFY_SOCKET and WATCHDOG_*: the API server would tell systemd that the whole service is ready;
-//     only the supervisor speaks to systemd.
 //   - the collector's target (GOGC): the API server's heap is mostly long-lived, so half of Go's
 //     default trades a little processor time for about a seventh of the anonymous memory. An
 //     administrator's own GOGC wins.
@@ -35,11 +33,6 @@ import (
 // metrics collectors and listeners, and the CSI plug-in's node name, which the last started of
 // kubelet and the controllers would own.
 func Globals(gates map[string]bool) error {
-	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		if err := os.Unsetenv(name); err != nil {
-			return fmt.Errorf("unset %s: %w", name, err)
-		}
-	}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	registry.ComponentGlobalsOrRegister(basecompatibility.DefaultKubeComponent,

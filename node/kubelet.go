@@ -82,7 +82,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if poll(waiting, func(ctx context.Context) bool { return k.serves() && nodeReady(ctx, client, k.NodeName) }) {
+		if poll(waiting, func(ctx context.Context) bool { return nodeReady(ctx, client, k.NodeName) && k.serves() }) {
 			ready()
 		}
 	}()

@@ -12,6 +12,8 @@ import (
 	"math/big"
 	"os"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // Clocks of other machines may be behind by this much when a certificate is new.
@@ -127,7 +129,7 @@ func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certif
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate authority %q: %w", a.files.Cert, err)
 	}
-	if err := writeFile(a.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
+	if err := atomicfile.Write(a.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
 		return nil, err
 	}
 	i.issued(a.files.Cert)

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // EnsureEncryption writes `encryption.yaml` into dir, unless it exists, and returns its path: an
@@ -44,5 +46,5 @@ resources:
         secret: %s
   - identity: {}
 `, base64.StdEncoding.EncodeToString(key))
-	return path, writeFile(path, []byte(content), secret)
+	return path, atomicfile.Write(path, []byte(content), secret)
 }

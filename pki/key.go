@@ -12,6 +12,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 const keyBits = 2048
@@ -117,7 +119,7 @@ func makeKey(file keyFile) (crypto.Signer, error) {
 	if err := removeFile(file.cert); err != nil {
 		return nil, err
 	}
-	return key, writeFile(file.path, encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), secret)
+	return key, atomicfile.Write(file.path, encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), secret)
 }
 
 // tighten takes a private key away from everyone but its owner.

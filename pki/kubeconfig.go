@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // ensureKubeconfigs writes a kubeconfig for each client.
@@ -85,7 +87,7 @@ func (i *issuer) ensureAdmin() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("create folder of kubeconfig: %w", err)
 	}
-	if err := writeFile(path, data, secret); err != nil {
+	if err := atomicfile.Write(path, data, secret); err != nil {
 		return err
 	}
 	i.issued(path)

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // leaf is a certificate that an authority signs.
@@ -127,7 +129,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	if err != nil {
 		return fmt.Errorf("sign certificate %q: %w", l.files.Cert, err)
 	}
-	if err := writeFile(l.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
+	if err := atomicfile.Write(l.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
 		return err
 	}
 	i.issued(l.files.Cert)

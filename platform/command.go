@@ -43,6 +43,8 @@ func Command(clients ...*cobra.Command) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	// Kubernetes registers a flag of this name for all programs that link it; this one is found first.
+	root.Flags().Bool("version", false, "print the version")
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "This host:"},
 		&cobra.Group{ID: "look", Title: "Look at it:"},

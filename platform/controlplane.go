@@ -122,6 +122,16 @@ func (h *host) attachDetach() (Component, error) {
 	return &kube.AttachDetach{Client: client, Prober: face.NewProber(h.drivers(), face.Options{})}, nil
 }
 
+func (h *host) expander() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &kube.Expander{
+		Client: client, Prober: face.NewProber(h.drivers(), face.Options{}), KubeletRoot: h.Node.VolumeDirectory,
+	}, nil
+}
+
 func (h *host) bootstrap() (Component, error) {
 	client, err := kubeconfig(h.identity.MasterKubeconfig)
 	if err != nil {

@@ -120,14 +120,14 @@ func (h *host) stopSupervisor(ctx context.Context) error {
 // releasePods ends the pods in an orderly way, which needs a containerd, and then hands FlexVolumes
 // back to their drivers. A host on which no container was ever started needs neither.
 func (h *host) releasePods(ctx context.Context) error {
+	if _, err := os.Stat(h.containerdState()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	programs, err := payload.Unpack(h.binDir())
 	if err != nil {
 		return err
 	}
 	h.programs = programs
-	if _, err := os.Stat(h.containerdState()); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	problem := h.withContainerd(ctx, func(ctx context.Context) error {
 		return teardown.Pods(ctx, h.containerdSocket(), podGrace)
 	})

@@ -28,6 +28,7 @@ func controlPlaneTable() []row {
 		{"scheduler", []string{"apiserver"}, (*host).scheduler},
 		{"flexvolume", nil, (*host).flexVolumes},
 		{"attach-detach", []string{"apiserver", "flexvolume"}, (*host).attachDetach},
+		{"expander", []string{"apiserver", "flexvolume"}, (*host).expander},
 		{"bootstrap", []string{"apiserver"}, (*host).bootstrap},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}

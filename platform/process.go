@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,6 +86,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p process) error {
 	}
 	defer reports.Close()
 	command.Stdout, command.Stderr = output, output
+	command.Env = withoutSystemd(command.Environ())
 	command.ExtraFiles = []*os.File{lifeLine}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = command.Start()
@@ -109,6 +111,15 @@ func (s *Supervisor) runOnce(ctx context.Context, p process) error {
 	<-watched
 	<-following
 	return s.explain(p.name, err)
+}
+
+// withoutSystemd removes what systemd tells a service about talking back: the API server and containerd
+// would say that everything is ready as soon as they are. Only the supervisor knows.
+func withoutSystemd(environment []string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}, name)
+	})
 }
 
 // terminate asks the process to stop when ctx ends, and kills it when it takes longer than grace.
@@ -149,22 +160,26 @@ func (s *Supervisor) watchReady(ctx context.Context, p process) {
 	}
 }
 
-// explain makes the reason of an end readable: the part that failed if one did, else how it exited.
+// explain makes the reason of an end readable: the part that failed if one did, else how it exited and
+// which parts were starting then.
 func (s *Supervisor) explain(name string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, process := range s.status.Processes {
-		if process.Name != name {
-			continue
+	var starting []string
+	for _, part := range s.process(name).Parts {
+		if part.State == Failed && part.Error != "" {
+			return errors.New(part.Error)
 		}
-		for _, part := range process.Parts {
-			if part.State == Failed && part.Error != "" {
-				return errors.New(part.Error)
-			}
+		if part.State == Starting {
+			starting = append(starting, part.Name)
 		}
 	}
-	if err == nil {
-		return errors.New("it ended without an error")
+	reason := "it ended without an error"
+	if err != nil {
+		reason = "it ended with " + strings.TrimPrefix(err.Error(), "signal: ")
 	}
-	return fmt.Errorf("it ended with %s", strings.TrimPrefix(err.Error(), "signal: "))
+	if len(starting) > 0 {
+		reason += " while " + strings.Join(starting, ", ") + " started"
+	}
+	return errors.New(reason)
 }

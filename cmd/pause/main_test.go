@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 // startPause builds pause and starts it as process 1 of a new process namespace.
@@ -28,7 +29,7 @@ func startPause(t *testing.T) *exec.Cmd {
 		_ = pause.Process.Kill()
 		_ = pause.Wait()
 	})
-	waitFor(t, "pause to ignore SIGCHLD", func() bool {
+	eventually.True(t, "pause to ignore SIGCHLD", func() bool {
 		const sigchld = 1 << (syscall.SIGCHLD - 1)
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pause.Process.Pid))
 		if err != nil {
@@ -40,15 +41,6 @@ func startPause(t *testing.T) *exec.Cmd {
 		return err == nil && ignored&sigchld != 0
 	})
 	return pause
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
 }
 
 func TestOrphansAreReaped(t *testing.T) {
@@ -66,7 +58,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		return len(strings.Fields(string(data)))
 	}
 	// A child that ended and was not reaped would be listed until pause ends.
-	waitFor(t, "the child that ended to be reaped and the other to stay", func() bool { return children() == 1 })
+	eventually.True(t, "the child that ended to be reaped and the other to stay", func() bool { return children() == 1 })
 }
 
 func TestSignalsEndIt(t *testing.T) {

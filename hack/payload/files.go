@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
@@ -50,10 +51,7 @@ func save(dir string, m manifest.Manifest) error {
 		return fmt.Errorf("encode manifest: %w", err)
 	}
 	path := filepath.Join(dir, manifest.File)
-	if err := os.WriteFile(temporary(path), append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write manifest: %w", err)
-	}
-	return os.Rename(temporary(path), path)
+	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
 // temporary is where a file is written that then gets its name. A leftover begins with a dot, so it is not embedded.

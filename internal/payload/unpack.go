@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
@@ -116,7 +117,7 @@ func write(files fs.FS, m manifest.Manifest, target string) error {
 			return fmt.Errorf("unpack program %q: %w", filepath.Join(target, program.Name), explainSpace(err, dir, m.Size()))
 		}
 	}
-	if err := syncDir(temp); err != nil {
+	if err := atomicfile.SyncFolder(temp); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(target); err == nil {
@@ -129,7 +130,7 @@ func write(files fs.FS, m manifest.Manifest, target string) error {
 	if err := os.Rename(temp, target); err != nil {
 		return fmt.Errorf("unpack programs: %w", err)
 	}
-	return syncDir(dir)
+	return atomicfile.SyncFolder(dir)
 }
 
 // writeProgram decompresses one program into dir, checks it, and seals it when it is on the disk.
@@ -167,17 +168,4 @@ func writeProgram(files fs.FS, program manifest.Program, dir string) error {
 		return err
 	}
 	return file.Close()
-}
-
-// syncDir puts the entries of a directory on the disk.
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	defer file.Close()
-	if err := file.Sync(); err != nil {
-		return fmt.Errorf("sync directory %q: %w", dir, err)
-	}
-	return nil
 }

@@ -138,8 +138,9 @@ func checkExceptions(t *tree) (found findings) {
 // checkMains finds programs outside the folders of programs.
 func checkMains(t *tree) (found findings) {
 	t.goFiles(func(f file) {
-		if f.syntax.Name.Name == "main" && !within(f.path, "cmd") && !within(f.path, "hack") {
-			found.add(f.path, f.line(f.syntax.Name), "package main: programs stand in cmd/ or hack/ only")
+		allowed := slices.ContainsFunc(programFolders, func(e exemption) bool { return within(f.path, e.path) })
+		if f.syntax.Name.Name == "main" && !allowed {
+			found.add(f.path, f.line(f.syntax.Name), "package main: programs stand in the folders that internal/repocheck/layers_test.go names, such as cmd/ and hack/")
 		}
 	})
 	return found

@@ -15,7 +15,7 @@ var rules = []struct {
 	{"folders have a meaning", checkFolders},
 	{"imports point down", checkImports},
 	{"exceptions are needed", checkExceptions},
-	{"programs stand in cmd and hack", checkMains},
+	{"programs stand in their folders", checkMains},
 	{"packages have a doc comment", checkPackageDocs},
 	{"exported identifiers have a comment", checkExported},
 	{"tests neither skip nor sleep", checkTestCode},
@@ -76,7 +76,9 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 		{"up in a test", checkImports, "pki/x_test.go", ours("platform"), "pki (identity) imports platform (composition)"},
 		{"sibling", checkImports, "apigroup/user/x.go", ours("apigroup/project"), "apigroup/user imports its sibling apigroup/project"},
 		{"node to kube", checkImports, "node/x.go", ours("kube"), "node imports its sibling kube"},
-		{"node to the face of FlexVolume", checkImports, "node/x.go", ours("kube/flexvolume"), ""},
+		{"node to the face of FlexVolume", checkImports, "node/x.go", ours("kube/flexvolume"), "node imports its sibling kube/flexvolume"},
+		{"face to the engine of FlexVolume", checkImports, "kube/flexvolume/x.go", ours("storage/flexvolume"), ""},
+		{"control plane to the engine of FlexVolume", checkImports, "kube/x.go", ours("storage/flexvolume"), "kube (upstream) imports storage/flexvolume (feature)"},
 		{"pure package", checkImports, "node/x.go", ours("network/hostaddr"), ""},
 		{"pure package in plumbing", checkImports, "internal/a/x.go", ours("network/hostaddr"), "internal/a (plumbing) imports"},
 		{"upstream in its layer", checkImports, "kube/x.go", imports("k8s.io/kubernetes/pkg/volume"), ""},
@@ -84,7 +86,9 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 		{"upstream behind a build tag", checkImports, "cli/x.go", "//go:build windows\n\n" + imports("k8s.io/kubernetes"), "cli/x.go:5"},
 
 		{"program", checkMains, "hack/shape/main.go", "package main\n", ""},
-		{"program elsewhere", checkMains, "node/shim/main.go", "package main\n", "programs stand in cmd/ or hack/ only"},
+		{"program elsewhere", checkMains, "node/shim/main.go", "package main\n", "node/shim/main.go:1: package main: programs stand in the folders"},
+		{"program of tests", checkMains, "test/bench/main.go", "package main\n", ""},
+		{"program beside tests", checkMains, "test/benchmark/main.go", "package main\n", "test/benchmark/main.go:1: package main"},
 
 		{"package doc", checkPackageDocs, "pki/x/x.go", doc + "package x\n", ""},
 		{"package doc in doc.go", checkPackageDocs, "pki/x/doc.go", doc + "package x\n", ""},
@@ -139,12 +143,12 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 }
 
 func TestUnneededExceptionIsFound(t *testing.T) {
-	texts := map[string]string{"kube/flexvolume/x.go": "package x\n", "node/x.go": "package x\n"}
-	want := findings{"internal/repocheck/layers_test.go: nothing in node imports kube/flexvolume: remove the exception"}
+	texts := map[string]string{"kube/flexvolume/x.go": "package x\n", "storage/flexvolume/x.go": "package x\n"}
+	want := findings{"internal/repocheck/layers_test.go: nothing in kube/flexvolume imports storage/flexvolume: remove the exception"}
 	if got := checkExceptions(newTree(texts)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	texts["node/x.go"] += "\nimport _ \"" + module + "/kube/flexvolume\"\n"
+	texts["kube/flexvolume/x.go"] += "\nimport _ \"" + module + "/storage/flexvolume\"\n"
 	if got := checkExceptions(newTree(texts)); got != nil {
 		t.Errorf("found %q, want nothing", got)
 	}

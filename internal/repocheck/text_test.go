@@ -37,16 +37,14 @@ func checkLength(t *tree) (found findings) {
 // checkPlaces finds paths of a machine and hosts of registries.
 func checkPlaces(t *tree) (found findings) {
 	for _, f := range t.files {
-		if f.path == "go.sum" {
-			continue
-		}
+		mayName := slices.ContainsFunc(namesRegistries, func(e exemption) bool { return e.path == f.path })
 		line := 0
 		for text := range strings.Lines(f.text) {
 			line++
 			if match := machinePath.FindStringSubmatch(text); match != nil {
 				found.add(f.path, line, "names %q, a path of one machine: take it as a setting or make a temporary folder", match[1])
 			}
-			if host := registryHost.FindString(text); host != "" {
+			if host := registryHost.FindString(text); host != "" && !mayName {
 				found.add(f.path, line, "names %q, the host of a registry: take it as a setting, or use example.com where it is an example", host)
 			}
 		}

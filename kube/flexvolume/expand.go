@@ -19,6 +19,9 @@ func (p *plugin) RequiresFSResize() bool {
 }
 
 // ExpandVolumeDevice makes the volume larger in its storage. A driver without the operation is taken to need nothing for it.
+//
+// A driver may make the volume larger than asked for, but where a file system is grown after it, the size asked for is returned:
+// Kubernetes takes a PersistentVolume that is larger than its claim for one whose expansion has not ended.
 func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource.Quantity) (resource.Quantity, error) {
 	ctx := context.Background()
 	driver, err := p.ready(ctx)
@@ -39,12 +42,17 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 		return newSize, nil
 	case err != nil:
 		return oldSize, err
+	case size < newSize.Value():
+		return oldSize, fmt.Errorf("expand volume %q: FlexVolume driver %q reports success and a size of %d bytes, less than the %d asked for",
+			spec.Name(), p.name, size, newSize.Value())
+	case driver.Capabilities().RequiresFSResize:
+		return newSize, nil
 	}
 	return *resource.NewQuantity(size, newSize.Format), nil
 }
 
 // NodeExpand makes the file system on the node as large as the volume, with the driver or, where that lacks the operation, with the
-// file system's own program.
+// file system's own program. Without a device, as of a driver that has only mount and unmount, there is nothing to grow then.
 func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	spec := options.VolumeSpec
 	if spec.PersistentVolume == nil {
@@ -62,6 +70,9 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	err = driver.ExpandFS(ctx, wanted, options.DevicePath, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
 	if !errors.Is(err, engine.ErrNotSupported) {
 		return err == nil, err
+	}
+	if options.DevicePath == "" {
+		return true, nil
 	}
 	if _, err := util.GenericResizeFS(p.host, options.DevicePath, options.DeviceMountPath); err != nil {
 		return false, fmt.Errorf("expand file system of volume %q: %w", spec.Name(), err)

@@ -20,6 +20,7 @@ import (
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 	"k8s.io/kubernetes/pkg/volume/util"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	engine "github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -331,7 +332,7 @@ func TestARemovedDriverStaysForVolumesInUse(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(c.path)); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, func() bool { e, _ := c.registry.Lookup(name); return e.State == engine.StateRemoved })
+	eventually.True(t, "the driver counts as removed", func() bool { e, _ := c.registry.Lookup(name); return e.State == engine.StateRemoved })
 
 	plugin = must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
 	err := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid2"))).SetUp(volume.MounterArgs{})
@@ -344,7 +345,7 @@ func TestARemovedDriverStaysForVolumesInUse(t *testing.T) {
 	if left := c.mounts(); len(left) > 0 {
 		t.Errorf("left mounted: %v", left)
 	}
-	wait(t, func() bool { _, err := c.manager.FindPluginByName(name); return err != nil })
+	eventually.True(t, "upstream forgets the plug-in", func() bool { _, err := c.manager.FindPluginByName(name); return err != nil })
 }
 
 func TestAnUpdateMayChangeWhetherVolumesAreAttached(t *testing.T) {
@@ -357,14 +358,14 @@ func TestAnUpdateMayChangeWhetherVolumesAreAttached(t *testing.T) {
 		t.Fatal("it cannot be attached before")
 	}
 	c.install(`"attach":false`, tmpfsMount)
-	wait(t, func() bool { return !attachable() })
+	eventually.True(t, "volumes cannot be attached any more", func() bool { return !attachable() })
 	// What was attached before is still detached.
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginByName(name))
 	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", "node"); err != nil {
 		t.Error(err)
 	}
 	c.install("", tmpfsMount)
-	wait(t, attachable)
+	eventually.True(t, "volumes can be attached again", attachable)
 }
 
 func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
@@ -387,7 +388,7 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 	if err := os.WriteFile(other, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == engine.StateReady })
+	eventually.True(t, "the driver that hangs is ready", func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == engine.StateReady })
 	hung := pv(nil)
 	hung.PersistentVolume.Spec.FlexVolume.Driver = "example.com/hung"
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(hung))
@@ -412,17 +413,5 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	attached := must[map[*volume.Spec]bool](t)(attacher.VolumesAreAttached([]*volume.Spec{spec}, "node"))
 	if len(attached) != 1 || attached[spec] {
 		t.Errorf("attached %v", attached)
-	}
-}
-
-func wait(t *testing.T, condition func() bool) {
-	t.Helper()
-	late := time.After(30 * time.Second)
-	for again := time.Tick(10 * time.Millisecond); !condition(); {
-		select {
-		case <-again:
-		case <-late:
-			t.Fatal("not within 30 s")
-		}
 	}
 }

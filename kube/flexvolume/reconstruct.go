@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	engine "github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -46,11 +47,8 @@ func (m *mounter) record(staged string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("create directory for record of volume: %w", err)
 	}
-	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-		return fmt.Errorf("write record of volume: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("write record of volume: %w", err)
+	if err := atomicfile.Write(path, content, 0o600); err != nil {
+		return fmt.Errorf("record volume: %w", err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -87,17 +88,6 @@ func await(t *testing.T, ready <-chan struct{}) {
 	}
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in 20 s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
 // addresses lists the IPv4 addresses of a device that is up.
 func addresses(name string) string {
 	device, err := net.InterfaceByName(name)
@@ -137,7 +127,7 @@ func TestNetworkIsReadyOnceTheNodeHasASubnet(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready, _ := start(t, a)
-	eventually(t, "the configuration of an earlier start is taken back", func() bool {
+	eventually.True(t, "the configuration of an earlier start is taken back", func() bool {
 		_, err := os.Stat(stale)
 		return os.IsNotExist(err)
 	})
@@ -190,7 +180,7 @@ func TestAgentRepairsWhatSomebodyRemoves(t *testing.T) {
 		"forwarding off":     {"sh", "-c", "echo 0 >/proc/sys/net/ipv4/ip_forward"},
 	} {
 		output(t, damage...)
-		eventually(t, name, func() bool {
+		eventually.True(t, name, func() bool {
 			table, err := exec.Command("nft", "list", "table", "ip", "slipway").Output()
 			forward, _ := os.ReadFile("/proc/sys/net/ipv4/ip_forward")
 			return addresses("slipway0") == "10.128.4.1/23" && addresses("slipway-dns") == "169.254.20.10/32" &&
@@ -205,7 +195,7 @@ func TestSubnetChanges(t *testing.T) {
 	if _, err := a.Client.CoreV1().Nodes().Update(t.Context(), node("10.128.8.0/23"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the bridge and the configuration follow", func() bool {
+	eventually.True(t, "the bridge and the configuration follow", func() bool {
 		data, _ := os.ReadFile(a.configFile())
 		return addresses("slipway0") == "10.128.8.1/23" && strings.Contains(string(data), "10.128.8.0/23")
 	})

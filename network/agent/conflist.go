@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
@@ -52,12 +53,5 @@ func (a *Agent) writeConfig(config cni.Config) error {
 	if err := os.MkdirAll(a.ConfDir, 0o755); err != nil {
 		return fmt.Errorf("create folder for CNI configuration: %w", err)
 	}
-	draft := a.configFile() + ".draft"
-	if err := os.WriteFile(draft, data, 0o644); err != nil {
-		return fmt.Errorf("write CNI configuration: %w", err)
-	}
-	if err := os.Rename(draft, a.configFile()); err != nil {
-		return fmt.Errorf("write CNI configuration: %w", err)
-	}
-	return nil
+	return atomicfile.Write(a.configFile(), data, 0o644)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 	"github.com/slipway-platform/slipway/network/nat"
 )
@@ -75,7 +76,7 @@ func TestHostPortOfAnotherPodIsRefused(t *testing.T) {
 	}
 	// A late DEL for the first pod must not take the port from its successor.
 	first.Delete()
-	eventually(t, func() bool { return !alive(deviceName("first", "eth0")) })
+	eventually.True(t, "the device of the first pod goes", func() bool { return !alive(deviceName("first", "eth0")) })
 	b.add(second, mapping)
 	second.Serve(t, 80)
 	_, err = b.plugin("DEL", first, mapping)

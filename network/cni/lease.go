@@ -117,7 +117,9 @@ func (s leases) free(used map[netip.Addr]bool) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(used)-1)
 }
 
-// write replaces a file of the folder. The caller holds the lock "change", so one name for the draft is enough.
+// write replaces a file of the folder. The caller holds the lock "change", so one name for the draft is enough. It does
+// not wait for the disk, which would slow down the start of each pod: no pod outlives a loss of power, and the files'
+// names, or their absence, then say enough.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -3,10 +3,10 @@ package cni
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 	"github.com/slipway-platform/slipway/network/nat"
 )
@@ -24,7 +24,7 @@ func TestSweepTakesBackWhatNobodyUses(t *testing.T) {
 	dead := hosttest.NewNamespace(t, "dead")
 	b.add(dead, ports(portMapping{HostPort: 8081, ContainerPort: 80}))
 	dead.Delete()
-	eventually(t, func() bool { return !alive(deviceName("dead", "eth0")) })
+	eventually.True(t, "the device of the dead pod goes", func() bool { return !alive(deviceName("dead", "eth0")) })
 
 	// A crash right after the lease was written, and one that lost the lease.
 	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
@@ -76,17 +76,5 @@ func TestOnlyOurDevicesCount(t *testing.T) {
 		if got := IsPodDevice(&netlink.Veth{LinkAttrs: attrs}); got != want {
 			t.Errorf("%s: got %v", name, got)
 		}
-	}
-}
-
-// eventually waits for a condition that the kernel brings about on its own.
-func eventually(t *testing.T, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatal("the condition did not come about in 10 s")
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }

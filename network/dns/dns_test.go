@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -172,7 +173,7 @@ func TestNewServiceIsKnownAtOnce(t *testing.T) {
 		t.Errorf("before: %s", got)
 	}
 	api.add(servicesPath, service("late", "172.30.0.99", port("http", 80)))
-	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local.") }, "NOERROR 172.30.0.99")
+	comesToAnswer(t, server.Address, "late.shop.svc.cluster.local.", "NOERROR 172.30.0.99")
 }
 
 func TestReadyWhenTheClusterIsKnown(t *testing.T) {
@@ -181,7 +182,7 @@ func TestReadyWhenTheClusterIsKnown(t *testing.T) {
 	api.setDown(true)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
 	ready, _ := start(t, server)
-	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+	comesToAnswer(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
 	}
@@ -191,7 +192,7 @@ func TestReadyWhenTheClusterIsKnown(t *testing.T) {
 	default:
 	}
 	api.setDown(false)
-	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local.") }, "NOERROR 172.30.0.10")
+	comesToAnswer(t, server.Address, "web.shop.svc.cluster.local.", "NOERROR 172.30.0.10")
 	<-ready
 }
 
@@ -225,7 +226,7 @@ func TestResolversFollowTheHost(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nameserver 127.0.0.77\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() string { return ask(t, "udp", server.Address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+	comesToAnswer(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 }
 
 func TestResolvConf(t *testing.T) {
@@ -271,7 +272,7 @@ func TestResolverThatLeadsBackIsNotUsed(t *testing.T) {
 	})
 	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
 	run(t, server)
-	eventually(t, func() string { return ask(t, "udp", address, "A", "db.example.com.") }, "NOERROR 198.51.100.9")
+	comesToAnswer(t, address, "db.example.com.", "NOERROR 198.51.100.9")
 	for i := range 20 {
 		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {
 			t.Errorf("query %d: %s", i, got)
@@ -342,17 +343,8 @@ func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (ad
 	return packets.LocalAddr().String()
 }
 
-func eventually(t *testing.T, get func() string, want string) {
+// comesToAnswer waits until the server answers for the IPv4 address of a name as it should.
+func comesToAnswer(t *testing.T, server, name, want string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		got := get()
-		if got == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually.Equal(t, "answer for "+name, func() string { return ask(t, "udp", server, "A", name) }, want)
 }

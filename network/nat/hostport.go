@@ -20,6 +20,7 @@ type Port struct {
 	Protocol      string     `json:"protocol"` // tcp, udp or sctp
 }
 
+// String is "[<host address>:]<host port>/<protocol>", as in "192.0.2.1:8080/tcp".
 func (p Port) String() string {
 	port := strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
 	if p.HostAddress.IsValid() {

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 // randomImage returns an image with random content for the architecture.
@@ -168,7 +170,7 @@ func TestArchivesAreLoaded(t *testing.T) {
 			if read == 0 || read > total {
 				t.Errorf("the progress ends with %d of %d", read, total)
 			}
-			waitFor(t, "kubelet to see it", func() bool { return n.image(t, c.want) != nil })
+			eventually.True(t, "kubelet to see it", func() bool { return n.image(t, c.want) != nil })
 			if n.image(t, c.want).GetPinned() {
 				t.Error("it is pinned")
 			}

@@ -7,8 +7,8 @@
 // Where there are registries, containerd is given the directory registries.d of the data directory. It has a directory for each
 // registry, named <host>[:port] (or _default for all others), with a file hosts.toml. To ask a mirror first:
 //
-//	# registries.d/docker.io/hosts.toml
-//	server = "https://registry-1.docker.io"
+//	# registries.d/registry.example.com/hosts.toml
+//	server = "https://registry.example.com"
 //
 //	[host."https://mirror.example.com"]
 //	  capabilities = ["pull", "resolve"]

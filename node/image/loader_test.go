@@ -12,6 +12,8 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 const busybox = "/bin/busybox"
@@ -29,19 +31,10 @@ func runLoader(t *testing.T, l Loader, done func() bool) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the loader does not get ready")
 	}
-	waitFor(t, "the images to be loaded", done)
+	eventually.True(t, "the images to be loaded", done)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
-	}
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
 	}
 }
 
@@ -79,7 +72,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 		t.Fatal(diff)
 	}
 	for _, image := range first {
-		waitFor(t, "kubelet to see "+image.Name+" pinned", func() bool { return n.image(t, image.Name).GetPinned() })
+		eventually.True(t, "kubelet to see "+image.Name+" pinned", func() bool { return n.image(t, image.Name).GetPinned() })
 		if !image.Pinned || image.Size == 0 {
 			t.Errorf("%+v", image)
 		}
@@ -92,7 +85,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 		t.Errorf("loaded again:\n%s", diff)
 	}
 	for _, image := range first {
-		waitFor(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
+		eventually.True(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
 	}
 
 	// Another archive, and a newer version of one.
@@ -113,7 +106,7 @@ func TestToolsRunInAPod(t *testing.T) {
 		if _, err := n.store.Load(t.Context(), img); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
+		eventually.True(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
 	}
 	script := `set -e
 echo hello >/tmp/index.html

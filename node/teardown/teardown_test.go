@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
 	"github.com/slipway-platform/slipway/node/image"
@@ -63,7 +64,7 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 	}
 	defer connection.Close()
 	images := criapi.NewImageServiceClient(connection)
-	waitFor(t, "the image", func() bool {
+	eventually.True(t, "the image", func() bool {
 		status, err := images.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: image.ToolsName}})
 		return err == nil && status.GetImage() != nil
 	})
@@ -107,15 +108,6 @@ func startPod(t *testing.T, runtime criapi.RuntimeServiceClient, name, root stri
 	}
 	if _, err := runtime.StartContainer(t.Context(), &criapi.StartContainerRequest{ContainerId: container.GetContainerId()}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
 	}
 }
 

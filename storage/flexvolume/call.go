@@ -9,7 +9,15 @@ import (
 	"time"
 )
 
-// Call is what became of one call of a driver, for metrics.
+// Observer is told what a Registry and its drivers do, for metrics. Its methods must not block.
+type Observer interface {
+	// CallBegins is followed by one CallEnds, whose time includes the wait for the volume's and the driver's turn.
+	CallBegins(driver string, op Operation)
+	CallEnds(Call)
+	ScanEnds(Scan)
+}
+
+// Call is what became of one call of a driver.
 type Call struct {
 	Driver    string
 	Operation Operation
@@ -17,6 +25,20 @@ type Call struct {
 	// Kind is empty for success and for "Not supported".
 	Kind Kind
 }
+
+// Scan is what became of one scan of the plug-in directory.
+type Scan struct {
+	Duration time.Duration
+	// Err is nil where the directory could be read.
+	Err error
+}
+
+// unobserved is the Observer of who wants none.
+type unobserved struct{}
+
+func (unobserved) CallBegins(string, Operation) {}
+func (unobserved) CallEnds(Call)                {}
+func (unobserved) ScanEnds(Scan)                {}
 
 // lacks are the operations that a version of a driver has answered with "Not supported". They are not called again.
 type lacks struct {
@@ -56,6 +78,7 @@ func (d *Driver) call(ctx context.Context, c call) (answer, error) {
 		return answer{}, fmt.Errorf("run %s of FlexVolume driver %q: %w", c.op, d.name, ErrGone)
 	}
 	began := time.Now()
+	d.observer.CallBegins(d.name, c.op)
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(c.op))
 	defer cancel()
 
@@ -67,7 +90,7 @@ func (d *Driver) call(ctx context.Context, c call) (answer, error) {
 	} else {
 		said, problem = d.run(ctx, c, leave)
 	}
-	d.observe(Call{Driver: d.name, Operation: c.op, Duration: time.Since(began), Kind: KindOf(problem)})
+	d.observer.CallEnds(Call{Driver: d.name, Operation: c.op, Duration: time.Since(began), Kind: KindOf(problem)})
 	return said, problem
 }
 

@@ -90,7 +90,9 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 
 // scan looks at the directory once. It returns when to look again although no change is seen: zero, unless the directory cannot be watched or read.
 func (r *Registry) scan(watch *watch) time.Time {
+	began := time.Now()
 	found, err := watch.scan(r.Dir)
+	defer func() { r.observer().ScanEnds(Scan{Duration: time.Since(began), Err: err}) }()
 	if err != nil {
 		slog.Warn("scan FlexVolume plug-in directory", "error", err)
 		return time.Now().Add(pollInterval)

@@ -20,7 +20,7 @@ type Driver struct {
 	settings Settings
 	caps     Capabilities
 	gate     *gate
-	observe  func(Call)
+	observer Observer
 	lacks    *lacks
 }
 
@@ -29,7 +29,7 @@ type Driver struct {
 func NewDriver(name, path string, settings Settings) *Driver {
 	return &Driver{
 		name: name, path: path, settings: settings, caps: DefaultCapabilities(),
-		gate: newGate(settings.Concurrency), lacks: &lacks{}, observe: func(Call) {},
+		gate: newGate(settings.Concurrency), lacks: &lacks{}, observer: unobserved{},
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 // install writes a shell driver "example.com/test" into a plug-in directory of its own and returns its path.
@@ -50,19 +52,6 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(content)
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	late := time.After(30 * time.Second)
-	for again := time.Tick(10 * time.Millisecond); !condition(); {
-		select {
-		case <-again:
-		case <-late:
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
 }
 
 func TestEveryOperationHasItsArgumentsInOrder(t *testing.T) {
@@ -209,7 +198,7 @@ func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "process group is gone", func() bool { return syscall.Kill(-group, 0) == syscall.ESRCH })
+			eventually.True(t, "process group is gone", func() bool { return syscall.Kill(-group, 0) == syscall.ESRCH })
 		})
 	}
 }
@@ -274,7 +263,7 @@ func TestAHungVolumeBlocksOnlyItself(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	hung := make(chan error)
 	go func() { hung <- driver.Unmount(ctx, "/hung") }()
-	eventually(t, "the call hangs", func() bool {
+	eventually.True(t, "the call hangs", func() bool {
 		return KindOf(driver.MountDevice(context.Background(), "/x", "", Volume{Name: "hung"})) == KindBusy
 	})
 	if err := driver.Unmount(context.Background(), "/other"); err != nil {

@@ -142,10 +142,7 @@ func (r *Registry) beginInits(ctx context.Context, initialize func(context.Conte
 // newDriver is the driver that is installed now, not initialized.
 func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
-	driver.version, driver.gate = e.Version, e.gate
-	if r.Observe != nil {
-		driver.observe = r.Observe
-	}
+	driver.version, driver.gate, driver.observer = e.Version, e.gate, r.observer()
 	return driver
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // keptFile describes a kept driver, beside its executable.
@@ -56,11 +58,10 @@ func (r *Registry) keep(driver *Driver) error {
 	if err := os.Rename(copied.path, executable(r.KeepDir, driver.name)); err != nil {
 		return fmt.Errorf("replace copy: %w", err)
 	}
-	partial := filepath.Join(dir, keptFile+".new")
-	if err := os.WriteFile(partial, description, 0o600); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, keptFile), description, 0o600); err != nil {
 		return fmt.Errorf("describe copy: %w", err)
 	}
-	return os.Rename(partial, filepath.Join(dir, keptFile))
+	return nil
 }
 
 // copyAside copies a file under a temporary name into dir, executable for its owner, and computes its version on the way.

@@ -20,8 +20,8 @@ type Registry struct {
 	KeepDir string
 	// Settings adjust single drivers; nil has the defaults for all.
 	Settings func(driver string) Settings
-	// Observe is told of every call of a driver; it must not block. It may be nil.
-	Observe func(Call)
+	// Observer is told of every call of a driver and of every scan. It may be nil.
+	Observer Observer
 
 	mu         sync.Mutex
 	entries    map[string]*entry
@@ -153,6 +153,14 @@ func (r *Registry) settings(driver string) Settings {
 		return Settings{}
 	}
 	return r.Settings(driver)
+}
+
+// observer is never nil.
+func (r *Registry) observer() Observer {
+	if r.Observer == nil {
+		return unobserved{}
+	}
+	return r.Observer
 }
 
 // change is the channel that publish closes. The caller holds mu.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 const good = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
@@ -85,18 +87,18 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 		t.Errorf("before: %v", err)
 	}
 	write(t, executable(dir, name), good)
-	eventually(t, "installed", hasState(r, name, StateReady))
+	eventually.True(t, "installed", hasState(r, name, StateReady))
 	first, _ := r.Lookup(name)
 
 	write(t, executable(dir, name), strings.ReplaceAll(good, "false", "true"))
-	eventually(t, "updated", func() bool {
+	eventually.True(t, "updated", func() bool {
 		e, _ := r.Lookup(name)
 		return e.State == StateReady && e.Version != first.Version && e.Driver.Capabilities().Attach
 	})
 	if err := os.Rename(filepath.Dir(executable(dir, name)), filepath.Join(dir, "..", "away")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a renamed directory is a removal", hasState(r, name, StateRemoved))
+	eventually.True(t, "a renamed directory is a removal", hasState(r, name, StateRemoved))
 	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "removed") {
 		t.Errorf("after: %v", err)
 	}
@@ -114,7 +116,7 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 		t.Error("a forgotten driver is still known")
 	}
 	write(t, executable(dir, name), good)
-	eventually(t, "installed again", hasState(r, name, StateReady))
+	eventually.True(t, "installed again", hasState(r, name, StateReady))
 }
 
 func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
@@ -124,13 +126,13 @@ func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
+	eventually.True(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
 	if err := os.Rename(dir, dir+".old"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
+	eventually.True(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
 	write(t, executable(dir, "x/y"), good)
-	eventually(t, "found in the new one", hasState(r, "x/y", StateReady))
+	eventually.True(t, "found in the new one", hasState(r, "x/y", StateReady))
 }
 
 func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
@@ -147,7 +149,7 @@ func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
 	}
 	// A second driver shows that the changes above have been looked at.
 	write(t, executable(dir, "x/z"), good)
-	eventually(t, "second driver", hasState(r, "x/z", StateReady))
+	eventually.True(t, "second driver", hasState(r, "x/z", StateReady))
 	if got := read(t, path+".log"); got != "init\n" {
 		t.Errorf("calls %q", got)
 	}
@@ -165,7 +167,7 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 	before, _ := r.Lookup("x/y")
 
 	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
-	eventually(t, "failed", hasState(r, "x/y", StateFailed))
+	eventually.True(t, "failed", hasState(r, "x/y", StateFailed))
 	e, _ := r.Lookup("x/y")
 	if !strings.Contains(e.Err.Error(), "no jq") || !e.Retry.After(time.Now().Add(-time.Minute)) {
 		t.Errorf("entry %+v", e)
@@ -183,7 +185,7 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 	if err := os.WriteFile(path+".ok", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "tried again", hasState(r, "x/y", StateReady))
+	eventually.True(t, "tried again", hasState(r, "x/y", StateReady))
 	if e, _ := r.Lookup("x/y"); e.Version == before.Version || !e.Driver.Capabilities().Attach {
 		t.Errorf("entry %+v", e)
 	}
@@ -218,16 +220,16 @@ func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
 	r := &Registry{Dir: dir}
 	running(t, r)
 	write(t, executable(dir, "x/slow"), "#!/bin/sh\nsleep 1000\n")
-	eventually(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
+	eventually.True(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
 	write(t, executable(dir, "x/quick"), good)
-	eventually(t, "quick driver", hasState(r, "x/quick", StateReady))
+	eventually.True(t, "quick driver", hasState(r, "x/quick", StateReady))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := r.Ready(ctx, "x/slow"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("slow driver: %v", err)
 	}
 	write(t, executable(dir, "x/slow"), good)
-	eventually(t, "a new version ends the old one's init", hasState(r, "x/slow", StateReady))
+	eventually.True(t, "a new version ends the old one's init", hasState(r, "x/slow", StateReady))
 }
 
 func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
@@ -244,7 +246,7 @@ func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
+	eventually.True(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// One scan before the burst, one at its begin.
