@@ -26,7 +26,7 @@ down: ## stop the cluster (make down PURGE=1 removes its data too)
 	bin/slipway down $(if $(PURGE),--purge)
 
 setup: ## install the distribution's packages that building and running need
-	@hack/setup.sh
+	@GO='$(GO)' hack/setup.sh
 
 payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause
 	$(GO) run ./hack/payload

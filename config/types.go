@@ -56,4 +56,21 @@ type NodeExtension struct {
 	// RunDirectory holds sockets and the state of this boot, `<data>/run` by default. Its path should be
 	// short: the kernel limits a socket's path to 107 bytes.
 	RunDirectory string `json:"runDirectory"`
+	// FlexVolume adjusts how single FlexVolume drivers are called, by driver as in `flexVolume.driver` of a volume
+	// (`example.com/loop`). It counts for the control plane of the same host too. A driver without an entry has the defaults.
+	FlexVolume map[string]FlexVolumeDriver `json:"flexVolume"`
+}
+
+// FlexVolumeDriver adjusts how one FlexVolume driver is called. Changes count from the next start.
+type FlexVolumeDriver struct {
+	// Timeouts are deadlines by operation, after which the driver is killed: `init`, `getvolumename`, `attach`, `waitforattach`,
+	// `isattached`, `mountdevice`, `mount`, `expandvolume`, `expandfs`, `unmount`, `unmountdevice`, `detach`. By default a minute for
+	// init, getvolumename and isattached, half an hour for mountdevice and expandfs, ten minutes for the others.
+	Timeouts map[string]metav1.Duration `json:"timeouts"`
+	// Concurrency bounds the calls of the driver that run at the same time on the host's node, and as many on its
+	// control plane; 32 by default.
+	Concurrency int `json:"concurrency"`
+	// VolumeName says where a volume's name comes from that detach is called with and that stands in the paths of mounted devices:
+	// `driver`, the answer to getvolumename, is the default; `pv` is the PersistentVolume's name, as in Kubernetes.
+	VolumeName string `json:"volumeName"`
 }

@@ -2,34 +2,54 @@
 # Installs the distribution's packages that building, running and testing need, where they are missing.
 set -euo pipefail
 
-missing=()
-need() { # need <command or file> <Debian package>
-	if [[ $1 == /* ]]; then [[ -e $1 ]] || missing+=("$2"); else command -v "$1" >/dev/null || missing+=("$2"); fi
+# Each row: a program or file, the Debian package that has it, what for.
+needs() {
+	cat <<-'ROWS'
+		git                                 git             make: the version, the files that are checked
+		/etc/ssl/certs/ca-certificates.crt  ca-certificates go: modules
+		gcc                                 gcc             runc, which is C in part
+		/usr/include/stdio.h                libc6-dev       runc
+		/usr/include/seccomp.h              libseccomp-dev  runc
+		pkg-config                          pkg-config      runc
+		nft                                 nftables        slipway
+		mount                               mount           slipway
+		losetup                             mount           slipway
+		mkfs.ext4                           e2fsprogs       slipway
+		/bin/busybox                        busybox-static  slipway: the image localhost/slipway-tools
+		mkfs.xfs                            xfsprogs        tests of volumes
+		ip                                  iproute2        tests of the network
+		nsenter                             util-linux      tests of processes
+		shellcheck                          shellcheck      make lint
+	ROWS
 }
-need gcc gcc
-need /usr/include/seccomp.h libseccomp-dev
-need pkg-config pkg-config
-need nft nftables
-need conntrack conntrack
-need mount mount
-need losetup mount
-need mkfs.ext4 e2fsprogs
-need mkfs.xfs xfsprogs
-need ip iproute2
-need shellcheck shellcheck
-# A static busybox becomes the image localhost/slipway-tools.
-if ! [[ -x /bin/busybox ]] || [[ $(LC_ALL=C ldd /bin/busybox 2>&1 || true) != *"not a dynamic executable"* ]]; then missing+=(busybox-static); fi
 
-if ((${#missing[@]} == 0)); then exit 0; fi
-if [[ $(id -u) != 0 ]]; then
-	echo "these packages are missing; install them as root: apt-get install -y ${missing[*]}" >&2
+# Programs of the administrator are not in everyone's search path.
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=()
+while read -r what package _; do
+	if [[ $what == /* ]]; then [[ -e $what ]]; else command -v "$what" >/dev/null; fi || missing+=("$package")
+done < <(needs)
+# A busybox that needs libraries does not run in an image of its own.
+if [[ -e /bin/busybox && $(LC_ALL=C ldd /bin/busybox 2>&1 || true) != *"not a dynamic executable"* ]]; then missing+=(busybox-static); fi
+
+if ((${#missing[@]} > 0)); then
+	if [[ $(id -u) != 0 ]]; then
+		echo "these packages are missing; install them as root: apt-get install -y ${missing[*]}" >&2
+		exit 1
+	fi
+	if ! command -v apt-get >/dev/null; then
+		echo "this machine has no apt-get; install with its own package manager what these Debian packages hold: ${missing[*]}" >&2
+		exit 1
+	fi
+	echo "installing: ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -q
+	apt-get install -q -y --no-install-recommends "${missing[@]}"
+fi
+
+# Distributions' own Go is too old. One of 1.21 or later fetches the version that go.mod names.
+if ! command -v "${GO:-go}" >/dev/null; then
+	echo "Go is missing: install the version that go.mod names, or a later one, from https://go.dev/dl and put its bin directory into PATH" >&2
 	exit 1
 fi
-if ! command -v apt-get >/dev/null; then
-	echo "this machine has no apt-get; install with its own package manager what these Debian packages hold: ${missing[*]}" >&2
-	exit 1
-fi
-echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
-apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/slipway-platform/slipway/internal/memory"
 )
 
 // Component is one part that lives as long as its process. Run blocks; ready is called once, when the
@@ -60,8 +58,8 @@ func checkOrder(parts []Part) error {
 // runParts starts each part as soon as those it waits for are ready, and returns when all have ended:
 // nil after ctx ended, or the error of the first part that failed, which stops the others. A part is
 // stopped after those that waited for it, so that the API server can still reach its store, and its
-// clients it, while they say goodbye.
-func runParts(ctx context.Context, parts []Part, report func(Event)) error {
+// clients it, while they say goodbye. settled is called once all are ready.
+func runParts(ctx context.Context, parts []Part, report func(Event), settled func(context.Context)) error {
 	if err := checkOrder(parts); err != nil {
 		return err
 	}
@@ -107,7 +105,7 @@ func runParts(ctx context.Context, parts []Part, report func(Event)) error {
 				return
 			}
 		}
-		memory.ReleaseAfterStart(ctx)
+		settled(ctx)
 	})
 	group.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

@@ -90,7 +90,7 @@ func TestPartsStartInOrderAndStopInReverse(t *testing.T) {
 		if event.Part == "clients" && event.State == Ready {
 			cancel()
 		}
-	})
+	}, func(context.Context) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestAFailedPartStopsTheOthersAndIsNamed(t *testing.T) {
 		{broken, []string{"store"}},
 		{steady("never", d.note), []string{"broken"}},
 	}
-	err := runParts(t.Context(), parts, func(Event) {})
+	err := runParts(t.Context(), parts, func(Event) {}, func(context.Context) {})
 	if err == nil || err.Error() != "broken: disk is full" {
 		t.Errorf("error is %v", err)
 	}
@@ -119,7 +119,7 @@ func TestAFailedPartStopsTheOthersAndIsNamed(t *testing.T) {
 
 func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
 	tired := scripted{"tired", func(context.Context, func()) error { return nil }}
-	err := runParts(t.Context(), []Part{{tired, nil}}, func(Event) {})
+	err := runParts(t.Context(), []Part{{tired, nil}}, func(Event) {}, func(context.Context) {})
 	if err == nil || err.Error() != "tired: it stopped by itself" {
 		t.Errorf("error is %v", err)
 	}

@@ -111,8 +111,16 @@ func (h *host) scheduler() (Component, error) {
 	}, nil
 }
 
-// flexVolumes is the registry of FlexVolume drivers; both processes have one.
-func (h *host) flexVolumes() (Component, error) { return h.drivers(), nil }
+// flexVolumes is the registry of FlexVolume drivers; both processes have one, with its metrics.
+func (h *host) flexVolumes() (Component, error) {
+	metrics, err := face.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	drivers := h.drivers()
+	drivers.Observer = metrics
+	return drivers, nil
+}
 
 func (h *host) attachDetach() (Component, error) {
 	client, err := kubeconfig(h.identity.MasterKubeconfig)

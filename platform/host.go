@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,13 +27,14 @@ type host struct {
 
 	address  netip.Addr // of this machine, found at start
 	identity *pki.Identity
-	role     string // the process that this is
+	role     string        // the process that this is
+	calm     chan struct{} // closed when every part of the process is ready
 	drivers  func() *flexvolume.Registry
 	programs payload.Programs
 }
 
 func newHost(c *config.Config, file string) (*host, error) {
-	h := &host{Config: c, dataDir: c.DataDir}
+	h := &host{Config: c, dataDir: c.DataDir, calm: make(chan struct{})}
 	if file != "" {
 		absolute, err := filepath.Abs(file)
 		if err != nil {
@@ -41,7 +43,9 @@ func newHost(c *config.Config, file string) (*host, error) {
 		h.file = absolute
 	}
 	h.drivers = sync.OnceValue(func() *flexvolume.Registry {
-		return &flexvolume.Registry{Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role)}
+		return &flexvolume.Registry{
+			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,
+		}
 	})
 	return h, nil
 }
@@ -84,6 +88,20 @@ const offlineDevice = "slipway-offline"
 // ownDevices are network devices whose addresses say nothing about the machine.
 func (h *host) ownDevices() []string {
 	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice}
+}
+
+// driverSettings are those of one FlexVolume driver.
+func (h *host) driverSettings(driver string) flexvolume.Settings {
+	given := h.Node.Slipway.FlexVolume[driver]
+	settings := flexvolume.Settings{
+		Timeouts:    map[flexvolume.Operation]time.Duration{},
+		Concurrency: given.Concurrency,
+		VolumeName:  flexvolume.Naming(given.VolumeName),
+	}
+	for op, timeout := range given.Timeouts {
+		settings.Timeouts[flexvolume.Operation(op)] = timeout.Duration
+	}
+	return settings
 }
 
 // kubeconfig reads a client's identity.

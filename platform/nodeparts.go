@@ -32,6 +32,7 @@ func (h *host) images() (Component, error) {
 		Busybox:    busybox,
 		Executable: "/proc/self/exe",
 		Archives:   h.Node.Slipway.ImageDirectory,
+		Calm:       h.calm,
 	}, nil
 }
 

@@ -44,7 +44,7 @@ func nodeTable() []row {
 		{"kubelet", []string{"api", "images", "flexvolume"}, (*host).kubelet},
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},
-		{"proxy", []string{"api"}, (*host).proxy},
+		{"proxy", []string{"network"}, (*host).proxy}, // not before the Node exists: upstream would look again only after a second
 	}
 }
 

@@ -2,17 +2,20 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/internal/memory"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/node/containerd"
@@ -26,17 +29,14 @@ func (h *host) prepare() error {
 	if err := h.locate(); err != nil {
 		return err
 	}
-	identity, err := pki.Ensure(h.pkiSpec())
-	if err != nil {
-		return err
-	}
-	h.identity = identity
-	programs, err := payload.Unpack(h.binDir())
-	if err != nil {
-		return err
-	}
-	h.programs = programs
-	return nil
+	// Making keys and unpacking programs are the slow halves of a first start: side by side.
+	var unpacking sync.WaitGroup
+	var unpackErr error
+	unpacking.Go(func() { h.programs, unpackErr = payload.Unpack(h.binDir()) })
+	var identityErr error
+	h.identity, identityErr = pki.Ensure(h.pkiSpec())
+	unpacking.Wait()
+	return errors.Join(identityErr, unpackErr)
 }
 
 // processes are what the supervisor runs.
@@ -117,8 +117,18 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 			if err != nil {
 				return err
 			}
-			return runParts(ctx, parts, reporter(os.NewFile(reportsTo, "reports")))
+			return runParts(ctx, parts, reporter(os.NewFile(reportsTo, "reports")), func(ctx context.Context) {
+				close(h.calm)
+				releaseMemory(ctx)
+			})
 		},
+	}
+}
+
+// releaseMemory gives back what the start of this process needed.
+func releaseMemory(ctx context.Context) {
+	if err := memory.ReleaseAfterStart(ctx); err != nil {
+		slog.Warn("memory of the start is kept", "error", err)
 	}
 }
 

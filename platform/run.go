@@ -19,7 +19,8 @@ import (
 )
 
 func runCommand(opts *options) *cobra.Command {
-	return &cobra.Command{
+	var checked bool
+	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the cluster in the foreground, for systemd or a container",
 		Long: "Run the cluster in the foreground until SIGTERM or SIGINT. Pods go on running when it ends and are\n" +
@@ -29,12 +30,18 @@ func runCommand(opts *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			return run(ctx, opts)
+			return run(ctx, opts, checked)
 		},
 	}
+	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has just been checked")
+	_ = command.Flags().MarkHidden(checkedFlag) // it exists
+	return command
 }
 
-func run(ctx context.Context, opts *options) error {
+// checkedFlag is how `slipway up` tells the supervisor that it has done the preflight check.
+const checkedFlag = "checked"
+
+func run(ctx context.Context, opts *options, checked bool) error {
 	h, err := opts.load()
 	if err != nil {
 		return err
@@ -44,8 +51,10 @@ func run(ctx context.Context, opts *options) error {
 		return err
 	}
 	defer lock.Close()
-	if err := h.preflight(ctx, os.Stderr); err != nil {
-		return err
+	if !checked {
+		if err := h.preflight(ctx, os.Stderr); err != nil {
+			return err
+		}
 	}
 	h.logIgnored()
 	for ctx.Err() == nil {

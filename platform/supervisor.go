@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-
-	"github.com/slipway-platform/slipway/internal/memory"
 )
 
 // Supervisor runs the processes of a host and answers, on a Unix socket that only root can open, how
@@ -65,7 +63,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		go func() { defer close(done); s.supervise(own, p) }()
 		stops = append(stops, func() { cancel(); <-done })
 	}
-	memory.ReleaseAfterStart(ctx)
+	releaseMemory(ctx)
 	<-ctx.Done()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	slog.Info("stopping")

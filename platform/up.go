@@ -75,7 +75,7 @@ func spawn(h *host, opts *options) (<-chan struct{}, error) {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"run", "--data-dir", h.dataDir}
+	args := []string{"run", "--" + checkedFlag, "--data-dir", h.dataDir}
 	if opts.file != "" {
 		file, err := filepath.Abs(opts.file)
 		if err != nil {

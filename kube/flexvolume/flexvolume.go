@@ -8,6 +8,14 @@
 //   - one plug-in lives as long as its driver's name; what the driver is capable of is asked anew at each use, so that an update
 //     applies to new volumes and the old ones are still undone;
 //   - kubelet reconstructs a volume after its restart with its options, from a file beside the pod's volumes.
+//
+// Metrics has
+//
+//	slipway_flexvolume_operation_seconds{driver,operation,status}     histogram; status is success ("Not supported" is one) or error
+//	slipway_flexvolume_operation_errors_total{driver,operation,kind}  kind is the engine's Kind: timeout, failure, no-answer, ...
+//	slipway_flexvolume_operations_in_flight{driver,operation}         calls that run or wait for their turn
+//	slipway_flexvolume_scans_total{status}                            scans of the plug-in directory
+//	slipway_flexvolume_scan_seconds                                   histogram
 package flexvolume
 
 import (

@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func (n *node) run(t *testing.T, image string) string {
 	t.Helper()
 	ctx := t.Context()
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	cgroup := "/slipway-test-" + name
+	cgroup := fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) // no other run of the tests uses it
 	t.Cleanup(func() {
 		if err := teardown.Cgroups(cgroup); err != nil {
 			t.Error(err)

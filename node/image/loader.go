@@ -29,6 +29,8 @@ type Loader struct {
 	Pause, Busybox, Executable string
 	// Archives is a directory of image archives. Those that have changed since they were loaded are loaded. It need not exist.
 	Archives string
+	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
+	Calm <-chan struct{}
 }
 
 // Name returns the name of the part.
@@ -46,6 +48,13 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	}
 	l.try(ctx, l.loadTools)
 	ready()
+	if l.Calm != nil {
+		select {
+		case <-l.Calm:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	l.try(ctx, l.loadArchives)
 	l.try(ctx, l.loadSelf)
 	<-ctx.Done()

@@ -108,10 +108,13 @@ func TestToolsRunInAPod(t *testing.T) {
 		}
 		eventually.True(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
 	}
+	// The pod is on the machine's network, where the port may be in use.
 	script := `set -e
 echo hello >/tmp/index.html
-httpd -p 127.0.0.1:18099 -h /tmp
-wget -q -O - http://localhost:18099/
+port=18099
+until httpd -p 127.0.0.1:$port -h /tmp 2>/dev/null; do port=$((port+1)); done
+echo $port >/tmp/port
+wget -q -O - http://localhost:$port/
 /usr/bin/env id -un
 stat -c %a /tmp`
 	container := n.run(t, ToolsName)
@@ -121,7 +124,7 @@ stat -c %a /tmp`
 
 	// It goes on without containerd, and the next one knows it.
 	n.daemon.Restart(t)
-	if got, want := n.exec(t, container, "wget", "-q", "-O", "-", "http://127.0.0.1:18099/"), "hello\n"; got != want {
+	if got, want := n.exec(t, container, "sh", "-c", "wget -q -O - http://127.0.0.1:$(cat /tmp/port)/"), "hello\n"; got != want {
 		t.Errorf("after a restart of containerd %q, want %q", got, want)
 	}
 }

@@ -39,6 +39,9 @@ func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
+// ownCgroup returns a control group that no other run of the tests uses.
+func ownCgroup(name string) string { return fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) }
+
 // startPods starts containerd with two pods, each with a container whose process ignores SIGTERM, in the cgroup root.
 func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *containerdtest.Daemon) {
 	t.Helper()
@@ -141,7 +144,7 @@ func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 }
 
 func TestNothingIsLeftOfANode(t *testing.T) {
-	root := "/slipway-test-down"
+	root := ownCgroup("down")
 	r, daemon := startPods(t, root)
 	for range 2 {
 		if err := Pods(t.Context(), r.Socket, time.Second); err != nil {
@@ -158,7 +161,7 @@ func TestNothingIsLeftOfANode(t *testing.T) {
 }
 
 func TestNothingIsLeftWhenContainerdIsGone(t *testing.T) {
-	root := "/slipway-test-gone"
+	root := ownCgroup("gone")
 	r, daemon := startPods(t, root)
 	daemon.Stop(t)
 	if left, err := InCgroup(root); err != nil || len(left) < 4 {
@@ -305,7 +308,7 @@ func TestRootsOfEverythingAreRefused(t *testing.T) {
 }
 
 func TestCgroupWithAProcessNamesIt(t *testing.T) {
-	root := "/slipway-test-occupied"
+	root := ownCgroup("occupied")
 	dirs, err := cgroupDirs(root)
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("%v, %v", dirs, err)

@@ -21,6 +21,14 @@ const (
 	OpDetach        Operation = "detach"
 )
 
+// Operations are all operations, in the order of a volume's life.
+func Operations() []Operation {
+	return []Operation{
+		OpInit, OpGetVolumeName, OpAttach, OpWaitForAttach, OpIsAttached, OpMountDevice, OpMount,
+		OpExpandVolume, OpExpandFS, OpUnmount, OpUnmountDevice, OpDetach,
+	}
+}
+
 // Naming says where the name of a volume comes from.
 type Naming string
 

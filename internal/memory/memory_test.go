@@ -1,0 +1,51 @@
+package memory
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTheProgramRunsOnAfterItsPagesWereReleased(t *testing.T) {
+	before := mapped(t)
+	if before == 0 {
+		t.Fatal("no page of the program is mapped")
+	}
+	if err := releaseProgram(); err != nil {
+		t.Fatal(err)
+	}
+	if after := mapped(t); after >= before {
+		t.Errorf("%d kB of the program are mapped, %d before", after, before)
+	}
+}
+
+func TestOnlyReadOnlyMappingsOfTheProgramAreReleased(t *testing.T) {
+	for line, want := range map[string]bool{
+		"00400000-0052d000 r-xp 00000000 fe:00 11 /usr/bin/slipway":           true,
+		"0052d000-00700000 r--p 0012d000 fe:00 11 /usr/bin/slipway":           true,
+		"00700000-00720000 rw-p 00300000 fe:00 11 /usr/bin/slipway":           false,
+		"00400000-0052d000 r-xp 00000000 fe:00 11 /usr/lib/libc.so":           false,
+		"00400000-0052d000 r-xp 00000000 fe:00 11 /usr/bin/slipway (deleted)": false,
+		"7ffc0000-7ffc1000 r-xp 00000000 00:00 0 [vdso]":                      false,
+		"c000000000-c000400000 rw-p 00000000 00:00 0":                         false,
+	} {
+		if _, _, got := readOnly(line, "/usr/bin/slipway"); got != want {
+			t.Errorf("%q is released: %t", line, got)
+		}
+	}
+}
+
+// mapped is how many kB of file pages the process has mapped.
+func mapped(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "RssFile:")
+	kB := 0
+	for _, digit := range strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]) {
+		kB = kB*10 + int(digit-'0')
+	}
+	return kB
+}

@@ -1,0 +1,233 @@
+// Package kubernetes proves that what stock Kubernetes promises holds on a cluster of ours, for those promises that an
+// administrator of OpenShift 3 counts on: placement, priority, quota, roles, workloads, services and volumes.
+//
+// A cluster here has one machine. Where a promise is about several, a test adds nodes: objects without a machine, which
+// the scheduler and the controllers take for any other node, and on which a pod is placed but never runs.
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// sleeper is a container that runs until it is told to end; fields are further ones of it, such as `ports: [...]`.
+func sleeper(fields ...string) string {
+	return container("sleep infinity", fields...)
+}
+
+// container runs a shell command.
+func container(command string, fields ...string) string {
+	all := append([]string{"name: main", "image: " + kit.ToolsImage, fmt.Sprintf("command: [sh, -c, %q]", command)}, fields...)
+	return "containers: [{" + strings.Join(all, ", ") + "}]"
+}
+
+// pod is the manifest of a pod with a label app of its own name; fields are those of its spec, one line each.
+func pod(name string, fields ...string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {app: %[1]s}}
+spec:
+  terminationGracePeriodSeconds: 1
+  %s
+`, name, strings.Join(fields, "\n  "))
+}
+
+// create makes the object of a manifest with `oc create -f`; the error has what the API server says.
+func create(t *testing.T, c *kit.Cluster, manifest string) error {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.TryOC("create", "-f", file)
+	return err
+}
+
+// refused fails the test unless the API server refuses a manifest with an error that has each text.
+func refused(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
+	t.Helper()
+	err := create(t, c, manifest)
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want one that has %q, for:\n%s", err, text, manifest)
+		}
+	}
+}
+
+// makePod makes a pod of a manifest.
+func makePod(t *testing.T, c *kit.Cluster, manifest string) {
+	t.Helper()
+	var object corev1.Pod
+	if err := yaml.UnmarshalStrict([]byte(manifest), &object); err != nil {
+		t.Fatalf("read manifest: %v\n%s", err, manifest)
+	}
+	if _, err := c.Client.CoreV1().Pods(c.Namespace).Create(t.Context(), &object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// machine is the name of the node that has a machine.
+func machine(c *kit.Cluster) string { return c.Status().Nodes[0].Name }
+
+// addNode adds a node without a machine, which is ready for four CPUs and 8 GiB of pods, and removes it when the test
+// ends. After about 40 seconds without a word from it, it is taken for lost.
+func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
+	t.Helper()
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[corev1.LabelHostname] = name
+	nodes := c.Client.CoreV1().Nodes()
+	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := nodes.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20"),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+	if _, err := nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitTaints(c, name)
+}
+
+// setCondition changes a condition of a node without a machine.
+func setCondition(t *testing.T, c *kit.Cluster, name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"lastHeartbeatTime":%q}]}}`,
+		kind, status, metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
+	c.OC("patch", "node", name, "--subresource", "status", "--type", "strategic", "-p", patch)
+}
+
+// waitTaints waits until a node has exactly these taints, as key=value:effect or key:effect.
+func waitTaints(c *kit.Cluster, name string, want ...string) {
+	c.WaitFor(fmt.Sprintf("taints %v of node %s", want, name), func(ctx context.Context) error {
+		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		var taints []string
+		for _, taint := range node.Spec.Taints {
+			taints = append(taints, taint.ToString())
+		}
+		slices.Sort(taints)
+		slices.Sort(want)
+		if !slices.Equal(taints, want) {
+			return fmt.Errorf("it has %v", taints)
+		}
+		return nil
+	})
+}
+
+// placement waits until the scheduler has decided about a pod, and returns the node's name or "" for none.
+func placement(c *kit.Cluster, name string) (node string) {
+	c.WaitFor("decision on pod "+name, func(context.Context) error {
+		pod := c.Pod(name)
+		if node = pod.Spec.NodeName; node != "" {
+			return nil
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+				return nil
+			}
+		}
+		return fmt.Errorf("none so far")
+	})
+	return node
+}
+
+// wantPlace fails the test unless a pod is placed on a node; "" is none.
+func wantPlace(t *testing.T, c *kit.Cluster, name, node string) {
+	t.Helper()
+	if got := placement(c, name); got != node {
+		t.Errorf("pod %s is placed on node %q, want %q", name, got, node)
+	}
+}
+
+// waitPlace waits until a pod is placed on a node.
+func waitPlace(c *kit.Cluster, name, node string) {
+	c.WaitFor(fmt.Sprintf("pod %s on node %s", name, node), func(context.Context) error {
+		if got := c.Pod(name).Spec.NodeName; got != node {
+			return fmt.Errorf("it is on %q", got)
+		}
+		return nil
+	})
+}
+
+// waitLeaving waits until a pod is being deleted or is gone.
+func waitLeaving(c *kit.Cluster, name string) {
+	c.WaitFor("end of pod "+name, func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err == nil && len(pods.Items) == 1 && pods.Items[0].DeletionTimestamp == nil {
+			err = fmt.Errorf("it stays")
+		}
+		return err
+	})
+}
+
+// waitPhase waits until a pod is in a phase, and returns it.
+func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
+	var pod *corev1.Pod
+	c.WaitFor(fmt.Sprintf("phase %s of pod %s", phase, name), func(context.Context) error {
+		if pod = c.Pod(name); pod.Status.Phase != phase {
+			return fmt.Errorf("it is %s: %s", pod.Status.Phase, pod.Status.Reason)
+		}
+		return nil
+	})
+	return pod
+}
+
+// expect fails the test for each text that an output lacks.
+func expect(t *testing.T, output string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(output, text) {
+			t.Errorf("no %q in:\n%s", text, output)
+		}
+	}
+}
+
+// waitEvent waits for an event of an object with a reason and a text in its message.
+func waitEvent(c *kit.Cluster, namespace, object, reason, text string) *corev1.Event {
+	var found *corev1.Event
+	c.WaitFor(fmt.Sprintf("event %s of %s with %q", reason, object, text), func(ctx context.Context) error {
+		events, err := c.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
+		if err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range events.Items {
+			if event.Reason == reason && strings.Contains(event.Message, text) {
+				found = &event
+				return nil
+			}
+			seen = append(seen, event.Reason+": "+event.Message)
+		}
+		return fmt.Errorf("there are %q", seen)
+	})
+	return found
+}

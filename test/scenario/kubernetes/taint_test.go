@@ -1,0 +1,224 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func tolerates(tolerations ...string) string {
+	return "tolerations: [" + strings.Join(tolerations, ", ") + "]"
+}
+
+func TestTaintsKeepPodsAway(t *testing.T) {
+	c := kit.Shared(t)
+	addNode(t, c, "tainted", map[string]string{"rack": "yes"})
+	const here = "nodeSelector: {kubernetes.io/hostname: tainted}"
+	makePod(t, c, pod("before", sleeper(), here))
+	wantPlace(t, c, "before", "tainted")
+	c.OC("taint", "nodes", "tainted", "dedicated=team:NoSchedule", "disk=ssd:NoSchedule")
+	const team, disk = "{key: dedicated, value: team, effect: NoSchedule}", "{key: disk, operator: Exists}"
+	for i, tt := range []struct{ name, tolerations, want string }{
+		{"no toleration", "tolerations: []", ""},
+		{"one of two taints is tolerated", tolerates(team), ""},
+		{"both are, one as Equal by default, one as Exists", tolerates(team, disk), "tainted"},
+		{"another value", tolerates("{key: dedicated, value: other}", disk), ""},
+		{"another effect", tolerates("{key: dedicated, value: team, effect: NoExecute}", disk), ""},
+		{"everything", tolerates("{operator: Exists}"), "tainted"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, name := c.For(t), fmt.Sprintf("pod-%d", i)
+			makePod(t, c, pod(name, sleeper(), here, tt.tolerations))
+			wantPlace(t, c, name, tt.want)
+		})
+	}
+	waitEvent(c, c.Namespace, "pod-0", "FailedScheduling", "untolerated taint")
+	if c.Pod("before").DeletionTimestamp != nil {
+		t.Error("NoSchedule ended a pod that was there before")
+	}
+	// Only PreferNoSchedule is left untolerated: another node is taken if there is one.
+	addNode(t, c, "plain", map[string]string{"rack": "yes"})
+	c.OC("taint", "nodes", "tainted", "disk-", "dedicated-", "old=yes:PreferNoSchedule")
+	makePod(t, c, pod("choosing", sleeper(), "nodeSelector: {rack: 'yes'}"))
+	wantPlace(t, c, "choosing", "plain")
+	makePod(t, c, pod("without-choice", sleeper(), here))
+	wantPlace(t, c, "without-choice", "tainted")
+	for name, taint := range map[string]string{"key": strings.Repeat("k", 254) + "=v:NoSchedule", "value": "k=" + strings.Repeat("v", 64) + ":NoSchedule"} {
+		if _, err := c.TryOC("taint", "nodes", "plain", taint); err == nil {
+			t.Errorf("a taint with a %s that is too long was accepted", name)
+		}
+	}
+}
+
+// replicas makes a ReplicaSet of one pod.
+func replicas(name string, fields ...string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: %s}
+spec:
+  replicas: 1
+  selector: {matchLabels: {set: %[1]s}}
+  template:
+    metadata: {labels: {set: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      %s
+`, name, strings.Join(fields, "\n      "))
+}
+
+func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
+	c := kit.Shared(t)
+	addNode(t, c, "leaving", map[string]string{"rack": "yes"})
+	const here = "nodeSelector: {rack: 'yes'}"
+	const taint = "{key: maintenance, operator: Exists, effect: NoExecute"
+	makePod(t, c, pod("bare", sleeper(), here))
+	makePod(t, c, pod("tolerant", sleeper(), here, tolerates(taint+"}")))
+	makePod(t, c, pod("patient", sleeper(), here, tolerates(taint+", tolerationSeconds: 2}")))
+	makePod(t, c, pod("lucky", sleeper(), here, tolerates(taint+", tolerationSeconds: 3600}")))
+	c.Apply(replicas("managed", sleeper(), here))
+	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
+		wantPlace(t, c, name, "leaving")
+	}
+	c.OC("taint", "nodes", "leaving", "maintenance=yes:NoExecute")
+	waitLeaving(c, "bare")
+	if c.Pod("patient").DeletionTimestamp != nil {
+		t.Error("tolerationSeconds did not delay the eviction")
+	}
+	waitLeaving(c, "patient")
+	for _, name := range []string{"tolerant", "lucky"} {
+		if c.Pod(name).DeletionTimestamp != nil {
+			t.Errorf("pod %s tolerates the taint and was evicted", name)
+		}
+	}
+	makePod(t, c, pod("new", sleeper(), here))
+	wantPlace(t, c, "new", "")
+	// The pod of a controller is replaced, and placed as soon as there is another node.
+	addNode(t, c, "staying", map[string]string{"rack": "yes"})
+	c.WaitFor("replacement on the other node", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "set=managed"})
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName == "staying" }) {
+			return fmt.Errorf("none of %d pods is there", len(pods.Items))
+		}
+		return nil
+	})
+	bare, err := c.Client.CoreV1().Pods(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=bare", FieldSelector: "spec.nodeName!=leaving"})
+	if err != nil || len(bare.Items) > 0 {
+		t.Errorf("a bare pod was made anew: %d, %v", len(bare.Items), err)
+	}
+}
+
+func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
+	c := kit.Shared(t)
+	name := "unhealthy"
+	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "silent", Labels: map[string]string{corev1.LabelHostname: "silent"},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	makePod(t, c, pod("waiting", sleeper(), "nodeSelector: {kubernetes.io/hostname: silent}"))
+	wantPlace(t, c, "waiting", "")
+	waitStatus(t, c, "silent", "Unknown")
+	c.OC("delete", "node", "silent")
+
+	addNode(t, c, name, nil)
+	const here = "nodeSelector: {kubernetes.io/hostname: unhealthy}"
+	waitStatus(t, c, name, "Ready")
+	const gone = "{key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute, tolerationSeconds: 0}"
+	makePod(t, c, pod("first", sleeper(), here, tolerates(fmt.Sprintf(gone, "not-ready"))))
+	makePod(t, c, pod("second", sleeper(), here, tolerates(fmt.Sprintf(gone, "unreachable"))))
+	makePod(t, c, pod("third", sleeper(), here))
+	for _, pod := range []string{"first", "second", "third"} {
+		wantPlace(t, c, pod, name)
+	}
+	for _, tt := range []struct {
+		condition corev1.NodeConditionType
+		status    corev1.ConditionStatus
+		taints    []string
+		shown     string
+		evicted   string
+	}{
+		{corev1.NodeNetworkUnavailable, corev1.ConditionTrue, []string{"node.kubernetes.io/network-unavailable:NoSchedule"}, "Ready", ""},
+		{corev1.NodeDiskPressure, corev1.ConditionTrue, []string{"node.kubernetes.io/disk-pressure:NoSchedule"}, "Ready", ""},
+		{corev1.NodeReady, corev1.ConditionFalse, []string{"node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute"}, "NotReady", "first"},
+		{corev1.NodeReady, corev1.ConditionUnknown, []string{"node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"}, "NotReady", "second"},
+	} {
+		t.Run(fmt.Sprintf("%s %s", tt.condition, tt.status), func(t *testing.T) {
+			c := c.For(t)
+			setCondition(t, c, name, tt.condition, tt.status)
+			waitTaints(c, name, tt.taints...)
+			waitStatus(t, c, name, tt.shown)
+			pod := "new-" + strings.ToLower(fmt.Sprint(tt.condition, "-", tt.status))
+			makePod(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: `+pod+`}, spec: {`+here+`, `+sleeper()+`}}`)
+			wantPlace(t, c, pod, "")
+			if tt.evicted != "" {
+				waitLeaving(c, tt.evicted)
+			}
+			if tt.condition != corev1.NodeReady {
+				setCondition(t, c, name, tt.condition, corev1.ConditionFalse)
+				waitTaints(c, name)
+				waitPlace(c, pod, name)
+			}
+		})
+	}
+	// The default tolerations last five minutes.
+	third := c.Pod("third")
+	if third.DeletionTimestamp != nil || len(third.Spec.Tolerations) != 2 {
+		t.Fatalf("deleted at %v, tolerations %v", third.DeletionTimestamp, third.Spec.Tolerations)
+	}
+	for i, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		got := third.Spec.Tolerations[i]
+		if got.Key != key || got.Effect != corev1.TaintEffectNoExecute || got.TolerationSeconds == nil || *got.TolerationSeconds != 300 {
+			t.Errorf("toleration %v, want of %s for 300 seconds", got, key)
+		}
+	}
+}
+
+// waitStatus waits until `oc get nodes` shows a status.
+func waitStatus(t *testing.T, c *kit.Cluster, node, want string) {
+	t.Helper()
+	c.WaitFor(fmt.Sprintf("status %s of node %s", want, node), func(context.Context) error {
+		line, err := c.TryOC("get", "node", node, "--no-headers")
+		if err != nil {
+			return err
+		}
+		if got := strings.Fields(line)[1]; got != want {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+}
+
+func TestNodesGetSubnetsOfTheirOwn(t *testing.T) {
+	c := kit.Shared(t)
+	addNode(t, c, "first", nil)
+	addNode(t, c, "second", nil)
+	owner := map[string]string{}
+	for _, name := range []string{machine(c), "first", "second"} {
+		c.WaitFor("subnet of "+name, func(ctx context.Context) error {
+			node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			subnet := node.Spec.PodCIDR
+			if subnet == "" {
+				return fmt.Errorf("it has none")
+			}
+			if other := owner[subnet]; other != "" || !strings.HasPrefix(subnet, "10.128.") || !strings.HasSuffix(subnet, "/23") {
+				t.Errorf("node %s has %s, want a /23 of 10.128.0.0/14 that is not that of %q", name, subnet, other)
+			}
+			owner[subnet] = name
+			return nil
+		})
+	}
+}
