@@ -3,6 +3,7 @@ package platform
 import (
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/user"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -150,7 +151,16 @@ func (h *host) bootstrap() (Component, error) {
 
 // certificates renews what is about to expire, while everything runs.
 func (h *host) certificates() (Component, error) {
-	return &pki.Renewer{Spec: func() (pki.Spec, error) { return h.pkiSpec(), nil }}, nil
+	return &pki.Renewer{
+		Spec:     func() (pki.Spec, error) { return h.pkiSpec(), nil },
+		Interval: renewalInterval(h.Master.Slipway.CertificateLifetime.Duration),
+	}, nil
+}
+
+// renewalInterval is how often certificates of a lifetime are looked at: often enough that the third of it
+// which is left at renewal has many chances, and at least hourly.
+func renewalInterval(lifetime time.Duration) time.Duration {
+	return min(lifetime/360, time.Hour)
 }
 
 // pkiSpec says which certificates this host needs.

@@ -41,7 +41,7 @@ func loadImages(cmd *cobra.Command, opts *options, files []string) error {
 		began := time.Now()
 		names, err := store.LoadArchive(cmd.Context(), file, loadProgress(file, began))
 		if err != nil {
-			return fmt.Errorf("load %q: %w", file, err)
+			return err
 		}
 		for _, name := range names {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s  (%.1fs)\n", name, time.Since(began).Seconds())

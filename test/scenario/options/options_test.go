@@ -1,0 +1,120 @@
+// Package options proves settings and commands that change what a cluster keeps: the audit log, encrypted
+// secrets, and images that are loaded from archives.
+package options
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+const policy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: Metadata
+`
+
+func TestRequestsAreAuditedAndSecretsEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	policyFile, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := kit.Start(t, kit.Options{Master: fmt.Sprintf(`
+auditConfig: {enabled: true, auditFilePath: %s, policyFile: %s}
+slipway: {encryptSecrets: true}
+`, log, policyFile)})
+	c.OC("create", "secret", "generic", "treasure", "--from-literal=where=under-the-palm")
+	c.OC("create", "configmap", "map", "--from-literal=where=over-the-hill")
+
+	c.WaitFor("the request in the audit log", func(context.Context) error {
+		content, err := os.ReadFile(log)
+		if err == nil && !bytes.Contains(content, []byte(`"name":"treasure"`)) {
+			err = fmt.Errorf("%d bytes do not name it", len(content))
+		}
+		return err
+	})
+	// What lies on the disk: etcd's files hold the map as it is and the secret only encrypted.
+	if !stored(t, c, "over-the-hill") {
+		t.Error("the config map is not in etcd's files: this test looks in the wrong place")
+	}
+	if stored(t, c, "under-the-palm") {
+		t.Error("the secret is in etcd's files as it is")
+	}
+	if got := c.OC("get", "secret", "treasure", "-o", "jsonpath={.data.where}"); got != "dW5kZXItdGhlLXBhbG0=" {
+		t.Errorf("the secret reads %q", got)
+	}
+}
+
+func rootFS(t *testing.T, image v1.Image) v1.RootFS {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.RootFS
+}
+
+// stored says whether a text stands in etcd's log or database.
+func stored(t *testing.T, c *kit.Cluster, text string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(c.Path("etcd"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found = found || bytes.Contains(content, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestImagesAreLoadedFromArchives(t *testing.T) {
+	c := kit.Shared(t)
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	image, err := random.Image(1024, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err = mutate.ConfigFile(image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: rootFS(t, image)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag("registry.example.com/team/app:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tarball.WriteToFile(archive, tag, image); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.MustSlipway("images", "load", archive); !strings.Contains(got, tag.Name()) {
+		t.Errorf("images load printed %q", got)
+	}
+	if got := c.MustSlipway("images", "list"); !strings.Contains(got, tag.Name()) {
+		t.Errorf("images list printed %q", got)
+	}
+	broken := c.Slipway("images", "load", c.RepositoryFile("README.md"))
+	if broken.Code != 1 || !strings.Contains(broken.Stderr, "README.md") {
+		t.Errorf("loading a text ended with %d: %s", broken.Code, broken.Stderr)
+	}
+}
+
+func TestMain(m *testing.M) { kit.Main(m) }
