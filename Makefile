@@ -21,6 +21,7 @@ help: ## print this list
 
 up: build ## install what is missing, build, start a cluster on this machine, say what to do next
 	bin/slipway up
+	@echo '  bin/oc apply -f examples/flexvolume/   # an application that keeps its page on a FlexVolume'
 
 down: ## stop the cluster (make down PURGE=1 removes its data too)
 	bin/slipway down $(if $(PURGE),--purge)
@@ -41,7 +42,7 @@ oc-all: ## build the client for linux, darwin and windows
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-test: build lint unit scenario ## run everything; needs root
+test: build lint unit oc-all scenario ## run everything; needs root
 
 unit: build ## run the tests beside the code
 	$(GO) test $$($(GO) list ./... | grep -v /test/scenario/)
@@ -52,8 +53,8 @@ scenario: build ## run the scenarios: real clusters, booted from bin/slipway
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench
 
-lint: ## gofmt, go vet, shellcheck
-	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { gofmt -l $$(git ls-files -co --exclude-standard '*.go'); echo 'these files are not formatted; run: gofmt -w'; exit 1; }
+lint: setup ## gofmt, go vet, shellcheck
+	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "$$unformatted"; echo 'these files are not formatted; run: gofmt -w .'; exit 1; }
 	$(GO) vet ./...
 	shellcheck $$(git ls-files -co --exclude-standard '*.sh') .ci/run examples/flexvolume/driver/loop
 

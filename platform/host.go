@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -116,8 +117,8 @@ func kubeconfig(path string) (*rest.Config, error) {
 // nextSteps says what a person may want to do with a cluster that runs.
 func (h *host) nextSteps(out io.Writer) {
 	fmt.Fprintf(out, `Try:
-  slipway status
-  slipway oc get nodes
-  export KUBECONFIG=%s
-`, h.adminKubeconfig())
+  %[1]s status
+  %[1]s oc get nodes
+  export KUBECONFIG=%[2]s
+`, os.Args[0], h.adminKubeconfig())
 }

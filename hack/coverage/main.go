@@ -33,19 +33,7 @@ func run(root string, markdown bool) error {
 	if !markdown {
 		return writeText(os.Stdout, totals)
 	}
-	path := filepath.Join(root, "docs", "coverage.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read coverage page: %w", err)
-	}
-	updated, err := replaceTotals(string(page), totals)
-	if err != nil {
-		return fmt.Errorf("update %q: %w", path, err)
-	}
-	if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
-		return fmt.Errorf("write coverage page: %w", err)
-	}
-	return nil
+	return section.Write(filepath.Join(root, "docs", "coverage.md"), tables(totals))
 }
 
 // load reads docs/coverage.tsv below root, checks its proofs and counts its rows.

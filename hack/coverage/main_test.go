@@ -22,7 +22,7 @@ func TestPageHasPresentTotals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := replaceTotals(string(page), totals)
+	want, err := section.Replace(string(page), tables(totals))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,31 +64,8 @@ all documents                                       works partial kubernetes ret
 	}
 }
 
-func TestReplaceTotalsKeepsTheRestOfThePage(t *testing.T) {
-	page := "before\n" + begin + "\nold\n" + end + "\nafter\n"
-	got, err := replaceTotals(page, sample[:1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(got, "before\n"+begin) || !strings.HasSuffix(got, end+"\nafter\n") {
-		t.Errorf("text around the totals changed:\n%s", got)
-	}
-	if strings.Contains(got, "old") || !strings.Contains(got, "| Goals | 2 | - | - | - | - | 2 |\n") {
-		t.Errorf("totals were not replaced:\n%s", got)
-	}
-	again, err := replaceTotals(got, sample[:1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(got, again); diff != "" {
-		t.Errorf("replacing twice changed the page (-once +twice):\n%s", diff)
-	}
-}
-
-func TestReplaceTotalsWantsBothMarkers(t *testing.T) {
-	for _, page := range []string{"no markers", begin + " no end", end + begin} {
-		if _, err := replaceTotals(page, sample); err == nil {
-			t.Errorf("page %q: no error", page)
-		}
+func TestTablesCountTheRows(t *testing.T) {
+	if got := tables(sample[:1]); !strings.Contains(got, "\n### csi\n") || !strings.Contains(got, "| Goals | 2 | - | - | - | - | 2 |\n") {
+		t.Errorf("tables are:\n%s", got)
 	}
 }

@@ -5,25 +5,13 @@ import (
 	"strings"
 
 	"github.com/slipway-platform/slipway/internal/coverage"
+	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// The totals in docs/coverage.md stand between these two lines.
-const (
-	begin = "<!-- totals: written by `go run ./hack/coverage --markdown` -->"
-	end   = "<!-- end of totals -->"
-)
-
-// replaceTotals returns the page with the text between the markers replaced by the tables of totals.
-func replaceTotals(page string, totals []coverage.DocumentTotal) (string, error) {
-	before, rest, found := strings.Cut(page, begin)
-	if !found {
-		return "", fmt.Errorf("no line %q", begin)
-	}
-	_, after, found := strings.Cut(rest, end)
-	if !found {
-		return "", fmt.Errorf("no line %q below %q", end, begin)
-	}
-	return before + begin + "\n\n" + tables(totals) + "\n" + end + after, nil
+// section is where the totals stand in docs/coverage.md.
+var section = markdown.Section{
+	Begin: "<!-- totals: written by `go run ./hack/coverage --markdown` -->",
+	End:   "<!-- end of totals -->",
 }
 
 // tables writes a table of documents and one of sections for each document.

@@ -59,6 +59,7 @@ var bannedFolders = []string{"pkg", "util", "utils", "common", "misc", "helper",
 var programFolders = []exemption{
 	{"cmd", "what people run"},
 	{"hack", "what works on the repository"},
+	{"examples", "what people copy"},
 	{"test/bench", "a measurement takes the machine for minutes, so that go test must not start it"},
 }
 

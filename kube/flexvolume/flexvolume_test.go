@@ -1,7 +1,6 @@
 package flexvolume
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 	engine "github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -64,16 +64,7 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next := *c
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &engine.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- next.registry.Run(ctx, func() { close(ready) }) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	<-ready
+	parttest.Run(t, next.registry.Run)
 	host := volumetesting.NewFakeVolumeHost(t, c.root, next.objects, nil)
 	next.manager = &volume.VolumePluginMgr{}
 	prober := NewProber(next.registry, Options{InUse: func(driver string) bool { return engine.Uses(c.root, driver) }})

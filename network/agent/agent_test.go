@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -48,44 +48,23 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 
 var leftovers = Leftovers{Bridge: "slipway0", Devices: []string{"slipway-dns"}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
-// start runs the agent. The channel is closed when it is ready; stop ends it and may be called again. The test stops it
-// and cleans up.
-func start(t *testing.T, a *Agent) (ready chan struct{}, stop func()) {
+// start runs the agent. The test stops it and cleans up.
+func start(t *testing.T, a *Agent) *parttest.Part {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready = make(chan struct{})
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, func() { close(ready) }) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
 	t.Cleanup(func() {
-		stop()
 		if err := Cleanup(context.Background(), leftovers); err != nil {
 			t.Error(err)
 		}
 	})
-	return ready, stop
+	return parttest.Start(t, a.Run)
 }
 
 // serve runs the agent and waits until it is ready.
-func serve(t *testing.T, a *Agent) (stop func()) {
+func serve(t *testing.T, a *Agent) *parttest.Part {
 	t.Helper()
-	ready, stop := start(t, a)
-	await(t, ready)
-	return stop
-}
-
-func await(t *testing.T, ready <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-ready:
-	case <-time.After(20 * time.Second):
-		t.Fatal("not ready in 20 s")
-	}
+	agent := start(t, a)
+	agent.WaitReady()
+	return agent
 }
 
 // addresses lists the IPv4 addresses of a device that is up.
@@ -126,20 +105,18 @@ func TestNetworkIsReadyOnceTheNodeHasASubnet(t *testing.T) {
 	if err := os.WriteFile(stale, []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ready, _ := start(t, a)
+	agent := start(t, a)
 	eventually.True(t, "the configuration of an earlier start is taken back", func() bool {
 		_, err := os.Stat(stale)
 		return os.IsNotExist(err)
 	})
-	select {
-	case <-ready:
+	if agent.Ready() {
 		t.Fatal("ready without a subnet")
-	default:
 	}
 	if _, err := a.Client.CoreV1().Nodes().Update(t.Context(), node("10.128.4.0/23"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ready)
+	agent.WaitReady()
 
 	if got := addresses("slipway0"); got != "10.128.4.1/23" {
 		t.Errorf("address of the bridge: got %q", got)
@@ -219,8 +196,7 @@ func TestAgentReportsWhatItCannotMend(t *testing.T) {
 func TestCleanupLeavesTheHostAsItWas(t *testing.T) {
 	state := func() string { return output(t, "ip", "-o", "link") + output(t, "nft", "list", "tables") }
 	before := state()
-	stop := serve(t, newAgent(t, node("10.128.4.0/23")))
-	stop()
+	serve(t, newAgent(t, node("10.128.4.0/23"))).Stop()
 
 	for _, family := range []string{"ip", "ip6"} {
 		output(t, "nft", "add", "table", family, "kube-proxy")

@@ -1,14 +1,12 @@
 package dns
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -33,39 +32,6 @@ func shop(a *api) {
 	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
 	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true))) // as mirrored from Endpoints made by hand
 	a.add(servicesPath, service("external", ""))
-}
-
-// run starts a server and waits until it is ready. The stop function may be called again.
-func run(t *testing.T, s *Server) (stop func()) {
-	t.Helper()
-	ready, stop := start(t, s)
-	select {
-	case <-ready:
-	case <-time.After(20 * time.Second):
-		t.Fatal("not ready in 20 s")
-	}
-	return stop
-}
-
-func start(t *testing.T, s *Server) (ready chan struct{}, stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready = make(chan struct{})
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("run: %v", err)
-			}
-		case <-time.After(20 * time.Second):
-			t.Error("not stopped in 20 s")
-		}
-	})
-	t.Cleanup(stop)
-	return ready, stop
 }
 
 // freeAddress returns an address of the loopback device with a port that nobody has.
@@ -105,7 +71,7 @@ func TestNames(t *testing.T) {
 	shop(api)
 	upstream := resolver(t, nil)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{upstream}}
-	run(t, server)
+	parttest.Run(t, server.Run)
 
 	for _, test := range []struct{ name, kind, want string }{
 		// Kubernetes
@@ -168,7 +134,7 @@ func TestNewServiceIsKnownAtOnce(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
-	run(t, server)
+	parttest.Run(t, server.Run)
 	if got := ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local."); got != "NXDOMAIN" {
 		t.Errorf("before: %s", got)
 	}
@@ -181,19 +147,17 @@ func TestReadyWhenTheClusterIsKnown(t *testing.T) {
 	shop(api)
 	api.setDown(true)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
-	ready, _ := start(t, server)
+	part := parttest.Start(t, server.Run)
 	comesToAnswer(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
 	}
-	select {
-	case <-ready:
+	if part.Ready() {
 		t.Error("ready without the API")
-	default:
 	}
 	api.setDown(false)
 	comesToAnswer(t, server.Address, "web.shop.svc.cluster.local.", "NOERROR 172.30.0.10")
-	<-ready
+	part.WaitReady()
 }
 
 func TestServerStartsAgainInTheSameProcess(t *testing.T) {
@@ -202,11 +166,11 @@ func TestServerStartsAgainInTheSameProcess(t *testing.T) {
 	address := freeAddress(t)
 	for range 3 {
 		server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
-		stop := run(t, server)
+		part := parttest.Run(t, server.Run)
 		if got := ask(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
 			t.Error(got)
 		}
-		stop()
+		part.Stop()
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			t.Error("a stopped server accepts connections")
@@ -218,7 +182,7 @@ func TestResolversFollowTheHost(t *testing.T) {
 	_, config := newAPI(t)
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ResolvConf: file}
-	run(t, server)
+	parttest.Run(t, server.Run)
 	if got := ask(t, "udp", server.Address, "A", "db.example.com."); got != "SERVFAIL" {
 		t.Errorf("without a file: %s", got)
 	}
@@ -271,7 +235,7 @@ func TestResolverThatLeadsBackIsNotUsed(t *testing.T) {
 		return answer
 	})
 	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
-	run(t, server)
+	parttest.Run(t, server.Run)
 	comesToAnswer(t, address, "db.example.com.", "NOERROR 198.51.100.9")
 	for i := range 20 {
 		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {

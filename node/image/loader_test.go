@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 const busybox = "/bin/busybox"
@@ -21,21 +22,9 @@ const busybox = "/bin/busybox"
 // runLoader runs l until done is true and returns.
 func runLoader(t *testing.T, l Loader, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- l.Run(ctx, func() { close(ready) }) }()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatalf("the loader ended before it was ready: %v", err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("the loader does not get ready")
-	}
+	part := parttest.Run(t, l.Run)
 	eventually.True(t, "the images to be loaded", done)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	part.Stop()
 }
 
 func list(t *testing.T, s Store) []Summary {

@@ -1,24 +1,20 @@
 package image
 
 import (
-	"runtime"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/thread"
 )
 
 // politely runs work on a thread of its own that gives way to all others, in processor time and disk access. Where the host does not allow
 // that, it runs all the same.
 func politely(work func() error) error {
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread, with its priority, ends with the goroutine.
-		runtime.LockOSThread()
+	return thread.Run(func() error {
 		const lowest = 19
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), lowest)
 		// ioprio_set(2): this thread, class best effort, lowest of its levels.
 		const whoProcess, classBestEffort, level = 1, 2 << 13, 7
 		_, _, _ = unix.RawSyscall(unix.SYS_IOPRIO_SET, whoProcess, uintptr(unix.Gettid()), classBestEffort|level)
-		done <- work()
-	}()
-	return <-done
+		return work()
+	})
 }

@@ -20,6 +20,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
 	"github.com/slipway-platform/slipway/node/image"
@@ -53,14 +54,7 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 	}
 	store := image.Store{Socket: r.Socket, Snapshotter: snapshotter}
 	loader := image.Loader{Store: store, Pause: programs.Pause, Busybox: "/bin/busybox", Executable: programs.Pause}
-	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- loader.Run(ctx, func() { close(ready) }) }()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatal(err)
-	}
+	part := parttest.Run(t, loader.Run)
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -68,11 +62,10 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 	defer connection.Close()
 	images := criapi.NewImageServiceClient(connection)
 	eventually.True(t, "the image", func() bool {
-		status, err := images.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: image.ToolsName}})
+		status, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: image.ToolsName}})
 		return err == nil && status.GetImage() != nil
 	})
-	cancel()
-	<-ended
+	part.Stop()
 	for _, name := range []string{"one", "two"} {
 		startPod(t, criapi.NewRuntimeServiceClient(connection), name, root)
 	}

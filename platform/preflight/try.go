@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/thread"
 )
 
 // errNoDirectory says that there is no place to try a mount in.
@@ -64,24 +65,14 @@ func tryOverlay(dir string) (err error) {
 	return nil
 }
 
-// inNewNetwork runs f on a thread in a new network namespace; both end with it. The thread that the
-// process began with stands for the whole process under /proc and is never taken.
+// inNewNetwork runs f on a thread in a new network namespace; both end with it.
 func inNewNetwork(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			done <- inNewNetwork(f) // on another thread, because this one is kept
-			runtime.UnlockOSThread()
-			return
-		}
+	return thread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("make network namespace: %w", err)
-			return
+			return fmt.Errorf("make network namespace: %w", err)
 		}
-		done <- f() // not unlocked: the thread ends with the goroutine
-	}()
-	return <-done
+		return f()
+	})
 }
 
 // tryNFT sets rules of the kinds that the pod network and the service proxy use.

@@ -111,12 +111,14 @@ func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) 
 		return answer{}, d.fail(c.op, KindStart, err.Error(), err)
 	}
 	defer process.finish()
+	forget := noteRunning(d.running, process.cmd.Process.Pid)
 	ended := process.wait(ctx)
 	select {
 	case <-process.done:
+		forget()
 		leave()
 	default:
-		go func() { <-process.done; leave() }()
+		go func() { <-process.done; forget(); leave() }()
 	}
 
 	hide := redactor(c.secrets)

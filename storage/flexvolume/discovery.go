@@ -35,6 +35,9 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return fmt.Errorf("create FlexVolume plug-in directory: %w", err)
 	}
+	if err := r.endOrphans(); err != nil {
+		slog.Warn("end FlexVolume drivers that were called before a crash", "error", err)
+	}
 	if err := r.loadKept(); err != nil {
 		slog.Warn("read kept FlexVolume drivers", "error", err)
 	}

@@ -22,6 +22,7 @@ type Driver struct {
 	gate     *gate
 	observer Observer
 	lacks    *lacks
+	running  string // directory in which running calls are noted, or empty
 }
 
 // NewDriver is the driver of that name, "vendor/driver", whose executable is at path. It is for callers without a Registry; its

@@ -143,6 +143,7 @@ func (r *Registry) beginInits(ctx context.Context, initialize func(context.Conte
 func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
 	driver.version, driver.gate, driver.observer = e.Version, e.gate, r.observer()
+	driver.running = r.running
 	return driver
 }
 

@@ -16,7 +16,8 @@ type Registry struct {
 	// Dir is the plug-in directory. It is created where it is missing.
 	Dir string
 	// KeepDir holds a copy of each driver's last version that could be initialized, so that volumes in use can be unmounted after
-	// their driver has been removed or replaced by one that fails. It needs a file system that is not mounted noexec. Empty: none are kept.
+	// their driver has been removed or replaced by one that fails. It needs a file system that is not mounted noexec. It also notes
+	// the calls that run, so that Run can end those of an earlier process that was killed. Empty: nothing is kept.
 	KeepDir string
 	// Settings adjust single drivers; nil has the defaults for all.
 	Settings func(driver string) Settings
@@ -28,6 +29,7 @@ type Registry struct {
 	generation uint64
 	changed    chan struct{} // closed at the next change
 	scans      int           // of the directory, so far
+	running    string        // directory in which running calls are noted, or empty
 }
 
 // State is how far a driver has come.

@@ -12,28 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 const good = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
-
-// running starts a registry on a directory, in which prepare may have put drivers, and waits until it is ready.
-func running(t *testing.T, r *Registry) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- r.Run(ctx, func() { close(ready) }) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	select {
-	case <-ready:
-	case <-time.After(time.Minute):
-		t.Fatal("not ready")
-	}
-}
 
 func hasState(r *Registry, driver string, state State) func() bool {
 	return func() bool {
@@ -58,7 +40,7 @@ func TestDriversAreFoundAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	got := map[string]State{}
 	for _, e := range r.List() {
 		got[e.Name] = e.State
@@ -81,7 +63,7 @@ func TestDriversAreFoundAtTheStart(t *testing.T) {
 func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "missing", "exec")
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	const name = "example.com/one"
 	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("before: %v", err)
@@ -122,7 +104,7 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "exec")
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +122,7 @@ func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, good) // logs into its own directory, too
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	generation := r.Generation()
 	write(t, path, good)
 	now := time.Now()
@@ -163,7 +145,7 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, good)
 	r := &Registry{Dir: dir, KeepDir: keep}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	before, _ := r.Lookup("x/y")
 
 	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
@@ -194,12 +176,12 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), good)
-	t.Run("before", func(t *testing.T) { running(t, &Registry{Dir: dir, KeepDir: keep}) })
+	t.Run("before", func(t *testing.T) { parttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
 	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
 	r := &Registry{Dir: dir, KeepDir: keep}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	e, _ := r.Lookup("x/y")
 	if e.State != StateRemoved || e.Driver == nil || e.Driver.Capabilities().Attach {
 		t.Fatalf("entry %+v", e)
@@ -218,7 +200,7 @@ func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
 func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	write(t, executable(dir, "x/slow"), "#!/bin/sh\nsleep 1000\n")
 	eventually.True(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
 	write(t, executable(dir, "x/quick"), good)
@@ -235,7 +217,7 @@ func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
 func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
-	running(t, r)
+	parttest.Run(t, r.Run)
 	began := time.Now()
 	changes := 0
 	for ; changes < 1000 || time.Since(began) < 2*time.Second; changes++ {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"github.com/slipway-platform/slipway/internal/thread"
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
@@ -44,7 +44,7 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	h := &host{dir: dir, cgroupRoot: cgroupRoot, network: netns.None()}
-	err := onThread(func() (err error) {
+	err := thread.Run(func() (err error) {
 		if h.network, err = netns.New(); err != nil {
 			return err
 		}
@@ -54,29 +54,6 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 		return nil, fmt.Errorf("make network namespace: %w", err)
 	}
 	return h, nil
-}
-
-// onThread runs f on a thread that may change its namespace. The thread returns to where it was: the first thread of the
-// process never ends, and the process counts as in that one's namespace.
-func onThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		origin, err := netns.Get()
-		if err != nil {
-			done <- err
-			return
-		}
-		defer origin.Close()
-		err = f()
-		if back := netns.Set(origin); back != nil {
-			done <- errors.Join(err, back) // and the thread ends with the goroutine
-			return
-		}
-		runtime.UnlockOSThread()
-		done <- err
-	}()
-	return <-done
 }
 
 // connect makes the devices of the calling thread's namespace. The device with the address is a bridge without ports,
@@ -121,7 +98,7 @@ func addBridge(name, cidr string) error {
 
 // do runs f on a thread that is in the namespace.
 func (h *host) do(f func() error) error {
-	return onThread(func() error {
+	return thread.Run(func() error {
 		if err := netns.Set(h.network); err != nil {
 			return fmt.Errorf("enter network namespace: %w", err)
 		}

@@ -20,7 +20,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/markdown"
 )
+
+// section is where the report stands in a document.
+var section = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 
 // options are the flags.
 type options struct {
@@ -96,5 +101,5 @@ func run(ctx context.Context, o options) error {
 	if o.markdown == "" {
 		return nil
 	}
-	return writeBetweenMarkers(o.markdown, report.markdown())
+	return section.Write(o.markdown, report.markdown())
 }

@@ -11,11 +11,12 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/thread"
 )
 
 // Machine is a network namespace that stands for a machine: it has a device eth0 with an address, and
@@ -46,7 +47,7 @@ func newMachine() (*Machine, error) {
 }
 
 func (m *Machine) makeNamespace() error {
-	return onOwnThread(func() (err error) {
+	return thread.Run(func() (err error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
 		}
@@ -114,28 +115,12 @@ func (m *Machine) remove() error {
 // Do runs f with its thread in the machine's network: sockets that f makes, and processes that it
 // starts, belong there. Goroutines that f starts do not.
 func (m *Machine) Do(f func() error) error {
-	return onOwnThread(func() error {
+	return thread.Run(func() error {
 		if err := unix.Setns(int(m.namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter network namespace: %w", err)
 		}
 		return f()
 	})
-}
-
-// onOwnThread runs f on a thread that ends with it, so that f may change what belongs to a thread. The
-// thread that the process began with stands for the whole process under /proc and is never taken.
-func onOwnThread(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			done <- onOwnThread(f) // on another thread, because this one is kept
-			runtime.UnlockOSThread()
-			return
-		}
-		done <- f() // not unlocked: the thread ends with the goroutine
-	}()
-	return <-done
 }
 
 // Dial connects from within the machine's network; the host of address must be an IP address.

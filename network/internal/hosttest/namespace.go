@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/slipway-platform/slipway/internal/thread"
 )
 
 // Namespace is a network namespace that has a name in /run/netns: a pod, or another machine.
@@ -22,16 +23,14 @@ type Namespace struct {
 // NewNamespace makes a namespace that goes with the test.
 func NewNamespace(t *testing.T, name string) Namespace {
 	t.Helper()
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, in its new namespace
+	err := thread.Run(func() error { // which is then in the new namespace
 		handle, err := netns.NewNamed(name)
-		if err == nil {
-			err = handle.Close()
+		if err != nil {
+			return err
 		}
-		made <- err
-	}()
-	if err := <-made; err != nil {
+		return handle.Close()
+	})
+	if err != nil {
 		t.Fatalf("make network namespace %q: %v", name, err)
 	}
 	n := Namespace{Name: name, Path: "/run/netns/" + name}

@@ -18,15 +18,15 @@ func TestClaimGrowsWithItsDriver(t *testing.T) {
 	c := kit.Shared(t)
 	d := install(t, c, "expand.example.com/loop")
 	c.Apply(class)
-	c.Apply(d.volume("grow"))
+	c.Apply(d.large("grow"))
 	c.WaitPodRunning("grow")
 
 	d.block("expandvolume", "end")
-	grow(c, "grow", "64Mi")
+	grow(c, "grow", "400Mi")
 	d.waitBlocked("expandvolume", "end")
 	c.WaitFor("condition Resizing", func(ctx context.Context) error { return hasCondition(ctx, c, corev1.PersistentVolumeClaimResizing) })
 	d.unblock("expandvolume", "end")
-	waitCapacity(c, "grow", "64Mi")
+	waitCapacity(c, "grow", "400Mi")
 
 	if n := d.count("expandvolume"); n != 1 {
 		t.Errorf("expandvolume was called %d times, want once", n)
@@ -34,21 +34,23 @@ func TestClaimGrowsWithItsDriver(t *testing.T) {
 	if n := d.count("expandfs"); n != 1 {
 		t.Errorf("expandfs was called %d times, want once", n)
 	}
-	if size := c.OC("get", "persistentvolume", "grow-"+c.Namespace, "-o", "jsonpath={.spec.capacity.storage}"); size != "64Mi" {
+	if size := c.OC("get", "persistentvolume", "grow-"+c.Namespace, "-o", "jsonpath={.spec.capacity.storage}"); size != "400Mi" {
 		t.Errorf("the volume has %s", size)
 	}
-	if info, err := os.Stat(filepath.Join(d.dir, "grow.img")); err != nil || info.Size() != 64<<20 {
+	if info, err := os.Stat(filepath.Join(d.dir, "grow.img")); err != nil || info.Size() != 400<<20 {
 		t.Errorf("the image: %v, error %v", info, err)
 	}
-	if blocks := c.Exec("grow", "stat", "-f", "-c", "%b %S", "/data"); !atLeast(blocks, 50<<20) {
+	if blocks := c.Exec("grow", "stat", "-f", "-c", "%b %S", "/data"); !atLeast(blocks, 330<<20) {
 		t.Errorf("the pod sees a file system of %s blocks and bytes each", blocks)
 	}
-	for _, reason := range []string{"FileSystemResizeSuccessful"} {
-		c.WaitFor("event "+reason, func(ctx context.Context) error { return hasEvent(ctx, c, reason) })
-	}
-	c.WaitFor("end of conditions", func(context.Context) error {
-		if left := c.OC("get", "pvc", "grow", "-o", "jsonpath={.status.conditions}"); left != "" {
-			return fmt.Errorf("there are %s", left)
+	c.WaitFor("event of the node", func(ctx context.Context) error { return hasEvent(ctx, c, "FileSystemResizeSuccessful") })
+	c.WaitFor("end of conditions", func(ctx context.Context) error {
+		for _, condition := range []corev1.PersistentVolumeClaimConditionType{
+			corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
+		} {
+			if hasCondition(ctx, c, condition) == nil {
+				return fmt.Errorf("there is %s", condition)
+			}
 		}
 		left := c.OC("get", "persistentvolume", "grow-"+c.Namespace, "-o", "jsonpath={.metadata.annotations}")
 		if strings.Contains(left, "pre-resize-capacity") {
@@ -64,12 +66,12 @@ func TestExpansionThatFailsIsTriedAgainAndShown(t *testing.T) {
 	c := kit.Shared(t)
 	d := install(t, c, "expandfail.example.com/loop", `truncate -s "$3"`, "false")
 	c.Apply(class)
-	c.Apply(d.volume("stuck"))
+	c.Apply(d.large("stuck"))
 	c.WaitPodRunning("stuck")
-	grow(c, "stuck", "48Mi")
+	grow(c, "stuck", "400Mi")
 	c.WaitFor("event VolumeResizeFailed", func(ctx context.Context) error { return hasEvent(ctx, c, "VolumeResizeFailed") })
 	d.update()
-	waitCapacity(c, "stuck", "48Mi")
+	waitCapacity(c, "stuck", "400Mi")
 	d.remove("stuck")
 }
 
@@ -77,9 +79,9 @@ func TestExpansionSurvivesTheControlPlane(t *testing.T) {
 	c := kit.Shared(t)
 	d := install(t, c, "expandkill.example.com/loop")
 	c.Apply(class)
-	c.Apply(d.volume("killed"))
+	c.Apply(d.large("killed"))
 	c.WaitPodRunning("killed")
-	size := 40
+	size := 360
 	for _, where := range []string{"begin", "end"} {
 		d.block("expandvolume", where)
 		grow(c, "killed", fmt.Sprintf("%dMi", size))
@@ -88,7 +90,7 @@ func TestExpansionSurvivesTheControlPlane(t *testing.T) {
 		d.unblock("expandvolume", where)
 		waitReady(c)
 		waitCapacity(c, "killed", fmt.Sprintf("%dMi", size))
-		size += 8
+		size += 40
 	}
 	d.remove("killed")
 }

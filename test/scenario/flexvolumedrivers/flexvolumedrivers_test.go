@@ -42,6 +42,7 @@ func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driv
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("calls of %s:\n%s", name, d.calls())
+			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false") // so that the clean-up can succeed
 		}
 		d.unblockAll()
 		d.waitReleased()
@@ -171,6 +172,11 @@ allowVolumeExpansion: true
 // volume is a PersistentVolume of the driver, its claim, and a pod that uses it, all of one name.
 func (d *driver) volume(name string) string {
 	return d.claim(name) + d.pod(name)
+}
+
+// large is volume with a file system that can grow while it is mounted, also where the machine lacks CAP_SYS_RESOURCE, which ext4 needs.
+func (d *driver) large(name string) string {
+	return strings.NewReplacer("32Mi", "320Mi", "fsType: ext4", "fsType: xfs").Replace(d.volume(name))
 }
 
 func (d *driver) claim(name string) string {

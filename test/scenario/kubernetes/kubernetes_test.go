@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -83,7 +82,14 @@ func makePod(t *testing.T, c *kit.Cluster, manifest string) {
 }
 
 // machine is the name of the node that has a machine.
-func machine(c *kit.Cluster) string { return c.Status().Nodes[0].Name }
+func machine(c *kit.Cluster) string {
+	for _, node := range c.Status().Nodes {
+		if node.Address == c.Address.String() {
+			return node.Name
+		}
+	}
+	return ""
+}
 
 // addNode adds a node without a machine, which is ready for four CPUs and 8 GiB of pods, and removes it when the test
 // ends. After about 40 seconds without a word from it, it is taken for lost.
@@ -95,8 +101,8 @@ func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string
 	}
 	labels[corev1.LabelHostname] = name
 	nodes := c.Client.CoreV1().Nodes()
-	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
-	if err != nil {
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	if _, err := nodes.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -104,14 +110,9 @@ func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string
 			t.Error(err)
 		}
 	})
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20"),
-	}
-	node.Status.Allocatable = node.Status.Capacity
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
-	if _, err := nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	const size = `{"cpu":"4","memory":"8Gi","pods":"20"}`
+	c.OC("patch", "node", name, "--subresource", "status", "-p", `{"status":{"capacity":`+size+`,"allocatable":`+size+`}}`)
+	setCondition(t, c, name, corev1.NodeReady, corev1.ConditionTrue)
 	waitTaints(c, name)
 }
 

@@ -192,7 +192,7 @@ volumeBindingMode: WaitForFirstConsumer
 `)
 	t.Cleanup(func() {
 		c.OC("delete", "storageclass", "late")
-		c.OC("delete", "persistentvolume", "zonal", "local", "late")
+		c.OC("delete", "persistentvolume", "zonal", "local", "late", "--wait=false")
 	})
 	for _, claim := range []string{"zonal", "local"} {
 		c.OC("wait", "pvc", claim, "--for", "jsonpath={.status.phase}=Bound", "--timeout", "1m")

@@ -136,7 +136,7 @@ func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
 	waitStatus(t, c, name, "Ready")
 	const gone = "{key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute, tolerationSeconds: 0}"
 	makePod(t, c, pod("first", sleeper(), here, tolerates(fmt.Sprintf(gone, "not-ready"))))
-	makePod(t, c, pod("second", sleeper(), here, tolerates(fmt.Sprintf(gone, "unreachable"))))
+	makePod(t, c, pod("second", sleeper(), here, tolerates("{key: node.kubernetes.io/not-ready, operator: Exists}", fmt.Sprintf(gone, "unreachable"))))
 	makePod(t, c, pod("third", sleeper(), here))
 	for _, pod := range []string{"first", "second", "third"} {
 		wantPlace(t, c, pod, name)

@@ -1,0 +1,37 @@
+// Command flexvolume-go is the FlexVolume driver example.com/directory: a volume is a directory of the machine, which outlives its pods.
+// It is for a cluster of one machine, or for a base directory that all machines share.
+//
+// Options of a volume, both optional:
+//
+//	base  absolute path of the directory that holds the volumes' directories; /var/lib/slipway-directory
+//	name  name of the volume's directory; the name of the PersistentVolume or of the pod's volume
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume/driver"
+)
+
+func main() {
+	driver.Main(driver.Driver{Mount: mount, Unmount: driver.Unmount})
+}
+
+func mount(dir string, o driver.Options) error {
+	base := o.Value("base", "/var/lib/slipway-directory")
+	name := o.Value("name", o.Volume)
+	if !filepath.IsAbs(base) {
+		return fmt.Errorf("option base is %q; it must be an absolute path", base)
+	}
+	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsRune(name, '/') {
+		return fmt.Errorf("option name is %q; it must be the name of a directory that is not hidden", name)
+	}
+	source := filepath.Join(base, name)
+	if err := os.MkdirAll(source, 0o755); err != nil {
+		return fmt.Errorf("create volume: %w", err)
+	}
+	return driver.Bind(source, dir, o.ReadOnly)
+}

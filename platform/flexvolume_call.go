@@ -1,0 +1,167 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// errCallFailed makes `slipway flexvolume call` end with 1 after it has printed what happened.
+var errCallFailed = errors.New("the call did not succeed")
+
+// jsonPlace is the place of the JSON object among an operation's arguments, and how many there are with it.
+func jsonPlace(op flexvolume.Operation) (place, count int, has bool) {
+	switch op {
+	case flexvolume.OpGetVolumeName:
+		return 0, 1, true
+	case flexvolume.OpAttach, flexvolume.OpIsAttached:
+		return 0, 2, true
+	case flexvolume.OpWaitForAttach, flexvolume.OpMount:
+		return 1, 2, true
+	case flexvolume.OpMountDevice:
+		return 2, 3, true
+	case flexvolume.OpExpandVolume:
+		return 0, 4, true
+	case flexvolume.OpExpandFS:
+		return 0, 5, true
+	}
+	return 0, 0, false
+}
+
+// calledVolume are the flags from which a missing JSON object is made.
+type calledVolume struct {
+	name, fsType string
+	readOnly     bool
+	options      map[string]string
+}
+
+func flexvolumeCallCommand(opts *options) *cobra.Command {
+	var volume calledVolume
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "call DRIVER OPERATION [ARGUMENT...]",
+		Short: "Call an installed driver once, as a node does, and print all about it",
+		Long: "Call an installed driver once, with the operation's deadline, and print what it was given, what it printed and how the\n" +
+			"engine takes it; secrets are taken out. Ends with 0 if the engine takes it as a success and with 1 if not.\n\n" +
+			"Arguments are given as they are. Where the JSON object is left out of them, it is made from --volume, --options,\n" +
+			"--fs-type and --read-only; mount gets a pod named \"call\" with it.",
+		Example: "  slipway flexvolume call example.com/loop init\n" +
+			"  slipway flexvolume call example.com/loop attach node1 --volume pv1 --options size=20Mi\n" +
+			"  slipway flexvolume call example.com/loop unmount /mnt",
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			installed, err := flexvolume.Find(h.Node.VolumePluginDir(), args[0])
+			if err != nil {
+				return err
+			}
+			op := flexvolume.Operation(args[1])
+			given, err := volume.complete(op, args[2:])
+			if err != nil {
+				return err
+			}
+			settings := flexvolume.Settings{}
+			if of := h.driverSettings; of != nil {
+				settings = of(installed.Driver)
+			}
+			if timeout > 0 {
+				settings.Timeouts = map[flexvolume.Operation]time.Duration{op: timeout}
+			}
+			driver := flexvolume.NewDriver(installed.Driver, installed.Path, settings)
+			outcome := driver.Try(cmd.Context(), flexvolume.Trial{Operation: op, Args: given})
+			printOutcome(cmd.OutOrStdout(), installed, outcome)
+			if outcome.Err != nil {
+				return errCallFailed
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&volume.name, "volume", "call", "name of the volume in a JSON object that is left out")
+	flags.StringToStringVar(&volume.options, "options", nil, "options of the volume: key=value,...")
+	flags.StringVar(&volume.fsType, "fs-type", "", "file system of the volume")
+	flags.BoolVar(&volume.readOnly, "read-only", false, "make the volume read-only")
+	flags.DurationVar(&timeout, "timeout", 0, "deadline of the call in place of the operation's own")
+	return command
+}
+
+// complete puts the JSON object among the arguments where it is left out.
+func (v calledVolume) complete(op flexvolume.Operation, args []string) ([]string, error) {
+	place, count, has := jsonPlace(op)
+	if !has || len(args) != count-1 {
+		return args, nil
+	}
+	volume := flexvolume.Volume{Name: v.name, FSType: v.fsType, ReadOnly: v.readOnly, Options: v.options}
+	input, err := volume.Input()
+	if op == flexvolume.OpMount {
+		pod := flexvolume.Pod{Name: "call", Namespace: "default", UID: "00000000-0000-0000-0000-000000000000", ServiceAccount: "default"}
+		input, err = flexvolume.Mounting{Volume: volume, Pod: pod}.Input()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(slices.Clone(args), place, input), nil
+}
+
+// printOutcome prints everything about a call.
+func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flexvolume.Outcome) {
+	fmt.Fprintf(out, "driver    %s, version %.12s\n", installed.Driver, installed.Version)
+	fmt.Fprintf(out, "command   %s", installed.Path)
+	for _, arg := range slices.Concat([]string{string(outcome.Operation)}, outcome.Args) {
+		fmt.Fprintf(out, " %s", shellQuote(arg))
+	}
+	fmt.Fprintf(out, "\nduration  %s\n", outcome.Duration.Round(100*time.Microsecond))
+	fmt.Fprintf(out, "exit code %d\n", outcome.ExitCode)
+	fmt.Fprintf(out, "stdout    %s\n", indent(outcome.Stdout))
+	fmt.Fprintf(out, "stderr    %s\n", indent(outcome.Stderr))
+	fmt.Fprintf(out, "taken as  %s\n", takenAs(outcome))
+}
+
+// takenAs is how the engine understands a call.
+func takenAs(outcome flexvolume.Outcome) string {
+	switch {
+	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
+		return "not supported: Slipway does without the operation, or does it itself"
+	case outcome.Err != nil:
+		return "error: " + outcome.Err.Error()
+	}
+	text := "success"
+	switch outcome.Operation {
+	case flexvolume.OpInit:
+		text += ", capabilities " + outcome.Capabilities.String()
+	case flexvolume.OpGetVolumeName:
+		text += fmt.Sprintf(", volume name %q", outcome.VolumeName)
+	case flexvolume.OpAttach, flexvolume.OpWaitForAttach:
+		text += fmt.Sprintf(", device %q", outcome.Device)
+	case flexvolume.OpIsAttached:
+		text += fmt.Sprintf(", attached: %t", outcome.Attached)
+	case flexvolume.OpExpandVolume:
+		text += fmt.Sprintf(", new size %d bytes", outcome.VolumeNewSize)
+	}
+	return text
+}
+
+// shellQuote writes an argument so that a shell reads it back.
+func shellQuote(arg string) string {
+	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./~:=,@%+", r)
+	}) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// indent keeps further lines of a driver's output in its column.
+func indent(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
+}

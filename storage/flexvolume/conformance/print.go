@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Print writes the report as a table: what was checked, the verdict, what the driver did and what to do about it; then
+// the times of its operations and a line that sums up.
+func (r Report) Print(out io.Writer) error {
+	fmt.Fprintf(out, "%s, version %.12s, capabilities %s\n\n", r.Driver, r.Version, r.Capabilities)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CHECK\tRESULT\tWHAT THE DRIVER DID")
+	for _, result := range r.Results {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check, result.Verdict, oneLine(result.Did))
+		if result.Do != "" {
+			fmt.Fprintf(table, "\t\t-> %s\n", oneLine(result.Do))
+		}
+	}
+	fmt.Fprintln(table, "\t\t")
+	fmt.Fprintln(table, "OPERATION\tCALLS\tMEDIAN, LONGEST")
+	for _, timing := range r.Timings {
+		fmt.Fprintf(table, "%s\t%d\t%s, %s\n", timing.Operation, timing.Calls, brief(timing.Median), brief(timing.Max))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print report: %w", err)
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", r.Summary())
+	if err != nil {
+		return fmt.Errorf("print report: %w", err)
+	}
+	return nil
+}
+
+// Summary is the report in one line.
+func (r Report) Summary() string {
+	return fmt.Sprintf("%s: %d ok, %d wrong, %d risks, %d not tried, in %.1f s (seed %d)",
+		r.Driver, r.Count(OK), r.Count(Wrong), r.Count(Risk), r.Count(NotTried), r.Duration.Seconds(), r.Seed)
+}
+
+// oneLine keeps the table in shape.
+func oneLine(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", " ", "\r", `\r`).Replace(text)
+}
+
+func brief(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+
+// The elements of a JUnit file, as continuous integration reads them.
+type (
+	junitSuite struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     float64     `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		Failure *junitMessage `xml:"failure,omitempty"`
+		Skipped *junitMessage `xml:"skipped,omitempty"`
+		Output  string        `xml:"system-out,omitempty"`
+	}
+	junitMessage struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the report as a JUnit file. What is wrong is a failure, what was not tried is skipped, and risks are passed tests with text.
+func (r Report) JUnit(out io.Writer) error {
+	suite := junitSuite{
+		Name: r.Driver, Tests: len(r.Results), Failures: r.Count(Wrong), Skipped: r.Count(NotTried), Time: r.Duration.Seconds(),
+	}
+	for _, result := range r.Results {
+		one := junitCase{Class: r.Driver, Name: result.Check}
+		switch result.Verdict {
+		case Wrong:
+			one.Failure = &junitMessage{Message: result.Did, Text: result.Do}
+		case NotTried:
+			one.Skipped = &junitMessage{Message: result.Did}
+		case Risk:
+			one.Output = "risk: " + result.Did + "\n" + result.Do
+		case OK:
+			one.Output = result.Did
+		}
+		suite.Cases = append(suite.Cases, one)
+	}
+	encoded, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write JUnit report: %w", err)
+	}
+	if _, err := fmt.Fprintf(out, "%s%s\n", xml.Header, encoded); err != nil {
+		return fmt.Errorf("write JUnit report: %w", err)
+	}
+	return nil
+}

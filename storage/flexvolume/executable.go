@@ -1,0 +1,112 @@
+package flexvolume
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// CheckExecutable says why this machine cannot run a file as a driver, and what to do about it: it is neither a program nor a script, it is for
+// another kind of machine, or the interpreter that it wants is not there. The file's mode does not matter.
+func CheckExecutable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("read driver: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("read driver %s: it is not a file", file)
+	}
+	opened, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("read driver: %w", err)
+	}
+	defer opened.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(opened, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read driver: %w", err)
+	}
+	head = head[:n]
+	var problem error
+	switch {
+	case len(head) == 0:
+		problem = errors.New("it is empty")
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
+		problem = checkProgram(opened)
+	case bytes.HasPrefix(head, []byte("#!")):
+		problem = checkInterpreter(head)
+	case utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)]) && !bytes.ContainsRune(head, 0):
+		problem = errors.New("a script must begin with a line such as #!/bin/sh")
+	default:
+		problem = errors.New("it is neither a Linux program nor a script")
+	}
+	if problem != nil {
+		return fmt.Errorf("read driver %s: %w", file, problem)
+	}
+	return nil
+}
+
+// checkProgram looks at a program: whether it is for this kind of machine, and whether its dynamic linker is there.
+func checkProgram(file io.ReaderAt) error {
+	program, err := elf.NewFile(file)
+	if err != nil {
+		return fmt.Errorf("it is a damaged program: %w", err)
+	}
+	if own, err := elf.Open("/proc/self/exe"); err == nil {
+		defer own.Close()
+		if own.Machine != program.Machine {
+			return fmt.Errorf("it is a program for %s and this machine is %s; build it for this machine", program.Machine, own.Machine)
+		}
+	}
+	for _, part := range program.Progs {
+		if part.Type != elf.PT_INTERP {
+			continue
+		}
+		linker, err := io.ReadAll(io.LimitReader(part.Open(), 4096))
+		if err != nil {
+			return fmt.Errorf("it is a damaged program: %w", err)
+		}
+		path := strings.TrimRight(string(linker), "\x00")
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("it needs the dynamic linker %s, which is not on this machine; link it statically", path)
+		}
+	}
+	return nil
+}
+
+// checkInterpreter looks at a script's first line.
+func checkInterpreter(head []byte) error {
+	line, _, _ := strings.Cut(string(head[2:]), "\n")
+	if strings.HasSuffix(line, "\r") {
+		return errors.New("its lines end in the way of Windows, so that the kernel looks for an interpreter whose name ends with a carriage return; " +
+			"convert it with: sed -i 's/\\r$//'")
+	}
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return errors.New("its first line names no interpreter; begin it with a line such as #!/bin/sh")
+	}
+	interpreter := words[0]
+	if info, err := os.Stat(interpreter); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("its interpreter %s is not on this machine; install it or change the first line", interpreter)
+	}
+	if filepath.Base(interpreter) != "env" {
+		return nil
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		if _, err := exec.LookPath(word); err != nil {
+			return fmt.Errorf("its interpreter %s is not on this machine; install it or change the first line", word)
+		}
+		return nil
+	}
+	return errors.New("its first line names no interpreter after env")
+}

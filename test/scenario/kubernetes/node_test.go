@@ -1,0 +1,226 @@
+package kubernetes
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestNodesAreListedAndDescribed(t *testing.T) {
+	c := kit.Shared(t)
+	name := machine(c)
+	addNode(t, c, "other", nil)
+	c.OC("label", "node", name, "node-role.kubernetes.io/infra=true", "zone=default")
+	c.OC("label", "--overwrite", "node", name, "zone=east")
+	t.Cleanup(func() { c.OC("label", "node", name, "node-role.kubernetes.io/infra-", "zone-") })
+
+	list := strings.Split(c.OC("get", "nodes"), "\n")
+	if got := strings.Fields(list[0]); !slices.Equal(got, []string{"NAME", "STATUS", "ROLES", "AGE", "VERSION"}) {
+		t.Errorf("columns %q", got)
+	}
+	expect(t, c.OC("get", "nodes", "-o", "wide"), "INTERNAL-IP", "EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME", c.Address.String(), "containerd://")
+	one := c.OC("get", "node", name, "--no-headers")
+	if fields := strings.Fields(one); strings.Count(one, "\n") != 1 || fields[0] != name || fields[1] != "Ready" || fields[2] != "infra" || !strings.HasPrefix(fields[4], "v1.") {
+		t.Errorf("oc get node %s printed %q", name, one)
+	}
+	c.Apply(pod("shown", resources("cpu: 10m, memory: 8Mi", "cpu: 20m, memory: 16Mi")))
+	c.WaitPodRunning("shown")
+	expect(t, c.OC("describe", "node", name),
+		"Name:", "Roles:", "infra", "Labels:", "zone=east", "Annotations:", "CreationTimestamp:", "Taints:", "Unschedulable:", "Conditions:",
+		"LastHeartbeatTime", "LastTransitionTime", "Reason", "Message", "Addresses:", "InternalIP:", "Hostname:", "Capacity:", "Allocatable:", "System Info:",
+		"Non-terminated Pods:", "CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits", "shown", "10m (0%)", "Allocated resources:",
+		"(Total limits may be over 100 percent, i.e., overcommitted.)", "Events:",
+	)
+	expect(t, c.OC("label", "-h"), "oc label")
+	c.OC("delete", "node", "other", "--wait=true")
+	if _, err := c.TryOC("get", "node", "other"); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("after the deletion: %v", err)
+	}
+	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err) // for the clean-up
+	}
+}
+
+func TestANodeReportsWhatItIs(t *testing.T) {
+	c := kit.Shared(t)
+	name := machine(c)
+	node, err := c.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions := map[corev1.NodeConditionType]string{}
+	for _, condition := range node.Status.Conditions {
+		conditions[condition.Type] = string(condition.Status) + " " + condition.Reason
+	}
+	for kind, want := range map[corev1.NodeConditionType]string{
+		corev1.NodeMemoryPressure: "False KubeletHasSufficientMemory", corev1.NodeDiskPressure: "False KubeletHasNoDiskPressure",
+		corev1.NodePIDPressure: "False KubeletHasSufficientPID", corev1.NodeReady: "True KubeletReady",
+	} {
+		if conditions[kind] != want {
+			t.Errorf("condition %s is %q, want %q", kind, conditions[kind], want)
+		}
+	}
+	for _, label := range []string{"beta.kubernetes.io/arch", "beta.kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/os"} {
+		if want := map[string]string{"arch": "amd64", "os": "linux"}[label[strings.LastIndex(label, "/")+1:]]; node.Labels[label] != want {
+			t.Errorf("label %s is %q, want %q", label, node.Labels[label], want)
+		}
+	}
+	if node.Labels["kubernetes.io/hostname"] != name || node.Annotations["volumes.kubernetes.io/controller-managed-attach-detach"] != "true" {
+		t.Errorf("labels %v, annotations %v", node.Labels, node.Annotations)
+	}
+	for _, list := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+		for _, resource := range []corev1.ResourceName{"cpu", "memory", "hugepages-2Mi", "pods"} {
+			if _, ok := list[resource]; !ok {
+				t.Errorf("no %s in %v", resource, list)
+			}
+		}
+	}
+	if pods := node.Status.Capacity.Pods().Value(); pods != 250 {
+		t.Errorf("%d pods, want 250", pods)
+	}
+	info := node.Status.NodeInfo
+	for _, value := range []string{info.MachineID, info.SystemUUID, info.BootID, info.KernelVersion, info.OSImage, info.OperatingSystem, info.Architecture, info.ContainerRuntimeVersion, info.KubeletVersion} {
+		if value == "" {
+			t.Errorf("a value is missing: %+v", info)
+		}
+	}
+	if port := node.Status.DaemonEndpoints.KubeletEndpoint.Port; port != 10250 {
+		t.Errorf("kubelet is at port %d", port)
+	}
+	for _, reason := range []string{"Starting", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced"} {
+		waitEvent(c, "default", name, reason, "")
+	}
+	inSubnet(t, node.Spec.PodCIDR, netip.MustParsePrefix("10.128.0.0/14"))
+	c.Apply(pod("placed", sleeper()))
+	inSubnet(t, c.WaitPodRunning("placed").Status.PodIP+"/32", netip.MustParsePrefix(node.Spec.PodCIDR))
+}
+
+func inSubnet(t *testing.T, prefix string, network netip.Prefix) {
+	t.Helper()
+	parsed, err := netip.ParsePrefix(prefix)
+	if err != nil || !network.Contains(parsed.Addr()) || parsed.Bits() < network.Bits() {
+		t.Errorf("%q is not in %s: %v", prefix, network, err)
+	}
+}
+
+func TestAPodHasOneContainerMore(t *testing.T) {
+	c := kit.Shared(t)
+	pauses := func() int {
+		processes, err := c.Processes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(slices.DeleteFunc(processes, func(p kit.Process) bool { return p.Program() != "pause" }))
+	}
+	c.Apply(pod("first", sleeper()))
+	c.WaitPodRunning("first")
+	before := pauses()
+	c.Apply(pod("second", sleeper()))
+	c.WaitPodRunning("second")
+	if after := pauses(); before < 1 || after < 2 {
+		t.Errorf("%d pause containers of one pod, %d of two", before, after)
+	}
+}
+
+func TestCordonAndDrainEmptyANode(t *testing.T) {
+	c := kit.Shared(t)
+	name := machine(c)
+	t.Cleanup(func() { c.OC("uncordon", name) })
+	c.Apply(replicas("managed", sleeper()))
+	managed := c.OnlyPod("set=managed").Name
+	c.Apply(pod("bare", sleeper()) + "---" + pod("scratch", sleeper("volumeMounts: [{name: data, mountPath: /data}]"), "volumes: [{name: data, emptyDir: {}}]") + `---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {daemon: agent}}
+  template:
+    metadata: {labels: {daemon: agent}}
+    spec: {terminationGracePeriodSeconds: 1, ` + sleeper() + `}
+`)
+	c.WaitPodRunning("bare")
+	c.WaitPodRunning("scratch")
+	agent := c.OnlyPod("daemon=agent")
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if !slices.ContainsFunc(agent.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.Key == taint && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
+		}) {
+			t.Errorf("the pod of the DaemonSet does not tolerate %s without an end: %v", taint, agent.Spec.Tolerations)
+		}
+	}
+
+	c.OC("cordon", name)
+	waitStatus(t, c, name, "Ready,SchedulingDisabled")
+	makePod(t, c, pod("late", sleeper()))
+	wantPlace(t, c, "late", "")
+	if c.Pod("bare").DeletionTimestamp != nil || c.Pod(managed).DeletionTimestamp != nil {
+		t.Error("cordon ended a pod")
+	}
+	drain := func(args ...string) (string, error) {
+		return c.TryOC(append([]string{"drain", name}, args...)...)
+	}
+	_, err := drain("--pod-selector=daemon=agent")
+	if err == nil || !strings.Contains(err.Error(), "--ignore-daemonsets") {
+		t.Errorf("drain of a DaemonSet's pod: %v", err)
+	}
+	_, err = drain("--pod-selector=app=bare")
+	if err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("drain of a bare pod: %v", err)
+	}
+	_, err = drain("--pod-selector=app=scratch", "--force")
+	if err == nil || !strings.Contains(err.Error(), "--delete-emptydir-data") {
+		t.Errorf("drain of a pod with an emptyDir: %v", err)
+	}
+	listed, err := drain("--pod-selector=set=managed", "--dry-run=client")
+	if err != nil || !strings.Contains(listed, managed) || c.Pod(managed).DeletionTimestamp != nil {
+		t.Errorf("dry run: %v, deleted at %v, it prints:\n%s", err, c.Pod(managed).DeletionTimestamp, listed)
+	}
+
+	c.OC("drain", "--selector=kubernetes.io/hostname="+name, "--pod-selector=set=managed", "--grace-period=-1", "--timeout=1m")
+	waitLeaving(c, managed)
+	if c.Pod("bare").DeletionTimestamp != nil {
+		t.Error("a pod that the selector does not match was evicted")
+	}
+	c.OC("drain", name, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=1m",
+		"--pod-selector=app in (bare, scratch)")
+	for _, pod := range []string{"bare", "scratch"} {
+		waitLeaving(c, pod)
+	}
+	if c.Pod(agent.Name).DeletionTimestamp != nil {
+		t.Error("the pod of the DaemonSet was evicted")
+	}
+	c.OC("uncordon", name)
+	c.WaitPodRunning("late")
+	c.OnlyPod("set=managed")
+}
+
+func TestDisruptionBudgetHoldsAnEvictionUp(t *testing.T) {
+	c := kit.Shared(t)
+	name := machine(c)
+	t.Cleanup(func() { c.OC("uncordon", name) })
+	c.Apply(`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: budget}
+spec:
+  minAvailable: 100%
+  selector: {matchLabels: {set: guarded}, matchExpressions: [{key: set, operator: Exists}]}
+---` + replicas("guarded", sleeper()))
+	guarded := c.OnlyPod("set=guarded").Name
+	c.OC("wait", "pdb", "budget", "--for", "jsonpath={.status.currentHealthy}=1", "--timeout", "1m")
+	shown := c.OC("get", "poddisruptionbudget", "--all-namespaces")
+	expect(t, shown, "NAMESPACE", "NAME", "MIN AVAILABLE", "budget", "100%")
+	_, err := c.TryOC("drain", name, "--pod-selector=set=guarded", "--timeout=1s")
+	if err == nil || c.Pod(guarded).DeletionTimestamp != nil {
+		t.Errorf("drain evicted a pod against its budget: %v", err)
+	}
+	c.OC("patch", "pdb", "budget", "--type", "merge", "-p", `{"spec":{"minAvailable":0}}`)
+	c.OC("drain", name, "--pod-selector=set=guarded", "--timeout=1m")
+	waitLeaving(c, guarded)
+}

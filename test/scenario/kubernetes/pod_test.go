@@ -1,0 +1,167 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestRestartPolicyDecidesWhatFollowsAnEnd(t *testing.T) {
+	c := kit.Shared(t)
+	const twice = "containers: [{name: main, image: " + kit.ToolsImage + ", command: [sleep, infinity]}, {name: failing, image: " + kit.ToolsImage + ", command: [sh, -c, 'exit 3']}]"
+	for _, manifest := range []string{
+		pod("always", container("exit 0")),
+		pod("on-failure", container("exit 1"), "restartPolicy: OnFailure"),
+		pod("succeeding", container("echo done"), "restartPolicy: OnFailure"),
+		pod("never", container("exit 1"), "restartPolicy: Never"),
+		pod("both", twice, "restartPolicy: OnFailure"),
+	} {
+		makePod(t, c, manifest)
+	}
+	never := waitPhase(c, "never", corev1.PodFailed)
+	if status := never.Status.ContainerStatuses[0]; status.RestartCount != 0 || status.State.Terminated.ExitCode != 1 {
+		t.Errorf("never: %+v", status)
+	}
+	if succeeding := waitPhase(c, "succeeding", corev1.PodSucceeded); succeeding.Status.ContainerStatuses[0].RestartCount != 0 {
+		t.Errorf("succeeding: %+v", succeeding.Status.ContainerStatuses)
+	}
+	if log := c.OC("logs", "succeeding"); log != "done\n" {
+		t.Errorf("log of a pod that has ended: %q", log)
+	}
+	// Each of the two waits 10 seconds and then 20 before it is started again.
+	missing := map[string]bool{"always back-off 10s": true, "always back-off 20s": true, "on-failure back-off 10s": true, "on-failure back-off 20s": true}
+	c.WaitFor("back-off", func(context.Context) error {
+		maps.DeleteFunc(missing, func(wait string, _ bool) bool {
+			name, text, _ := strings.Cut(wait, " ")
+			waiting := c.Pod(name).Status.ContainerStatuses[0].State.Waiting
+			return waiting != nil && waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, text)
+		})
+		if len(missing) > 0 {
+			return fmt.Errorf("not seen: %v", missing)
+		}
+		return nil
+	})
+	always := c.Pod("always")
+	if always.Spec.RestartPolicy != corev1.RestartPolicyAlways || always.Status.Phase != corev1.PodRunning {
+		t.Errorf("always: policy %s, phase %s", always.Spec.RestartPolicy, always.Status.Phase)
+	}
+	both := c.Pod("both")
+	for _, status := range both.Status.ContainerStatuses {
+		if restarted := status.RestartCount > 0; restarted != (status.Name == "failing") {
+			t.Errorf("container %s was restarted %d times", status.Name, status.RestartCount)
+		}
+	}
+	if both.Spec.NodeName != machine(c) {
+		t.Errorf("pod is on node %q", both.Spec.NodeName)
+	}
+}
+
+func TestContainersOfAPodShareItsNetworkAndVolumes(t *testing.T) {
+	c := kit.Shared(t)
+	mount := "volumeMounts: [{name: www, mountPath: /www}]"
+	makePod(t, c, pod("pair", fmt.Sprintf("containers: [{name: writer, image: %s, command: [sh, -c, 'echo shared >/www/index.html; sleep infinity'], %s}, "+
+		"{name: server, image: %[1]s, command: [httpd, -f, -p, '8080', -h, /www], %[2]s}]", kit.ToolsImage, mount), "volumes: [{name: www, emptyDir: {}}]"))
+	makePod(t, c, pod("rival", container("httpd -f -p 8080")))
+	pair := c.WaitPodRunning("pair")
+	c.WaitFetch("pair", "http://127.0.0.1:8080/", "shared")
+	rival := c.WaitPodRunning("rival") // which has the same port of its own address
+	if pair.Status.PodIP == rival.Status.PodIP || pair.Spec.NodeName != rival.Spec.NodeName {
+		t.Errorf("pods at %s and %s", pair.Status.PodIP, rival.Status.PodIP)
+	}
+	// Each container has processes and files of its own.
+	if processes := c.OC("exec", "pair", "-c", "writer", "--", "ps"); strings.Contains(processes, "httpd") {
+		t.Errorf("the other container's process is seen:\n%s", processes)
+	}
+	c.OC("exec", "pair", "-c", "writer", "--", "touch", "/own")
+	if _, err := c.TryOC("exec", "pair", "-c", "server", "--", "ls", "/own"); err == nil {
+		t.Error("the other container's file is seen")
+	}
+}
+
+func TestInitContainersThatFail(t *testing.T) {
+	c := kit.Shared(t)
+	init := func(command string) string {
+		return fmt.Sprintf("initContainers: [{name: init, image: %s, command: [sh, -c, %q]}]", kit.ToolsImage, command)
+	}
+	makePod(t, c, pod("once", sleeper(), init("exit 1"), "restartPolicy: Never"))
+	makePod(t, c, pod("again", sleeper(), init("exit 1")))
+	makePod(t, c, pod("endless", sleeper(), init("sleep infinity"), "activeDeadlineSeconds: 3"))
+	if once := waitPhase(c, "once", corev1.PodFailed); once.Status.ContainerStatuses[0].Started != nil && *once.Status.ContainerStatuses[0].Started {
+		t.Error("the container ran though its init container had failed")
+	}
+	c.WaitFor("another try", func(context.Context) error {
+		pod := c.Pod("again")
+		if len(pod.Status.InitContainerStatuses) == 0 || pod.Status.InitContainerStatuses[0].RestartCount == 0 {
+			return fmt.Errorf("status %+v", pod.Status.InitContainerStatuses)
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				t.Error("the pod is ready")
+			}
+		}
+		return nil
+	})
+	if endless := waitPhase(c, "endless", corev1.PodFailed); endless.Status.Reason != "DeadlineExceeded" {
+		t.Errorf("reason %q", endless.Status.Reason)
+	}
+	probed := strings.Replace(init("true"), "name: init", "name: init, readinessProbe: {exec: {command: ['true']}}", 1)
+	refused(t, c, pod("probed", sleeper(), probed), "may not be set for init containers without restartPolicy=Always")
+}
+
+func TestPodsAreCompletedAndKept(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("create", "sa", "robot")
+	c.OC("patch", "serviceaccount", "robot", "-p", `{"imagePullSecrets":[{"name":"pull"}]}`)
+	makePod(t, c, strings.Replace(pod("x", sleeper("env: [{name: COLOR, value: blue}]", "ports: [{name: web, containerPort: 8080}]",
+		"resources: {limits: {cpu: 100m, memory: 32Mi}}", "securityContext: {runAsUser: 1000}"), "serviceAccountName: robot"), "name: x,", "generateName: made-,", 1))
+	makePod(t, c, pod("plain", sleeper()))
+	made := c.OnlyPod("app=x")
+	if !strings.HasPrefix(made.Name, "made-") || len(made.Name) != len("made-")+5 {
+		t.Errorf("name %q", made.Name)
+	}
+	if got := c.Exec(made.Name, "sh", "-c", "echo $COLOR; id -u; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"); got != "blue\n1000\n"+c.Namespace {
+		t.Errorf("in the container: %q", got)
+	}
+	if made.Spec.DeprecatedServiceAccount != "robot" || len(made.Spec.ImagePullSecrets) != 1 || made.Spec.ImagePullSecrets[0].Name != "pull" {
+		t.Errorf("service account %q, pull secrets %v", made.Spec.DeprecatedServiceAccount, made.Spec.ImagePullSecrets)
+	}
+	plain := c.WaitPodRunning("plain").Spec
+	got := []string{string(plain.DNSPolicy), string(plain.RestartPolicy), plain.ServiceAccountName, plain.SchedulerName, string(plain.Containers[0].ImagePullPolicy), plain.Containers[0].TerminationMessagePath}
+	if want := "[ClusterFirst Always default default-scheduler IfNotPresent /dev/termination-log]"; fmt.Sprint(got) != want {
+		t.Errorf("completed with %v, want %s", got, want)
+	}
+	for _, patch := range []string{`{"spec":{"nodeName":"other"}}`, `{"spec":{"containers":[{"name":"main","env":[{"name":"A","value":"b"}]}]}}`} {
+		if _, err := c.TryOC("patch", "pod", "plain", "-p", patch); err == nil || !strings.Contains(err.Error(), "pod updates may not change fields other than") {
+			t.Errorf("patch %s: %v", patch, err)
+		}
+	}
+	refused(t, c, pod("plain", sleeper()), `pods "plain" already exists`)
+}
+
+func TestLabelsGroupObjects(t *testing.T) {
+	c := kit.Shared(t)
+	for name, labels := range map[string]string{"one": "app: web, env: test", "two": "app: web, env: live", "three": "app: db, env: live"} {
+		c.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {%s}}}", name, labels))
+	}
+	c.Apply("{apiVersion: v1, kind: Secret, metadata: {name: four, labels: {app: web}}}")
+	for selector, want := range map[string]string{
+		"app=web": "configmap/one configmap/two secret/four", "app==web,env!=test": "configmap/two secret/four", "env in (test, other)": "configmap/one",
+		"env notin (test),app": "configmap/three configmap/two secret/four", "app,!env": "secret/four",
+	} {
+		if got := strings.Join(strings.Fields(c.OC("get", "configmaps,secrets", "-l", selector, "-o", "name")), " "); got != want {
+			t.Errorf("-l %q: %s, want %s", selector, got, want)
+		}
+	}
+	c.OC("delete", "configmaps,secrets", "-l", "app=web")
+	left, err := c.Client.CoreV1().ConfigMaps(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app"})
+	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "three" {
+		t.Errorf("left: %v, %v", left.Items, err)
+	}
+}

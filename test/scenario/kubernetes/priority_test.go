@@ -1,0 +1,102 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+const classes = `
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: scenario-high}
+value: 1000
+description: for the pods that evict others
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: scenario-low}
+value: 5
+globalDefault: true
+`
+
+func TestPriorityClassesGiveTheirValue(t *testing.T) {
+	c := kit.Shared(t)
+	makePod(t, c, pod("before", sleeper()))
+	c.Apply(classes)
+	t.Cleanup(func() { c.OC("delete", "priorityclass", "scenario-high", "scenario-low") })
+	c.WaitFor("the default class", func(context.Context) error {
+		return create(t, c, pod("default", sleeper()))
+	})
+	makePod(t, c, pod("named", sleeper(), "priorityClassName: scenario-high"))
+	c.Apply(replicas("managed", sleeper(), "priorityClassName: scenario-high"))
+	for name, want := range map[string]int32{"before": 0, "default": 5, "named": 1000, c.OnlyPod("set=managed").Name: 1000} {
+		if got := c.Pod(name).Spec.Priority; got == nil || *got != want {
+			t.Errorf("priority of pod %s: %v, want %d", name, got, want)
+		}
+	}
+	refused(t, c, pod("unknown", sleeper(), "priorityClassName: nothing"), "no PriorityClass with name nothing was found")
+	refused(t, c, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: too-high}, value: 1000000001}", "1000000000")
+	for name, want := range map[string]string{"system-node-critical": "2000001000", "system-cluster-critical": "2000000000"} {
+		if got := c.OC("get", "priorityclass", name, "-o", "jsonpath={.value}"); got != want {
+			t.Errorf("value of %s: %s, want %s", name, got, want)
+		}
+	}
+	critical := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: critical}, spec: {%s, priorityClassName: system-node-critical}}`, sleeper())
+	if err := create(t, c, critical); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPodsOfGreaterPriorityTakeThePlaceOfOthers(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(classes)
+	t.Cleanup(func() { c.OC("delete", "priorityclass", "scenario-high", "scenario-low") })
+	addNode(t, c, "crowded", nil)
+	const here = "nodeSelector: {kubernetes.io/hostname: crowded}"
+	cpu := func(amount string) string { return sleeper("resources: {requests: {cpu: " + amount + "}}") }
+	makePod(t, c, pod("small", cpu("500m"), here, "priorityClassName: scenario-low"))
+	makePod(t, c, pod("large", cpu("3"), here, "priorityClassName: scenario-low"))
+	c.Apply(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: large}, spec: {minAvailable: 1, selector: {matchLabels: {app: large}}}}`)
+	for _, name := range []string{"small", "large"} {
+		wantPlace(t, c, name, "crowded")
+	}
+	makePod(t, c, pod("peer", cpu("2"), here, "priorityClassName: scenario-low"))
+	wantPlace(t, c, "peer", "")
+	makePod(t, c, pod("impossible", cpu("5"), here, "priorityClassName: scenario-high"))
+	wantPlace(t, c, "impossible", "")
+	for _, name := range []string{"small", "large"} {
+		if c.Pod(name).DeletionTimestamp != nil {
+			t.Fatalf("pod %s was evicted for one of no greater priority, or for one that does not fit either way", name)
+		}
+	}
+
+	makePod(t, c, pod("urgent", cpu("2"), here, "priorityClassName: scenario-high"))
+	waitLeaving(c, "large") // whatever its budget says, because there is no other victim
+	c.WaitFor("nomination", func(context.Context) error {
+		if got := c.Pod("urgent").Status.NominatedNodeName; got != "crowded" {
+			return fmt.Errorf("node %q", got)
+		}
+		return nil
+	})
+	// No machine ends the victim, so its grace goes on, and for so long the pod waits.
+	if urgent := c.Pod("urgent"); urgent.Spec.NodeName != "" || c.Pod("large").DeletionGracePeriodSeconds == nil {
+		t.Errorf("urgent is on node %q before the victim has ended", urgent.Spec.NodeName)
+	}
+	if c.Pod("small").DeletionTimestamp != nil {
+		t.Error("a pod was evicted that was not in the way")
+	}
+	now := int64(0)
+	if err := c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "large", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	waitPlace(c, "urgent", "crowded")
+	if peer := c.Pod("peer"); peer.Spec.NodeName != "" || peer.Status.Phase != corev1.PodPending {
+		t.Errorf("peer is on node %q", peer.Spec.NodeName)
+	}
+}

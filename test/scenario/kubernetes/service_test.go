@@ -1,0 +1,195 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// server is a container that serves its pod's name.
+func server(fields ...string) string {
+	return container("mkdir /www && hostname >/www/index.html && exec httpd -f -p 8080 -h /www",
+		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
+}
+
+// service is the manifest of a service of the pods with label app=web; fields are those of its spec.
+func service(name string, fields ...string) string {
+	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
+}
+
+func TestServiceBalancesOverItsPods(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(strings.Replace(replicaController("web", 2), sleeper(), server(), 1) + service("web", "selector: {app: web}", "sessionAffinity: None") +
+		service("sticky", "selector: {app: web}", "sessionAffinity: ClientIP"))
+	pods := waitPods(c, "app=web", 2)
+	c.Apply(pod("client", sleeper()))
+	c.WaitPodRunning("client")
+	address := c.OC("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+	if !strings.HasPrefix(address, "172.30.") {
+		t.Errorf("address %q", address)
+	}
+	for _, name := range pods {
+		c.WaitFetch("client", "http://web/", name)
+	}
+	var first string
+	c.WaitFor("sticky service", func(context.Context) (err error) {
+		first, err = c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://sticky/")
+		return err
+	})
+	for range 5 {
+		if page := c.Exec("client", "wget", "-q", "-O", "-", "http://sticky/"); page != first {
+			t.Errorf("with affinity: %q after %q", page, first)
+		}
+	}
+	// The variables are of the services that were there before the pod.
+	if env := c.Exec("client", "env"); !strings.Contains(env, "WEB_SERVICE_HOST="+address+"\n") || !strings.Contains(env, "WEB_SERVICE_PORT=80\n") {
+		t.Errorf("environment:\n%s", env)
+	}
+	if endpoints := c.OC("get", "endpoints", "web", "-o", "jsonpath={.subsets[*].addresses[*].targetRef.name}"); len(strings.Fields(endpoints)) != 2 {
+		t.Errorf("endpoints of pods %q, want two", endpoints)
+	}
+	// Other pods follow, and the address stays.
+	c.OC("delete", "pods", "-l", "app=web")
+	for _, name := range waitPods(c, "app=web", 2) {
+		c.WaitFetch("client", "http://"+address+"/", name)
+	}
+	refused(t, c, service(strings.Repeat("x", 64), "selector: {app: web}"), "must be no more than 63 characters")
+}
+
+func TestNodePortsAreOfTheRange(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(service("chosen", "type: NodePort", "selector: {app: web}"))
+	port, err := strconv.Atoi(c.OC("get", "service", "chosen", "-o", "jsonpath={.spec.ports[0].nodePort}"))
+	if err != nil || port < 30000 || port > 32767 {
+		t.Errorf("port %d, %v", port, err)
+	}
+	named := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
+	refused(t, c, fmt.Sprintf(named, "outside", 8080), "The range of valid ports is 30000-32767")
+	refused(t, c, fmt.Sprintf(named, "taken", port), "provided port is already allocated")
+}
+
+func TestExternalAddressLeadsToTheService(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(pod("web", server()) + service("web", "selector: {app: web}", "externalIPs: [198.18.255.7]") + "---" + pod("client", sleeper()))
+	c.WaitPodRunning("web")
+	c.WaitPodRunning("client")
+	c.WaitFetch("client", "http://198.18.255.7/", "web")
+	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web") // in addition to its own
+}
+
+// lookup waits until a name has all of the texts in the answer that a pod gets, and none of the others.
+func lookup(c *kit.Cluster, name string, texts []string, others ...string) {
+	c.WaitFor("answer to "+name, func(context.Context) error {
+		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
+		if len(texts) == 0 {
+			err = nil // there may be no such name
+		}
+		for _, text := range texts {
+			if err == nil && !strings.Contains(answer, text) {
+				err = fmt.Errorf("no %q in:\n%s", text, answer)
+			}
+		}
+		for _, text := range others {
+			if err == nil && strings.Contains(answer, text) {
+				err = fmt.Errorf("%q in:\n%s", text, answer)
+			}
+		}
+		return err
+	})
+}
+
+func TestNamesOfServicesWithoutAnAddress(t *testing.T) {
+	c := kit.Shared(t)
+	domain := "." + c.Namespace + ".svc.cluster.local"
+	unready := container("sleep infinity", "readinessProbe: {exec: {command: ['false']}}")
+	c.Apply(pod("client", sleeper()) + "---" + pod("web", unready) +
+		service("hidden", "clusterIP: None", "selector: {app: web}") +
+		service("published", "clusterIP: None", "selector: {app: web}", "publishNotReadyAddresses: true") +
+		service("manual", "clusterIP: None") + service("outside") +
+		"---\n{apiVersion: v1, kind: Endpoints, metadata: {name: manual}, subsets: [{addresses: [{ip: 192.0.2.17}, {ip: 192.0.2.18}], ports: [{port: 80}]}]}\n" +
+		service("alias", "type: ExternalName", "externalName: published"+domain) + service("normal", "selector: {app: web}"))
+	c.WaitPodRunning("client")
+	waitPhase(c, "web", "Running")
+	address := "Address: " + c.Pod("web").Status.PodIP + "\n"
+	lookup(c, "published"+domain, []string{address})
+	lookup(c, "hidden"+domain, nil, address)
+	lookup(c, "manual"+domain, []string{"Address: 192.0.2.17\n", "Address: 192.0.2.18\n"})
+	lookup(c, "alias"+domain, []string{"canonical name = published" + domain, address})
+	lookup(c, "normal"+domain, []string{"Address: " + c.OC("get", "service", "normal", "-o", "jsonpath={.spec.clusterIP}") + "\n"}, address)
+	if line := strings.Fields(c.OC("get", "svc", "hidden", "--no-headers")); line[2] != "None" {
+		t.Errorf("oc get svc shows %q", line)
+	}
+	if got := c.OC("get", "svc", "hidden", "-o", "jsonpath={.spec.publishNotReadyAddresses}"); got != "" && got != "false" {
+		t.Errorf("publishNotReadyAddresses is %q by default", got)
+	}
+	if _, err := c.TryOC("get", "endpoints", "outside"); err == nil {
+		t.Error("a service without a selector has endpoints by itself")
+	}
+	resolver := c.Exec("client", "cat", "/etc/resolv.conf")
+	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
+}
+
+// TestServiceLeadsToAHostOutside has a web server and a DNS server outside of the cluster, one for TCP and one for UDP.
+func TestServiceLeadsToAHostOutside(t *testing.T) {
+	c := kit.Shared(t)
+	pages, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "from outside") })}
+	go web.Serve(pages)
+	t.Cleanup(func() { web.Close() })
+	packets, err := net.ListenPacket("udp", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		answer := new(dns.Msg).SetReply(q)
+		if record, err := dns.NewRR(q.Question[0].Name + " 60 IN A 192.0.2.99"); err == nil && q.Question[0].Qtype == dns.TypeA {
+			answer.Answer = append(answer.Answer, record)
+		}
+		_ = w.WriteMsg(answer)
+	})}
+	go names.ActivateAndServe()
+	t.Cleanup(func() { _ = names.Shutdown() })
+
+	const manifest = `
+apiVersion: v1
+kind: Service
+metadata: {name: outside}
+spec: {ports: [{name: web, port: 80}, {name: dns, port: 53, protocol: UDP}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: outside}
+subsets:
+- {addresses: [{ip: %s}], ports: [{name: web, port: %d}, {name: dns, port: %d, protocol: UDP}]}
+---
+`
+	c.Apply(fmt.Sprintf(manifest, c.Gateway, pages.Addr().(*net.TCPAddr).Port, packets.LocalAddr().(*net.UDPAddr).Port) + pod("client", sleeper()))
+	c.WaitPodRunning("client")
+	c.WaitFetch("client", "http://outside/", "from outside")
+	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
+	c.WaitFor("answer of the DNS server", func(context.Context) error {
+		answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
+		if err == nil && !strings.Contains(answer, "192.0.2.99") {
+			err = fmt.Errorf("answer %q", answer)
+		}
+		return err
+	})
+}
+
+func TestServiceOfTheAPINamesTheMaster(t *testing.T) {
+	c := kit.Shared(t)
+	described := c.OC("describe", "svc", "kubernetes", "-n", "default")
+	expect(t, described, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1", "https  443/TCP", c.Address.String()+":8443")
+}

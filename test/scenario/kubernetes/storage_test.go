@@ -1,0 +1,206 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// volume is the manifest of a volume that is a directory; fields are those of its spec.
+func volume(name, size string, fields ...string) string {
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
+}
+
+func claim(name, size string, fields ...string) string {
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {resources: {requests: {storage: %s}}, %s}}\n", name, size, strings.Join(fields, ", "))
+}
+
+const once, hostPath = "accessModes: [ReadWriteOnce]", "hostPath: {path: /nowhere}"
+
+// waitVolume waits until a claim is bound to a volume; "" is none, which is so at once.
+func waitVolume(c *kit.Cluster, claim, volume string) {
+	c.WaitFor(fmt.Sprintf("claim %s bound to %q", claim, volume), func(context.Context) error {
+		got, err := c.TryOC("get", "pvc", claim, "-o", "jsonpath={.status.phase} {.spec.volumeName}")
+		if err != nil {
+			return err
+		}
+		if want := strings.TrimSpace("Bound " + volume); volume != "" && got != want || volume == "" && got != "Pending " {
+			return fmt.Errorf("it is %q", got)
+		}
+		return nil
+	})
+}
+
+func removeVolumes(t *testing.T, c *kit.Cluster, names ...string) {
+	t.Cleanup(func() { c.OC(append([]string{"delete", "pv", "--wait=false", "--ignore-not-found"}, names...)...) })
+}
+
+func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
+	c := kit.Shared(t)
+	class, other := "storageClassName: scenario", "storageClassName: scenario-other"
+	removeVolumes(t, c, "large", "medium", "small", "many", "foreign", "late")
+	c.Apply(volume("large", "10Gi", once, class, hostPath) + volume("medium", "5Gi", once, class, hostPath) + volume("small", "1Gi", once, class, hostPath) +
+		volume("many", "2Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]", class, hostPath) + volume("foreign", "3Gi", once, other, hostPath))
+	if phase := c.OC("get", "pv", "large", "-o", "jsonpath={.status.phase} {.spec.persistentVolumeReclaimPolicy}"); phase != "Available Retain" {
+		t.Errorf("large is %q", phase)
+	}
+	for _, tt := range []struct{ claim, size, modes, class, want string }{
+		{"exact", "1Gi", once, class, "small"},
+		{"shared", "1Gi", "accessModes: [ReadWriteMany]", class, "many"},
+		{"three", "3Gi", once, class, "medium"},
+		{"of-the-other-class", "1Gi", once, other, "foreign"},
+		{"too-much", "20Gi", once, class, ""},
+		{"without-class", "1Gi", once, "storageClassName: ''", ""},
+	} {
+		c.Apply(claim(tt.claim, tt.size, tt.modes, tt.class))
+		waitVolume(c, tt.claim, tt.want)
+	}
+	list := c.OC("get", "pv", "medium", "--no-headers")
+	expect(t, list, "RWO", "Retain", "Bound", c.Namespace+"/three", "scenario")
+	// A volume has one claim, and a claim that matches nothing waits for what does.
+	if got := c.OC("get", "pv", "medium", "-o", "jsonpath={.spec.claimRef.namespace}/{.spec.claimRef.name}"); got != c.Namespace+"/three" {
+		t.Errorf("medium is of %q", got)
+	}
+	c.Apply(volume("late", "20Gi", once, class, hostPath))
+	waitVolume(c, "too-much", "late")
+	// What is released keeps its data and is not given to others.
+	c.OC("delete", "pvc", "three")
+	c.OC("wait", "pv", "medium", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")
+	c.Apply(claim("four", "4Gi", once, class))
+	waitVolume(c, "four", "large")
+	if phase := c.OC("get", "pv", "medium", "-o", "jsonpath={.status.phase}"); phase != "Released" {
+		t.Errorf("medium is %s", phase)
+	}
+}
+
+func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
+	c := kit.Shared(t)
+	const block, files, unset = "volumeMode: Block", "volumeMode: Filesystem", "storageClassName: scenario-modes"
+	bind := map[[2]string]bool{{files, files}: true, {unset, unset}: true, {files, unset}: true, {unset, files}: true, {block, block}: true}
+	names := map[string]string{block: "block", files: "files", unset: "unset"}
+	var all []string
+	for _, ofVolume := range []string{block, files, unset} {
+		for _, ofClaim := range []string{block, files, unset} {
+			name := names[ofVolume] + "-" + names[ofClaim]
+			all = append(all, name)
+			fields := func(mode, more string) []string {
+				result := []string{once, "storageClassName: scenario-" + name, more}
+				if mode != unset {
+					result = append(result, mode)
+				}
+				return result
+			}
+			source := "local: {path: /dev/nothing}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}"
+			c.Apply(volume(name, "1Gi", fields(ofVolume, source)...) + claim(name, "1Gi", fields(ofClaim, "volumeName: ''")...))
+			want := ""
+			if bind[[2]string{ofVolume, ofClaim}] {
+				want = name
+			}
+			waitVolume(c, name, want)
+		}
+	}
+	removeVolumes(t, c, all...)
+	for name, want := range map[string]string{"unset-unset": "Filesystem", "block-block": "Block"} {
+		if got := c.OC("get", "pvc", name, "-o", "jsonpath={.spec.volumeMode}"); got != want {
+			t.Errorf("mode of claim %s is %q, want %s", name, got, want)
+		}
+	}
+	for _, name := range all {
+		waitEventually(c, name)
+	}
+}
+
+// waitEventually looks once more, after the controller has had time for every claim, at one that must not be bound.
+func waitEventually(c *kit.Cluster, name string) {
+	if name == "block-unset" || name == "block-files" || name == "unset-block" || name == "files-block" {
+		waitVolume(c, name, "")
+	}
+}
+
+func TestAClaimInUseIsRemovedWhenItsPodIs(t *testing.T) {
+	c := kit.Shared(t)
+	removeVolumes(t, c, "used")
+	data := t.TempDir()
+	c.Apply(volume("used", "1Gi", once, "storageClassName: scenario-used", "hostPath: {path: "+data+"}") + claim("used", "1Gi", once, "storageClassName: scenario-used") + "---" +
+		pod("user", sleeper("volumeMounts: [{name: data, mountPath: /data}]"), "volumes: [{name: data, persistentVolumeClaim: {claimName: used}}]"))
+	c.WaitPodRunning("user")
+	c.Exec("user", "sh", "-c", "echo kept >/data/file")
+	c.OC("delete", "pvc", "used", "--wait=false")
+	expect(t, c.OC("describe", "pvc", "used"), "Terminating", "kubernetes.io/pvc-protection")
+	if content := c.Exec("user", "cat", "/data/file"); content != "kept\n" {
+		t.Errorf("file %q", content)
+	}
+	c.OC("delete", "pod", "user")
+	c.OC("wait", "pvc", "used", "--for", "delete", "--timeout", "1m")
+	c.OC("wait", "pv", "used", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")
+	if content, err := os.ReadFile(filepath.Join(data, "file")); err != nil || string(content) != "kept\n" {
+		t.Errorf("data of the released volume: %q, %v", content, err)
+	}
+	// A claim of another project cannot be used.
+	makePod(t, c, pod("stranger", sleeper(), "volumes: [{name: data, persistentVolumeClaim: {claimName: used}}]"))
+	waitEvent(c, c.Namespace, "stranger", "FailedScheduling", `persistentvolumeclaim "used" not found`)
+}
+
+func TestAPodGetsARawDevice(t *testing.T) {
+	c := kit.Shared(t)
+	image := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.Command("losetup", "--find", "--show", image).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(output))
+	t.Cleanup(func() {
+		if err := exec.Command("losetup", "--detach", device).Run(); err != nil {
+			t.Error(err)
+		}
+	})
+	removeVolumes(t, c, "raw")
+	source := fmt.Sprintf("local: {path: %s}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}", device)
+	raw := []string{once, "storageClassName: scenario-raw", "volumeMode: Block"}
+	c.Apply(volume("raw", "1Mi", append(raw, source)...) + claim("raw", "1Mi", raw...) + "---" +
+		pod("writer", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, persistentVolumeClaim: {claimName: raw}}]"))
+	c.WaitPodRunning("writer")
+	c.Exec("writer", "sh", "-c", "test -b /dev/disk && printf written | dd of=/dev/disk conv=fsync")
+	c.OC("delete", "pod", "writer")
+	content, err := os.ReadFile(image)
+	if err != nil || !strings.HasPrefix(string(content), "written") {
+		t.Errorf("the device has %q, %v", content[:min(len(content), 16)], err)
+	}
+	refused(t, c, pod("direct", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, emptyDir: {}}]"),
+		"can only use volume source type of PersistentVolumeClaim")
+}
+
+func TestAFlexVolumeNamesItsDriver(t *testing.T) {
+	c := kit.Shared(t)
+	refused(t, c, volume("driverless", "1Gi", once, "flexVolume: {fsType: ext4}"), "spec.flexVolume.driver: Required value")
+	refused(t, c, pod("driverless", sleeper(), "volumes: [{name: data, flexVolume: {fsType: ext4}}]"), "flexVolume.driver: Required value")
+}
+
+func TestDefaultClassIsThatOfClaimsWithoutOne(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: scenario-default, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: example.com/none}`)
+	t.Cleanup(func() { c.OC("delete", "storageclass", "scenario-default") })
+	c.WaitFor("default class", func(context.Context) error {
+		c.OC("delete", "pvc", "plain", "--ignore-not-found")
+		c.Apply(claim("plain", "1Gi", once))
+		if got := c.OC("get", "pvc", "plain", "-o", "jsonpath={.spec.storageClassName}"); got != "scenario-default" {
+			return fmt.Errorf("class %q", got)
+		}
+		return nil
+	})
+	removeVolumes(t, c, "classless")
+	c.Apply(volume("classless", "1Gi", once, hostPath) + claim("empty", "1Gi", once, "storageClassName: ''"))
+	waitVolume(c, "empty", "classless")
+	if policy := c.OC("get", "storageclass", "scenario-default", "-o", "jsonpath={.reclaimPolicy}"); policy != "Delete" {
+		t.Errorf("reclaim policy of dynamic volumes is %q", policy)
+	}
+}

@@ -1,0 +1,162 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// selfSigned is a certificate that nobody has reason to trust, and its key, as PEM.
+func selfSigned(t *testing.T, name string) (certificate, key []byte) {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}),
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
+}
+
+// review answers a question of the API server: at /label an object gets the label checked, at /labelled one without the label is refused,
+// at /names a namespace with a reserved name is.
+func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: err.Error()}}
+	}
+	answer := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
+	switch {
+	case path == "/label" && object.Labels["unchecked"] == "":
+		kind := admissionv1.PatchTypeJSONPatch
+		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels/checked","value":"yes"}]`)
+	case path == "/labelled" && object.Labels["checked"] == "":
+		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the label checked is required"}
+	case path == "/names" && strings.HasPrefix(object.Name, "reserved-"):
+		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the name is reserved"}
+	}
+	return answer
+}
+
+// serveWebhooks serves reviews from outside of the cluster, as the service webhooks of the test's namespace. It returns the authority.
+func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
+	t.Helper()
+	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := http.Server{
+		ReadHeaderTimeout: time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var question admissionv1.AdmissionReview
+			if err := json.NewDecoder(r.Body).Decode(&question); err != nil || question.Request == nil {
+				http.Error(w, "no review", http.StatusBadRequest)
+				return
+			}
+			question.Response = review(r.URL.Path, question.Request)
+			_ = json.NewEncoder(w).Encode(question)
+		}),
+	}
+	go server.ServeTLS(listener, "", "")
+	t.Cleanup(func() { server.Close() })
+	c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: webhooks}
+spec: {ports: [{port: 443}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: webhooks}
+subsets: [{addresses: [{ip: %s}], ports: [{port: %d}]}]
+`, c.Gateway, listener.Addr().(*net.TCPAddr).Port))
+	return base64.StdEncoding.EncodeToString(certificate)
+}
+
+const webhooks = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: %[1]sWebhookConfiguration
+metadata: {name: scenario-%[2]s}
+webhooks:
+- name: %[2]s.scenario.example.com
+  clientConfig: {service: {namespace: %[3]s, name: %[4]s, path: /%[2]s}, caBundle: %[5]s}
+  rules: [{operations: [CREATE], apiGroups: [""], apiVersions: ["*"], resources: [%[6]s]}]
+  failurePolicy: %[7]s
+  matchConditions: [{name: ours, expression: "request.namespace == '%[3]s' || request.kind.kind == 'Namespace'"}]
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 3
+---
+`
+
+func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
+	c := kit.Shared(t)
+	ca := serveWebhooks(t, c)
+	c.Apply(fmt.Sprintf(webhooks, "Mutating", "label", c.Namespace, "webhooks", ca, "pods", "Fail") +
+		fmt.Sprintf(webhooks, "Validating", "labelled", c.Namespace, "webhooks", ca, "pods", "Fail") +
+		fmt.Sprintf(webhooks, "Validating", "names", c.Namespace, "webhooks", ca, "namespaces", "Ignore") +
+		fmt.Sprintf(webhooks, "Validating", "ignored", c.Namespace, "nobody", ca, "pods", "Ignore"))
+	remove := func() {
+		c.OC("delete", "mutatingwebhookconfiguration", "scenario-label", "--ignore-not-found")
+		c.OC("delete", "validatingwebhookconfiguration", "scenario-labelled", "scenario-names", "scenario-ignored", "scenario-failing", "--ignore-not-found")
+	}
+	t.Cleanup(remove)
+	n := 0
+	c.WaitFor("the webhooks", func(context.Context) error {
+		n++
+		name := fmt.Sprintf("pod-%d", n)
+		makePod(t, c, pod(name, sleeper(), unscheduled))
+		if got := c.Pod(name).Labels["checked"]; got != "yes" {
+			return fmt.Errorf("label %q", got)
+		}
+		return nil
+	})
+	unchecked := strings.Replace(pod("unchecked", sleeper(), unscheduled), "labels: {", "labels: {unchecked: 'yes', ", 1)
+	refused(t, c, unchecked, `admission webhook "labelled.scenario.example.com" denied the request: the label checked is required`)
+	refused(t, c, "{apiVersion: v1, kind: Namespace, metadata: {name: reserved-scenario}}", "the name is reserved")
+	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
+		t.Error("what was refused is stored")
+	}
+	// A webhook that nobody answers is passed over or not, as its policy says.
+	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
+	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}
+		_, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
+		if err == nil || !strings.Contains(err.Error(), `failed calling webhook "failing.scenario.example.com"`) {
+			return fmt.Errorf("config map was made, or %v", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,201 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// waitPods waits until a number of pods with a label is ready and none of them is on its way out, and returns their names.
+func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
+	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err
+		}
+		names = nil
+		for _, pod := range pods.Items {
+			ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			})
+			if !ready || pod.DeletionTimestamp != nil {
+				return fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
+			}
+			names = append(names, pod.Name)
+		}
+		if len(names) != count {
+			return fmt.Errorf("there are %q", names)
+		}
+		return nil
+	})
+	return names
+}
+
+func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
+	c := kit.Shared(t)
+	// A pod that matches is taken for one of them.
+	c.Apply(strings.Replace(pod("other", sleeper()), "labels: {app: other}", "labels: {app: web, tier: front}", 1))
+	c.WaitPodRunning("other")
+	c.Apply(replicaController("web", 2))
+	first := waitPods(c, "app=web", 2)
+	if !slices.Contains(first, "other") {
+		t.Errorf("pods %q, want the one that was there before among them", first)
+	}
+	c.OC("delete", "pod", "other")
+	if second := waitPods(c, "app=web", 2); slices.Contains(second, "other") {
+		t.Errorf("pods %q", second)
+	}
+	expect(t, c.OC("describe", "rc", "web"), "Replicas:", "2 current / 2 desired", "Created pod: web-")
+	c.OC("scale", "rc", "web", "--replicas", "1")
+	waitPods(c, "app=web", 1)
+	refused(t, c, strings.Replace(replicaController("once", 1), "spec: {termination", "spec: {restartPolicy: Never, termination", 1), `supported values: "Always"`)
+}
+
+func TestReplicaSetSelectsBySets(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+    matchExpressions: [{key: tier, operator: In, values: [front, middle]}]
+  template:
+    metadata: {labels: {app: web, tier: front}}
+    spec: {terminationGracePeriodSeconds: 1, ` + sleeper() + `}
+---` + strings.Replace(pod("same-app", sleeper()), "labels: {app: same-app}", "labels: {app: web, tier: back}", 1))
+	names := waitPods(c, "app=web,tier in (front, middle)", 2)
+	if slices.Contains(names, "same-app") || len(waitPods(c, "app=web", 3)) != 3 {
+		t.Errorf("pods %q", names)
+	}
+	// A pod whose label changes belongs to the set no more, and is replaced.
+	c.OC("label", "--overwrite", "pod", names[0], "tier=back")
+	waitPods(c, "app=web,tier=front", 2)
+	if owned := c.Pod(names[0]).OwnerReferences; len(owned) > 0 {
+		t.Errorf("owned by %v", owned)
+	}
+}
+
+func TestDeploymentReplacesPodsByNewOnes(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("create", "deployment", "web", "--image", kit.ToolsImage, "--replicas", "2", "--", "sleep", "infinity")
+	before := waitPods(c, "app=web", 2)
+	c.OC("set", "env", "deployment/web", "COLOR=blue")
+	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
+	sets := c.OC("get", "replicasets", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.ownerReferences[0].name}")
+	if sets != "web web" {
+		t.Errorf("replica sets of %q, want two of the deployment", sets)
+	}
+	c.OC("rollout", "undo", "deployment/web")
+	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
+	for _, name := range podNames(t, c, "app=web") {
+		if slices.Contains(before, name) {
+			continue
+		}
+		if env := c.Pod(name).Spec.Containers[0].Env; len(env) > 0 && c.Pod(name).DeletionTimestamp == nil {
+			t.Errorf("pod %s has %v after the rollback", name, env)
+		}
+	}
+}
+
+func TestStatefulSetGivesPodsAnIdentity(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      ` + container("sleep 1; touch /ready; sleep infinity", "readinessProbe: {exec: {command: [cat, /ready]}, periodSeconds: 1}") + `
+`)
+	second := c.WaitPodRunning("db-1")
+	first := c.Pod("db-0")
+	var ready metav1.Time
+	for _, condition := range first.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			ready = condition.LastTransitionTime
+		}
+	}
+	if second.CreationTimestamp.Before(&ready) {
+		t.Errorf("db-1 was made at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
+	}
+	if name := c.Exec("db-1", "hostname"); name != "db-1\n" {
+		t.Errorf("host name %q", name)
+	}
+	c.OC("delete", "pod", "db-0")
+	if again := c.WaitPodRunning("db-0"); again.UID == first.UID {
+		t.Error("db-0 was not made anew")
+	}
+	c.OC("scale", "statefulset", "db", "--replicas", "1")
+	waitLeaving(c, "db-1")
+	if c.Pod("db-0").DeletionTimestamp != nil {
+		t.Error("the first pod left before the last")
+	}
+}
+
+func TestJobRunsUntilItsCompletions(t *testing.T) {
+	c := kit.Shared(t)
+	job := `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s}
+spec:
+  completions: 2
+  backoffLimit: 2
+  template:
+    metadata: {labels: {job: %[1]s}}
+    spec: {restartPolicy: %[2]s, %[3]s}
+`
+	c.Apply(fmt.Sprintf(job, "count", "Never", container("echo done")) + "---" +
+		fmt.Sprintf(job, "again", "OnFailure", container("echo done")) + "---" +
+		fmt.Sprintf(strings.Replace(job, "completions: 2", "completions: 1", 1), "broken", "Never", container("exit 1")))
+	for _, name := range []string{"count", "again"} {
+		c.OC("wait", "job", name, "--for", "condition=Complete", "--timeout", "2m")
+		if got := c.OC("get", "job", name, "-o", "jsonpath={.status.succeeded}"); got != "2" {
+			t.Errorf("job %s: %s completions, want 2", name, got)
+		}
+	}
+	pods := podNames(t, c, "job=count")
+	if len(pods) != 2 {
+		t.Fatalf("pods %q", pods)
+	}
+	if log := c.OC("logs", pods[0]); log != "done\n" {
+		t.Errorf("log of a pod that has ended: %q", log)
+	}
+	// A pod that fails as a whole is followed by a new one.
+	c.WaitFor("second pod of the broken job", func(context.Context) error {
+		if pods := podNames(t, c, "job=broken"); len(pods) < 2 {
+			return fmt.Errorf("pods %q", pods)
+		}
+		return nil
+	})
+	refused(t, c, fmt.Sprintf(job, "always", "Always", sleeper()), `restartPolicy: Required value`)
+}
+
+// podNames are the names of all pods with a label.
+func podNames(t *testing.T, c *kit.Cluster, selector string) (names []string) {
+	t.Helper()
+	pods, err := c.Client.CoreV1().Pods(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		names = append(names, pod.Name)
+	}
+	return names
+}
