@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
 var update = flag.Bool("update", false, "copy the driver into the manifest")
@@ -229,5 +230,19 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 				t.Errorf("%s %q: %v", option, value, err)
 			}
 		}
+	}
+}
+
+func TestTheDriverPassesTheCheck(t *testing.T) {
+	report, err := conformance.Run(context.Background(), conformance.Config{
+		Driver: "example.com/loop", File: "driver/loop", Size: 20 << 20, Options: map[string]string{"directory": "{dir}", "size": "{size}"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Count(conformance.Wrong)+report.Count(conformance.Risk) > 0 || report.Count(conformance.OK) < 40 {
+		var table strings.Builder
+		_ = report.Print(&table)
+		t.Error(table.String())
 	}
 }

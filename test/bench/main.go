@@ -82,14 +82,14 @@ func run(ctx context.Context, o options) error {
 		func(h *host) (side, error) { return newStock(h, programs) },
 	}
 	for number := range o.rounds {
-		for which, make := range sides {
+		for which, open := range sides {
 			name := sideNames[which]
 			h, err := newHost(filepath.Join(work, name), "/slipway-bench-"+name)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d, %s:", number+1, o.rounds, name)
-			result, err := measure(ctx, h, make, o)
+			result, err := measure(ctx, h, open, o)
 			fmt.Fprintln(os.Stderr)
 			if err != nil {
 				return fmt.Errorf("measure %s: %w", name, err)

@@ -37,7 +37,7 @@ type round struct {
 }
 
 // measure runs one round of one side on a fresh host, and removes the host in any case.
-func measure(ctx context.Context, h *host, make func(*host) (side, error), o options) (result round, err error) {
+func measure(ctx context.Context, h *host, open func(*host) (side, error), o options) (result round, err error) {
 	var s side
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
@@ -47,7 +47,7 @@ func measure(ctx context.Context, h *host, make func(*host) (side, error), o opt
 		}
 		err = errors.Join(err, h.remove(ctx))
 	}()
-	if s, err = make(h); err != nil {
+	if s, err = open(h); err != nil {
 		return result, err
 	}
 	word, err := measureFirst(ctx, h, s, o, &result)

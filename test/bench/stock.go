@@ -135,7 +135,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 			defer close(p.ended)
 			p.err = p.command.Wait()
 			said, _ := os.ReadFile(path)
-			cancel(fmt.Errorf("stock %s ended: %w\n%s", name, p.err, said[max(0, len(said)-1000):]))
+			cancel(fmt.Errorf("stock %s ended: %v\n%s", name, p.err, said[max(0, len(said)-1000):]))
 		}()
 		s.running = append(s.running, p)
 	}
@@ -211,7 +211,7 @@ func (s *stock) end(name string) error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("stock %s ended by itself: %w", name, p.err)
+			return fmt.Errorf("stock %s ended by itself: %v", name, p.err)
 		default:
 		}
 		_ = p.command.Process.Signal(syscall.SIGTERM)

@@ -23,6 +23,7 @@ type life struct {
 	staged   string // where the device is mounted for all pods
 	dir      string // where the volume appears for the pod
 	node     string
+	keeps    bool // data, as knownVolume has found out
 	newSize  int64
 }
 
@@ -48,8 +49,8 @@ func (c *checker) newLife(change func(*flexvolume.Mounting)) *life {
 	if change != nil {
 		change(&mounting)
 	}
-	l := &life{c: c, mounting: mounting, name: name, node: c.Node, newSize: 2 * c.Size}
-	l.staged = flexvolume.DeviceMountDir(c.box.kubelet(), c.Driver, name)
+	l := &life{c: c, mounting: mounting, name: mounting.Name, node: c.Node, newSize: 2 * c.Size}
+	l.staged = flexvolume.DeviceMountDir(c.box.kubelet(), c.Driver, l.name)
 	l.dir = l.podDir(mounting.Pod.UID)
 	return l
 }

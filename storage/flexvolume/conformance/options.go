@@ -43,18 +43,25 @@ func strange(touch func(name string) string) map[string]string {
 // name does none where the driver is told of one.
 func (c *checker) options(ctx context.Context) {
 	values := strange(func(name string) string { return "touch " + filepath.Join(c.box.injected(), name) })
+	known, problem := c.knownVolume(ctx)
+	if problem != nil {
+		c.result("options", NotTried, problem.Error(), "")
+		return
+	}
 	whole := func(values map[string]string) func(*flexvolume.Mounting) {
 		return func(m *flexvolume.Mounting) {
+			m.Volume = known.mounting.Volume
+			m.Options = maps.Clone(m.Options)
 			for number, name := range slices.Sorted(maps.Keys(values)) {
 				m.Options[fmt.Sprintf("check%d", number)] = values[name]
 			}
 		}
 	}
-	problem := c.strangeLife(ctx, whole(values))
+	problem = c.strangeLife(ctx, whole(values), known)
 	if problem != nil {
 		var culprits []string
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if err := c.strangeLife(ctx, whole(map[string]string{name: values[name]})); err != nil {
+			if err := c.strangeLife(ctx, whole(map[string]string{name: values[name]}), known); err != nil {
 				culprits = append(culprits, name)
 				problem = err
 			}
@@ -79,7 +86,7 @@ func (c *checker) usedOption(ctx context.Context) {
 		c.result("options-used", NotTried, err.Error(), "")
 		return
 	}
-	problem := c.strangeLife(ctx, func(m *flexvolume.Mounting) { c.setOptions(m, dir) })
+	problem := c.strangeLife(ctx, func(m *flexvolume.Mounting) { c.setOptions(m, dir) }, nil)
 	verdict, do := Wrong, "read options with a JSON parser, and quote every variable of a shell script"
 	if flexvolume.KindOf(problem) == flexvolume.KindFailure {
 		verdict, do = Risk, "it may refuse such values; to take them, "+do
@@ -87,16 +94,37 @@ func (c *checker) usedOption(ctx context.Context) {
 	c.judge("options-used", problem, verdict, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", do)
 }
 
-// strangeLife leads a volume through its life and looks whether it can be written.
-func (c *checker) strangeLife(ctx context.Context, change func(*flexvolume.Mounting)) error {
+// knownVolume is a volume with a file in it, by which it is known again. A driver that does not keep data has none.
+func (c *checker) knownVolume(ctx context.Context) (known *life, err error) {
+	l := c.newLife(nil)
+	err = l.up(ctx)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(l.dir, "known"), nil, 0o600)
+	}
+	if err = errors.Join(err, l.down(ctx), l.up(ctx)); err != nil {
+		return nil, errors.Join(err, l.down(ctx))
+	}
+	l.keeps = exists(filepath.Join(l.dir, "known"))
+	return l, l.down(ctx)
+}
+
+// strangeLife leads a volume through its life and looks whether it can be written and, if known is not nil, whether it is that volume.
+func (c *checker) strangeLife(ctx context.Context, change func(*flexvolume.Mounting), known *life) error {
 	l := c.newLife(change)
 	problem := l.up(ctx)
 	if problem == nil {
 		if err := os.WriteFile(filepath.Join(l.dir, "check"), nil, 0o600); err != nil {
 			problem = fmt.Errorf("the volume cannot be written: %w", err)
+		} else if known != nil && (l.name != known.name || known.keeps && !exists(filepath.Join(l.dir, "known"))) {
+			problem = errors.New("it takes another volume than without the option")
 		}
 	}
 	return errors.Join(problem, l.down(ctx))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // injected says whether the driver has executed what stood in an option.

@@ -18,8 +18,6 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m) }
-
 // script is the driver: a volume is a file with a loop device. It notes its calls, and waits where the test wants it to.
 //
 //go:embed testdata/driver
@@ -98,9 +96,17 @@ func (d *driver) block(op, where string) {
 func (d *driver) waitBlocked(op, where string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("%s of %s", op, d.name), func(context.Context) error {
-		_, err := os.Stat(filepath.Join(d.dir, "waits."+op+"."+where))
-		return err
+		if !d.blocked(op, where) {
+			return errors.New("it has not been called")
+		}
+		return nil
 	})
+}
+
+// blocked says whether the operation waits.
+func (d *driver) blocked(op, where string) bool {
+	_, err := os.Stat(filepath.Join(d.dir, "waits."+op+"."+where))
+	return err == nil
 }
 
 // unblock lets the operation go on.

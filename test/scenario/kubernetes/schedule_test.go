@@ -57,6 +57,8 @@ func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { wantPlace(t, c.For(t), fmt.Sprintf("pod-%d", i), tt.want) })
 	}
 	waitEvent(c, c.Namespace, fmt.Sprintf("pod-%d", len(tests)-1), "FailedScheduling", "didn't match Pod's node affinity/selector")
+	expect(t, c.OC("get", "events"), "LAST SEEN", "FailedScheduling")
+	expect(t, c.OC("get", "pod"), "READY", "pod-0")
 	if wide := c.OC("get", "pod", "pod-0", "-o", "wide"); !strings.Contains(wide, "NODE") || !strings.Contains(wide, "west") {
 		t.Errorf("oc get pod -o wide does not show the node:\n%s", wide)
 	}
@@ -69,8 +71,11 @@ func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
 }
 
 // near is a rule of affinity to pods with a label app.
-func near(app, topology string) string {
-	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [{key: app, operator: In, values: [%s]}]}}", topology, app)
+func near(app, topology string) string { return by("{key: app, operator: In, values: ["+app+"]}", topology) }
+
+// by is one to pods that match an expression.
+func by(expression, topology string) string {
+	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
 
 func TestPodsAttractAndRepelEachOther(t *testing.T) {
@@ -86,6 +91,9 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 		return fmt.Sprintf("affinity: {%s: {%s: [%s]}}", kind, when, rules)
 	}
 	tests := []struct{ name, app, field, selector, want string }{
+		{"Exists", "exists", rule("podAffinity", required, by("{key: app, operator: Exists}", host)), "rack: 'yes'", "one"},
+		{"NotIn", "not-in", rule("podAffinity", required, by("{key: app, operator: NotIn, values: [nobody]}", host)), "rack: 'yes'", "one"},
+		{"DoesNotExist", "lacks", rule("podAntiAffinity", required, by("{key: other, operator: DoesNotExist}", host)), zone + ": a", "two"},
 		{"with it on the node", "near", rule("podAffinity", required, near("cache", host)), "rack: 'yes'", "one"},
 		{"in its zone, on another node", "zonal", rule("podAffinity", required, near("cache", zone)), host + ": two", "two"},
 		{"in another zone than it", "far", rule("podAntiAffinity", required, near("cache", zone)), "rack: 'yes'", "three"},
@@ -131,6 +139,7 @@ func TestANodeTakesWhatFits(t *testing.T) {
 		{"more memory than is left", "memory", "", []string{requests("1", "5Gi"), full}},
 		{"as much as is left, whatever is used", "rest", "full", []string{requests("2", "4Gi"), full}},
 		{"more than any node has", "huge", "", []string{requests("100000", "1Gi")}},
+		{"a device that no node has", "device", "", []string{sleeper("resources: {limits: {nvidia.com/gpu: 1}}")}},
 		{"a port of the host", "router", "full", []string{port, full}},
 		{"the same port of another host", "second", "free", []string{port, racks}},
 		{"the same port of the same host", "third", "", []string{port, full}},

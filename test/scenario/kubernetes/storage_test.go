@@ -3,9 +3,11 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,15 +52,20 @@ func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 	if phase := c.OC("get", "pv", "large", "-o", "jsonpath={.status.phase} {.spec.persistentVolumeReclaimPolicy}"); phase != "Available Retain" {
 		t.Errorf("large is %q", phase)
 	}
-	for _, tt := range []struct{ claim, size, modes, class, want string }{
+	tests := []struct{ claim, size, modes, class, want string }{
 		{"exact", "1Gi", once, class, "small"},
 		{"shared", "1Gi", "accessModes: [ReadWriteMany]", class, "many"},
 		{"three", "3Gi", once, class, "medium"},
 		{"of-the-other-class", "1Gi", once, other, "foreign"},
 		{"too-much", "20Gi", once, class, ""},
 		{"without-class", "1Gi", once, "storageClassName: ''", ""},
-	} {
-		c.Apply(claim(tt.claim, tt.size, tt.modes, tt.class))
+	}
+	var claims strings.Builder
+	for _, tt := range tests {
+		claims.WriteString(claim(tt.claim, tt.size, tt.modes, tt.class))
+	}
+	c.Apply(claims.String())
+	for _, tt := range tests {
 		waitVolume(c, tt.claim, tt.want)
 	}
 	list := c.OC("get", "pv", "medium", "--no-headers")
@@ -81,45 +88,34 @@ func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 
 func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
 	c := kit.Shared(t)
-	const block, files, unset = "volumeMode: Block", "volumeMode: Filesystem", "storageClassName: scenario-modes"
+	const block, files, unset = "volumeMode: Block", "volumeMode: Filesystem", "volumeName: ''"
 	bind := map[[2]string]bool{{files, files}: true, {unset, unset}: true, {files, unset}: true, {unset, files}: true, {block, block}: true}
 	names := map[string]string{block: "block", files: "files", unset: "unset"}
-	var all []string
+	const source = "local: {path: /dev/nothing}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}"
+	want := map[string]string{}
+	var manifest strings.Builder
 	for _, ofVolume := range []string{block, files, unset} {
 		for _, ofClaim := range []string{block, files, unset} {
 			name := names[ofVolume] + "-" + names[ofClaim]
-			all = append(all, name)
-			fields := func(mode, more string) []string {
-				result := []string{once, "storageClassName: scenario-" + name, more}
-				if mode != unset {
-					result = append(result, mode)
-				}
-				return result
-			}
-			source := "local: {path: /dev/nothing}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}"
-			c.Apply(volume(name, "1Gi", fields(ofVolume, source)...) + claim(name, "1Gi", fields(ofClaim, "volumeName: ''")...))
-			want := ""
+			class := "storageClassName: scenario-" + name
+			manifest.WriteString(volume(name, "1Gi", once, class, source, strings.TrimPrefix(ofVolume, unset)) + claim(name, "1Gi", once, class, ofClaim))
+			want[name] = ""
 			if bind[[2]string{ofVolume, ofClaim}] {
-				want = name
+				want[name] = name
 			}
-			waitVolume(c, name, want)
 		}
 	}
-	removeVolumes(t, c, all...)
+	c.Apply(manifest.String())
+	removeVolumes(t, c, slices.Collect(maps.Keys(want))...)
+	for range 2 { // and again, when the controller has looked at all of them
+		for name, volume := range want {
+			waitVolume(c, name, volume)
+		}
+	}
 	for name, want := range map[string]string{"unset-unset": "Filesystem", "block-block": "Block"} {
 		if got := c.OC("get", "pvc", name, "-o", "jsonpath={.spec.volumeMode}"); got != want {
 			t.Errorf("mode of claim %s is %q, want %s", name, got, want)
 		}
-	}
-	for _, name := range all {
-		waitEventually(c, name)
-	}
-}
-
-// waitEventually looks once more, after the controller has had time for every claim, at one that must not be bound.
-func waitEventually(c *kit.Cluster, name string) {
-	if name == "block-unset" || name == "block-files" || name == "unset-block" || name == "files-block" {
-		waitVolume(c, name, "")
 	}
 }
 

@@ -87,6 +87,10 @@ func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
 	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
 		wantPlace(t, c, name, "leaving")
 	}
+	// A pod that fails as a whole is replaced by a new one, too.
+	failed := onlyPending(c, "set=managed")
+	c.OC("patch", "pod", failed, "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
+	onlyPending(c, "set=managed")
 	c.OC("taint", "nodes", "leaving", "maintenance=yes:NoExecute")
 	waitLeaving(c, "bare")
 	if c.Pod("patient").DeletionTimestamp != nil {
@@ -221,4 +225,20 @@ func TestNodesGetSubnetsOfTheirOwn(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// onlyPending waits until one pod with a label is pending on a node and the others have ended, and returns its name.
+func onlyPending(c *kit.Cluster, selector string) (name string) {
+	c.WaitFor("one pending pod "+selector, func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Pending,spec.nodeName!="})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("there are %d", len(pods.Items))
+		}
+		name = pods.Items[0].Name
+		return nil
+	})
+	return name
 }

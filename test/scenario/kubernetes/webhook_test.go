@@ -137,7 +137,9 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 	c.WaitFor("the webhooks", func(context.Context) error {
 		n++
 		name := fmt.Sprintf("pod-%d", n)
-		makePod(t, c, pod(name, sleeper(), unscheduled))
+		if err := create(t, c, pod(name, sleeper(), unscheduled)); err != nil {
+			return err
+		}
 		if got := c.Pod(name).Labels["checked"]; got != "yes" {
 			return fmt.Errorf("label %q", got)
 		}

@@ -156,14 +156,12 @@ kind: Job
 metadata: {name: %s}
 spec:
   completions: 2
-  backoffLimit: 2
   template:
     metadata: {labels: {job: %[1]s}}
     spec: {restartPolicy: %[2]s, %[3]s}
 `
 	c.Apply(fmt.Sprintf(job, "count", "Never", container("echo done")) + "---" +
-		fmt.Sprintf(job, "again", "OnFailure", container("echo done")) + "---" +
-		fmt.Sprintf(strings.Replace(job, "completions: 2", "completions: 1", 1), "broken", "Never", container("exit 1")))
+		fmt.Sprintf(job, "again", "OnFailure", container("echo done")))
 	for _, name := range []string{"count", "again"} {
 		c.OC("wait", "job", name, "--for", "condition=Complete", "--timeout", "2m")
 		if got := c.OC("get", "job", name, "-o", "jsonpath={.status.succeeded}"); got != "2" {
@@ -177,13 +175,6 @@ spec:
 	if log := c.OC("logs", pods[0]); log != "done\n" {
 		t.Errorf("log of a pod that has ended: %q", log)
 	}
-	// A pod that fails as a whole is followed by a new one.
-	c.WaitFor("second pod of the broken job", func(context.Context) error {
-		if pods := podNames(t, c, "job=broken"); len(pods) < 2 {
-			return fmt.Errorf("pods %q", pods)
-		}
-		return nil
-	})
 	refused(t, c, fmt.Sprintf(job, "always", "Always", sleeper()), `restartPolicy: Required value`)
 }
 

@@ -1,0 +1,95 @@
+package flexvolumedrivers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// settings give one driver a deadline that a test can wait for, and let kubelet look at volumes' sizes more often than once a minute.
+const settings = `
+kubeletArguments: {volume-stats-agg-period: [2s]}
+slipway:
+  flexVolume:
+    deadline.example.com/loop: {timeouts: {mount: 2s}}
+`
+
+// TestDrivers runs everything that one cluster with settings is enough for.
+func TestDrivers(t *testing.T) {
+	c := kit.Start(t, kit.Options{Node: settings})
+	c.Apply(class)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *kit.Cluster)
+	}{
+		{"a claim grows with its driver", claimGrows},
+		{"an expansion that fails is tried again and shown", failedExpansion},
+		{"the node is killed in the middle of each operation", killNode},
+		{"the control plane is killed in the middle of each operation", killControlPlane},
+		{"a hung driver delays nobody else", hungDriver},
+		{"a driver that exceeds its deadline is ended", deadline},
+		{"a daemon that keeps the output survives the node", daemon},
+		{"twenty pods start while their driver is updated", manyPods},
+		{"volumes of a removed driver are unmounted", removedDriver},
+		{"volumes of a node that is gone are detached", goneNode},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, within(t, c)) })
+	}
+}
+
+// within is the cluster with a namespace for the test, which ends with it.
+func within(t *testing.T, shared *kit.Cluster) *kit.Cluster {
+	t.Helper()
+	c := shared.For(t)
+	_, name, _ := strings.Cut(t.Name(), "/")
+	name = strings.ReplaceAll(name, "_", "-")
+	c.Namespace = strings.Trim(name[:min(len(name), 40)], "-")
+	c.OC("create", "namespace", c.Namespace)
+	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace, "--wait=false") })
+	c.WaitFor("default service account", func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	return c
+}
+
+// waitReady waits until every part of the host is ready again.
+func waitReady(c *kit.Cluster) {
+	c.WaitFor("readiness after a restart", func(context.Context) error {
+		if status := c.Status(); !status.Ready {
+			return fmt.Errorf("%+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+// alone checks that no operation of the driver runs twice for the same volume: what was called before a crash has been ended.
+func (d *driver) alone() {
+	d.t.Helper()
+	d.c.WaitFor("one call at a time of "+d.name, func(context.Context) error {
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return err
+		}
+		running := map[string]bool{}
+		for _, path := range lines {
+			line, _ := os.ReadFile(path) // it may have ended
+			args := string(line)
+			if !strings.Contains(args, d.folder()+"/") {
+				continue
+			}
+			if running[args] {
+				return fmt.Errorf("twice: %q", args)
+			}
+			running[args] = true
+		}
+		return nil
+	})
+}
