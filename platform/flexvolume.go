@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -89,14 +91,17 @@ func (h *host) listDrivers(ctx context.Context) ([]listedDriver, error) {
 			caps := e.Driver.Capabilities()
 			one.Capabilities = &caps
 		}
+		if errors.Is(e.Err, flexvolume.ErrNotInstalled) && kept[e.Name] != "" {
+			continue
+		}
 		if e.Err != nil {
 			one.Error = e.Err.Error()
 		}
 		delete(kept, e.Name)
 		listed = append(listed, one)
 	}
-	for driver, version := range kept {
-		listed = append(listed, listedDriver{Driver: driver, State: flexvolume.StateRemoved, Version: version})
+	for _, driver := range slices.Sorted(maps.Keys(kept)) {
+		listed = append(listed, listedDriver{Driver: driver, State: flexvolume.StateRemoved, Version: kept[driver]})
 	}
 	latencies := h.driverLatencies(ctx)
 	for i := range listed {

@@ -117,6 +117,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 			if err != nil {
 				return err
 			}
+			syscall.CloseOnExec(reportsTo) // it is not for the programs that the parts start
 			return runParts(ctx, parts, reporter(os.NewFile(reportsTo, "reports")), func(ctx context.Context) {
 				close(h.calm)
 				releaseMemory(ctx)

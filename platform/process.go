@@ -36,6 +36,8 @@ type process struct {
 const (
 	firstDelay = 500 * time.Millisecond
 	lastDelay  = 30 * time.Second
+	// lastReports is how long the reports of a process that has ended are read.
+	lastReports = 100 * time.Millisecond
 	// calmAfter is how long a process must have run for its delay to begin anew.
 	calmAfter = time.Minute
 )
@@ -109,6 +111,8 @@ func (s *Supervisor) runOnce(ctx context.Context, p process) error {
 	close(stopped)
 	stopWaiting()
 	<-watched
+	// What it reported is in the pipe already. A program that it left behind may hold the other end for as long as it lives.
+	_ = reports.SetReadDeadline(time.Now().Add(lastReports))
 	<-following
 	return s.explain(p.name, err)
 }

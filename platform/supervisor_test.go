@@ -88,6 +88,11 @@ func TestAProcessKilledBySignalIsStartedAgain(t *testing.T) {
 	}
 }
 
+func TestAProgramThatAProcessLeftBehindDelaysNoRestart(t *testing.T) {
+	ask, _ := supervised(t, `if [ ! -e once ]; then sleep 1000 & echo $! >once; kill -9 $$; fi; kill $(cat once);`+reportReady+` exec sleep 1000`)
+	until(t, ask, "ready after a restart", func(s Status) bool { return s.Ready })
+}
+
 func TestStopEndsTheProcessAndTheSocket(t *testing.T) {
 	ask, dir := supervised(t, `trap 'echo bye > bye; exit 0' TERM;`+reportReady+` while :; do sleep 0.05; done`)
 	until(t, ask, "ready", func(s Status) bool { return s.Ready })

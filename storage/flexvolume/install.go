@@ -61,11 +61,14 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 	return Find(pluginDir, driver)
 }
 
+// ErrNotInstalled is in the error of Find, Remove and Survey for a driver that has no executable.
+var ErrNotInstalled = errors.New("it is not installed")
+
 // Find is the driver that is installed in a plug-in directory.
 func Find(pluginDir, driver string) (Installation, error) {
 	found := examine(pluginDir, EscapeName(driver))
 	if found.missing {
-		return Installation{}, fmt.Errorf("find FlexVolume driver %q: it is not installed; there is no %s", driver, executable(pluginDir, driver))
+		return Installation{}, fmt.Errorf("find FlexVolume driver %q: %w; there is no %s", driver, ErrNotInstalled, executable(pluginDir, driver))
 	}
 	if found.err != nil {
 		return Installation{}, found.err
@@ -85,7 +88,7 @@ func Remove(pluginDir, driver string) (left []string, err error) {
 	}
 	path := executable(pluginDir, driver)
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove FlexVolume driver %q: it is not installed; there is no %s", driver, path)
+		return nil, fmt.Errorf("remove FlexVolume driver %q: %w; there is no %s", driver, ErrNotInstalled, path)
 	} else if err != nil {
 		return nil, fmt.Errorf("remove FlexVolume driver %q: %w", driver, err)
 	}

@@ -23,8 +23,7 @@ func TestNodeAttachesWhereTheControllerIsToldNotTo(t *testing.T) {
 	c.Apply(class)
 	c.Apply(d.volume("local"))
 	c.WaitPodRunning("local")
-	c.Kill("node")
-	waitReady(c)
+	restart(c, "node")
 	c.WaitPodRunning("local")
 	d.remove("local")
 	for _, op := range []string{"attach", "detach"} {

@@ -60,14 +60,25 @@ func within(t *testing.T, shared *kit.Cluster) *kit.Cluster {
 	return c
 }
 
-// waitReady waits until every part of the host is ready again.
-func waitReady(c *kit.Cluster) {
-	c.WaitFor("readiness after a restart", func(context.Context) error {
-		if status := c.Status(); !status.Ready {
+// restart kills a process of the host and waits until another one is ready in its place.
+func restart(c *kit.Cluster, name string) {
+	killed := pidOf(c, name)
+	c.Kill(name)
+	c.WaitFor("restart of "+name, func(context.Context) error {
+		if status := c.Status(); !status.Ready || pidOf(c, name) == killed {
 			return fmt.Errorf("%+v", status.Processes)
 		}
 		return nil
 	})
+}
+
+func pidOf(c *kit.Cluster, name string) int {
+	for _, process := range c.Status().Processes {
+		if process.Name == name {
+			return process.PID
+		}
+	}
+	return 0
 }
 
 // alone checks that no operation of the driver runs twice for the same volume: what was called before a crash has been ended.

@@ -55,8 +55,7 @@ func daemon(t *testing.T, c *kit.Cluster) {
 		mount, `{ sleep 100000 & echo $! >"$dir/daemon"; }; `+mount, unmount, `kill "$(cat "$dir/daemon")"; `+unmount)
 	c.Apply(d.volume("daemon"))
 	c.WaitPodRunning("daemon")
-	c.Kill("node")
-	waitReady(c)
+	restart(c, "node")
 	c.WaitPodRunning("daemon")
 	content, err := os.ReadFile(filepath.Join(d.dir, "daemon"))
 	if err != nil {
@@ -115,8 +114,7 @@ func removedDriver(t *testing.T, c *kit.Cluster) {
 	if err := os.RemoveAll(d.folder()); err != nil {
 		t.Fatal(err)
 	}
-	c.Kill("node")
-	waitReady(c)
+	restart(c, "node")
 	c.WaitPodRunning("kept")
 	d.remove("kept")
 	for _, op := range []string{"unmount", "unmountdevice", "detach"} {

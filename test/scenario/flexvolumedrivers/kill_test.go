@@ -42,8 +42,7 @@ func killNode(t *testing.T, c *kit.Cluster) {
 			d.waitBlocked(op, where)
 		}
 
-		c.Kill("node")
-		waitReady(c)
+		restart(c, "node")
 		for op, d := range all {
 			d.alone()
 			d.unblock(op, where)
@@ -82,8 +81,7 @@ func killControlPlane(t *testing.T, c *kit.Cluster) {
 			d.waitBlocked(op, where)
 		}
 
-		c.Kill("control-plane")
-		waitReady(c)
+		restart(c, "control-plane")
 		for op, d := range all {
 			d.alone()
 			d.unblock(op, where)

@@ -223,7 +223,7 @@ spec:
 	shown := c.OC("get", "poddisruptionbudget", "--all-namespaces")
 	expect(t, shown, "NAMESPACE", "NAME", "MIN AVAILABLE", "budget", "100%")
 	evict := func() error {
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: guarded}}
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: guarded, Namespace: c.Namespace}}
 		return c.Client.PolicyV1().Evictions(c.Namespace).Evict(t.Context(), eviction)
 	}
 	if err := evict(); !apierrors.IsTooManyRequests(err) || c.Pod(guarded).DeletionTimestamp != nil {

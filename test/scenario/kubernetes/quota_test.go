@@ -48,7 +48,9 @@ spec:
   hard: {pods: 4, configmaps: 2, secrets: 1, services: 1, replicationcontrollers: 1, persistentvolumeclaims: 2, resourcequotas: 4,
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
----
+`)
+	waitUsed(c, "objects", "configmaps=1", "pods=0", "secrets=0") // the authority's certificate is in a ConfigMap
+	c.Apply(`
 apiVersion: v1
 kind: ResourceQuota
 metadata: {name: compute}
@@ -57,7 +59,7 @@ spec:
     requests.nvidia.com/gpu: 1}
 `)
 	c.OC("create", "quota", "counts", "--hard=count/deployments.apps=1,count/jobs.batch=0")
-	waitUsed(c, "objects", "configmaps=1", "pods=0", "resourcequotas=3") // the authority's certificate is in a ConfigMap
+	waitUsed(c, "objects", "resourcequotas=3")
 	waitUsed(c, "counts", "count/deployments.apps=0")
 	waitUsed(c, "compute", "requests.cpu=0")
 

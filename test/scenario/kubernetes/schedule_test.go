@@ -71,7 +71,9 @@ func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
 }
 
 // near is a rule of affinity to pods with a label app.
-func near(app, topology string) string { return by("{key: app, operator: In, values: ["+app+"]}", topology) }
+func near(app, topology string) string {
+	return by("{key: app, operator: In, values: ["+app+"]}", topology)
+}
 
 // by is one to pods that match an expression.
 func by(expression, topology string) string {

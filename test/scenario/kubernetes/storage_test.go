@@ -46,7 +46,7 @@ func removeVolumes(t *testing.T, c *kit.Cluster, names ...string) {
 func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 	c := kit.Shared(t)
 	class, other := "storageClassName: scenario", "storageClassName: scenario-other"
-	removeVolumes(t, c, "large", "medium", "small", "many", "foreign", "late")
+	removeVolumes(t, c, "large", "medium", "small", "many", "foreign", "awaited")
 	c.Apply(volume("large", "10Gi", once, class, hostPath) + volume("medium", "5Gi", once, class, hostPath) + volume("small", "1Gi", once, class, hostPath) +
 		volume("many", "2Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]", class, hostPath) + volume("foreign", "3Gi", once, other, hostPath))
 	if phase := c.OC("get", "pv", "large", "-o", "jsonpath={.status.phase} {.spec.persistentVolumeReclaimPolicy}"); phase != "Available Retain" {
@@ -74,8 +74,8 @@ func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 	if got := c.OC("get", "pv", "medium", "-o", "jsonpath={.spec.claimRef.namespace}/{.spec.claimRef.name}"); got != c.Namespace+"/three" {
 		t.Errorf("medium is of %q", got)
 	}
-	c.Apply(volume("late", "20Gi", once, class, hostPath))
-	waitVolume(c, "too-much", "late")
+	c.Apply(volume("awaited", "20Gi", once, class, hostPath))
+	waitVolume(c, "too-much", "awaited")
 	// What is released keeps its data and is not given to others.
 	c.OC("delete", "pvc", "three")
 	c.OC("wait", "pv", "medium", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")

@@ -1,0 +1,147 @@
+// Package flexvolumecommand proves the commands of `slipway flexvolume` on a cluster that runs: a driver is installed, used, looked at,
+// updated and removed without a restart of anything.
+package flexvolumecommand
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// script is a driver whose volumes are directories beside it.
+const script = `#!/bin/sh
+dir=$2
+case $1 in
+init) echo '{"status":"Success","capabilities":{"attach":false}}' ;;
+mount)
+	mkdir -p "$0.data"
+	mountpoint -q "$dir" || mount --bind "$0.data" "$dir" || { echo '{"status":"Failure","message":"mount"}'; exit 1; }
+	echo '{"status":"Success"}' ;;
+unmount)
+	! mountpoint -q "$dir" || umount "$dir" || { echo '{"status":"Failure","message":"unmount"}'; exit 1; }
+	echo '{"status":"Success"}' ;;
+*) echo '{"status":"Not supported"}'; exit 1 ;;
+esac
+`
+
+const pod = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: user
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: c
+      image: localhost/slipway-tools:current
+      command: [sh, -c, "echo written >/data/file; trap 'exit 0' TERM; sleep 100000 & wait"]
+      volumeMounts: [{name: data, mountPath: /data}]
+  volumes:
+    - name: data
+      flexVolume: {driver: example.com/command}
+`
+
+// listed is a line of the list.
+type listed struct {
+	Driver, State, Version, Error string
+	Volumes                       struct{ Pods int }
+	Latency                       map[string]struct {
+		Calls, Errors int
+		MeanSeconds   float64
+	}
+}
+
+func list(t *testing.T, c *kit.Cluster, driver string) (found listed) {
+	t.Helper()
+	var all []listed
+	if err := json.Unmarshal([]byte(c.MustSlipway("flexvolume", "list", "-o", "json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Driver == driver {
+			return one
+		}
+	}
+	return listed{}
+}
+
+func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {
+	c := kit.Shared(t)
+	const driver = "example.com/command"
+	file := filepath.Join(t.TempDir(), "command")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(script)
+	if said := c.MustSlipway("flexvolume", "install", file, "--driver", driver); !strings.Contains(said, "ready: ") {
+		t.Errorf("install said %q", said)
+	}
+	first := list(t, c, driver)
+	if first.State != "ready" || len(first.Version) != 64 || first.Volumes.Pods != 0 {
+		t.Errorf("listed %+v", first)
+	}
+	if said := c.MustSlipway("flexvolume", "check", driver, "--only", "sequence,undone"); !strings.Contains(said, " 0 wrong") {
+		t.Errorf("check said %s", said)
+	}
+
+	c.Apply(pod)
+	c.WaitPodRunning("user")
+	used := list(t, c, driver)
+	if used.Volumes.Pods != 1 || used.Latency["mount"].Calls != 1 || used.Latency["mount"].Errors != 0 || used.Latency["mount"].MeanSeconds <= 0 {
+		t.Errorf("listed in use %+v", used)
+	}
+	if said := c.MustSlipway("flexvolume", "list"); !strings.Contains(said, driver) || !strings.Contains(said, "ms") {
+		t.Errorf("list said %s", said)
+	}
+	if refused := c.Slipway("flexvolume", "remove", driver); refused.Code == 0 || !strings.Contains(refused.Stderr, "1 volumes of pods") {
+		t.Errorf("removal in use: %+v", refused)
+	}
+	write(script + "# second\n")
+	c.MustSlipway("flexvolume", "install", file, "--driver", driver)
+	if second := list(t, c, driver); second.Version == first.Version || second.State != "ready" {
+		t.Errorf("listed after the update %+v", second)
+	}
+	c.MustSlipway("flexvolume", "remove", driver, "--force")
+	if removed := list(t, c, driver); removed.State != "removed" || removed.Volumes.Pods != 1 {
+		t.Errorf("listed after the removal %+v", removed)
+	}
+	c.OC("delete", "pod", "user")
+	c.MustSlipway("flexvolume", "install", file, "--driver", driver)
+	c.MustSlipway("flexvolume", "remove", driver)
+}
+
+func TestABrokenDriverIsNamedByInstallAndCall(t *testing.T) {
+	c := kit.Shared(t)
+	const driver = "example.com/broken"
+	file := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\necho hello; exit 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.MustSlipway("flexvolume", "remove", driver) })
+	if result := c.Slipway("flexvolume", "install", file, "--driver", driver); result.Code == 0 || !strings.Contains(result.Stderr, "slipway flexvolume list") {
+		t.Errorf("install: %+v", result)
+	}
+	if one := list(t, c, driver); one.State != "failed" || !strings.Contains(one.Error, "it printed no JSON") || !strings.Contains(one.Error, "hello") {
+		t.Errorf("listed %+v", one)
+	}
+	result := c.Slipway("flexvolume", "call", driver, "attach", "node1", "--volume", "pv1", "--options", "size=1Gi")
+	for _, want := range []string{
+		`/broken attach '{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"pv1","kubernetes.io/readwrite":"rw","size":"1Gi"}' node1`,
+		"exit code 3", "stdout    hello", "taken as  error: ",
+	} {
+		if !strings.Contains(result.Stdout, want) {
+			t.Errorf("call did not print %q: %+v", want, result)
+		}
+	}
+	if result.Code != 1 {
+		t.Errorf("call ended with %d", result.Code)
+	}
+}
