@@ -177,13 +177,16 @@ func (s *stock) waitProxy(ctx context.Context) error {
 	return nil
 }
 
-// prepare loads the image of pods, which a person would have pulled before.
+// busybox is where Debian's busybox-static installs it.
+const busybox = "/bin/busybox"
+
+// prepare loads the images that Slipway loads at its start, which a person would have pulled before.
 func (s *stock) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause}
+	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false
-	// It goes on with other images once pods can start, and those are not needed here.
+	// It goes on with slipway's own image once pods can start, and that is not needed here.
 	err := loader.Run(ctx, func() { loaded = true; cancel() })
 	if loaded {
 		return nil

@@ -92,7 +92,10 @@ func TestANodeReportsWhatItIs(t *testing.T) {
 	}
 	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+name+"/proxy/configz"), `"maxPods":250`, `"imageGCHighThresholdPercent":90`, `"imageGCLowThresholdPercent":80`)
 	info := node.Status.NodeInfo
-	for _, value := range []string{info.MachineID, info.SystemUUID, info.BootID, info.KernelVersion, info.OSImage, info.OperatingSystem, info.Architecture, info.ContainerRuntimeVersion, info.KubeletVersion} {
+	for _, value := range []string{
+		info.MachineID, info.SystemUUID, info.BootID, info.KernelVersion, info.OSImage, info.OperatingSystem, info.Architecture,
+		info.ContainerRuntimeVersion, info.KubeletVersion,
+	} {
 		if value == "" {
 			t.Errorf("a value is missing: %+v", info)
 		}

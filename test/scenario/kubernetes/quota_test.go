@@ -63,6 +63,7 @@ spec:
 	waitUsed(c, "counts", "count/deployments.apps=0")
 	waitUsed(c, "compute", "requests.cpu=0")
 
+	const much = "cpu: 700m, memory: 1Mi, ephemeral-storage: 1Mi"
 	const small = "cpu: 400m, memory: 100Mi, ephemeral-storage: 1Gi"
 	if err := create(t, c, pod("one", resources(small+", nvidia.com/gpu: 1", small+", nvidia.com/gpu: 1"), unscheduled)); err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ spec:
 	}
 	c.OC("create", "deployment", "first", "--image", "none", "--replicas", "0")
 	for _, tt := range []struct{ manifest, message string }{
-		{pod("cpu", resources("cpu: 700m, memory: 1Mi, ephemeral-storage: 1Mi", "cpu: 700m, memory: 1Mi, ephemeral-storage: 1Mi"), unscheduled), "exceeded quota: compute, requested: requests.cpu=700m, used: requests.cpu=400m, limited: requests.cpu=1"},
+		{pod("cpu", resources(much, much), unscheduled), "exceeded quota: compute, requested: requests.cpu=700m, used: requests.cpu=400m, limited: requests.cpu=1"},
 		{
 			pod("gpu", resources(small+", nvidia.com/gpu: 1", small+", nvidia.com/gpu: 1"), unscheduled),
 			`pods "gpu" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1`,
@@ -97,7 +98,7 @@ spec:
 		{claim("bronze", "bronze", "1Gi"), "bronze.storageclass.storage.k8s.io/persistentvolumeclaims=0"},
 		{"{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, " + sleeper() + "}}}}", "count/jobs.batch=0"},
 		{replicaController("rc-1", 0) + "---" + replicaController("rc-2", 0), "requested: replicationcontrollers=1"},
-		{"{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 1}]}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: b}, spec: {ports: [{port: 1}]}}", "requested: services=1"},
+		{service("one", "selector: {app: one}") + service("two", "selector: {app: two}"), "requested: services=1"},
 		{pod("more", resources(small+", nvidia.com/gpu: 1", small+", nvidia.com/gpu: 2"), unscheduled), "must be equal to nvidia.com/gpu limit"},
 		{
 			"{apiVersion: v1, kind: ResourceQuota, metadata: {name: fourth}}\n---\n{apiVersion: v1, kind: ResourceQuota, metadata: {name: fifth}}",

@@ -150,7 +150,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "sa", "robot")
 	token := strings.TrimSpace(c.OC("create", "token", "robot"))
-	certificate := c.Config.TLSClientConfig
+	certificate, robot := c.Config.TLSClientConfig, "system:serviceaccount:"+c.Namespace+":robot"
 	who := func(change func(*rest.Config)) string {
 		user, err := whoami(t, c, change)
 		if err != nil {
@@ -163,7 +163,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 		want   string
 	}{
 		"nothing":             {func(*rest.Config) {}, `User "system:anonymous" cannot create resource "selfsubjectreviews"`},
-		"a token":             {func(r *rest.Config) { r.BearerToken = token }, "system:serviceaccount:" + c.Namespace + ":robot system:serviceaccounts system:serviceaccounts:" + c.Namespace + " system:authenticated"},
+		"a token":             {func(r *rest.Config) { r.BearerToken = token }, robot + " system:serviceaccounts system:serviceaccounts:" + c.Namespace + " system:authenticated"},
 		"a wrong token":       {func(r *rest.Config) { r.BearerToken = token + "x" }, "Unauthorized"},
 		"a certificate":       {func(r *rest.Config) { r.TLSClientConfig = certificate }, "system:admin system:"},
 		"a wrong certificate": {func(r *rest.Config) { r.CertData, r.KeyData = selfSigned(t, "system:admin") }, "Unauthorized"},

@@ -95,7 +95,7 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 	tests := []struct{ name, app, field, selector, want string }{
 		{"Exists", "exists", rule("podAffinity", required, by("{key: app, operator: Exists}", host)), "rack: 'yes'", "one"},
 		{"NotIn", "not-in", rule("podAffinity", required, by("{key: app, operator: NotIn, values: [nobody]}", host)), "rack: 'yes'", "one"},
-		{"DoesNotExist", "lacks", rule("podAntiAffinity", required, by("{key: other, operator: DoesNotExist}", host)), zone + ": a", "two"},
+		{"DoesNotExist", "lacks", rule("podAffinity", required, by("{key: other, operator: DoesNotExist}", host)), "rack: 'yes'", "one"},
 		{"with it on the node", "near", rule("podAffinity", required, near("cache", host)), "rack: 'yes'", "one"},
 		{"in its zone, on another node", "zonal", rule("podAffinity", required, near("cache", zone)), host + ": two", "two"},
 		{"in another zone than it", "far", rule("podAntiAffinity", required, near("cache", zone)), "rack: 'yes'", "three"},

@@ -1,0 +1,189 @@
+package platform
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// flexvolumeHost runs `slipway flexvolume` for a host that does not run.
+type flexvolumeHost struct{ dir, plugins, kubelet, config string }
+
+func newFlexvolumeHost(t *testing.T) flexvolumeHost {
+	t.Helper()
+	dir := t.TempDir()
+	h := flexvolumeHost{dir, filepath.Join(dir, "plugins"), filepath.Join(dir, "kubelet"), filepath.Join(dir, "node.yaml")}
+	config := fmt.Sprintf("apiVersion: v1\nkind: NodeConfig\nvolumeDirectory: %s\nkubeletArguments: {volume-plugin-dir: [%q]}\n", h.kubelet, h.plugins)
+	if err := os.WriteFile(h.config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h flexvolumeHost) run(args ...string) (string, error) {
+	command := Command()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SetArgs(append([]string{"flexvolume", "--data-dir", filepath.Join(h.dir, "data"), "--config", h.config}, args...))
+	err := command.Execute()
+	return out.String(), err
+}
+
+// file writes a driver that answers everything in the same way.
+func (h flexvolumeHost) file(t *testing.T, answer string) string {
+	t.Helper()
+	path := filepath.Join(h.dir, "loop")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+answer+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDriversAreInstalledListedCalledAndRemovedWithoutACluster(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	file := h.file(t, `{"status":"Success","volumeName":"x"}`)
+	steps := []struct {
+		args       []string
+		want, fail string
+	}{
+		{[]string{"list"}, "DRIVER", ""},
+		{[]string{"install", file}, "", `"driver" not set`},
+		{[]string{"install", file, "--driver", "a/b/c"}, "", "write it as vendor/name"},
+		{[]string{"install", file, "--driver", "example.com/loop"}, "slipway is not running", ""},
+		{[]string{"list"}, "example.com/loop  ready", ""},
+		{[]string{"list", "-o", "json"}, `"requiresFSResize": true`, ""},
+		{[]string{"list", "-o", "yaml"}, "", `output format "yaml" is unknown`},
+		{[]string{"call", "example.com/loop", "getvolumename", "--volume", "it's"}, `getvolumename '{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"it'\''s",`, ""},
+		{[]string{"call", "example.com/loop", "getvolumename", "{}"}, `taken as  success, volume name "x"`, ""},
+		{[]string{"call", "example.com/loop", "mount", "/m", `{"kubernetes.io/secret/k":"cGFzc3dvcmQ="}`}, `mount /m '{"kubernetes.io/secret/k":"[secret]="}'`, ""},
+		{[]string{"call", "example.com/absent", "init"}, "", "it is not installed"},
+		{[]string{"check", "example.com/absent"}, "", "it is not installed"},
+		{[]string{"check", "example.com/loop", "--driver", "a/b"}, "", "--driver is for a driver that is given as a file"},
+		{[]string{"check", file, "--size", "big"}, "", `read size "big"`},
+		{[]string{"remove", "example.com/loop"}, "removed example.com/loop", ""},
+		{[]string{"remove", "example.com/loop"}, "", "it is not installed"},
+	}
+	for _, step := range steps {
+		out, err := h.run(step.args...)
+		if step.fail == "" && err != nil || step.fail != "" && (err == nil || !strings.Contains(err.Error(), step.fail)) {
+			t.Errorf("%q: error %v, want %q", step.args, err, step.fail)
+		}
+		if !strings.Contains(out, step.want) {
+			t.Errorf("%q printed %q, want %q", step.args, out, step.want)
+		}
+	}
+}
+
+func TestADriverInUseIsRemovedOnlyByForce(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	if _, err := h.run("install", h.file(t, `{"status":"Success"}`), "--driver", "example.com/loop"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(h.kubelet, "pods", "uid", "volumes", "example.com~loop", "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.run("remove", "example.com/loop"); err == nil || !strings.Contains(err.Error(), "1 volumes of pods and 0 devices") {
+		t.Errorf("without force: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(h.plugins, "example.com~loop", "loop")); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.run("remove", "example.com/loop", "--force"); err != nil {
+		t.Errorf("with force: %v", err)
+	}
+}
+
+func TestCallEndsWithAnErrorUnlessItSucceeds(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	for answer, want := range map[string]string{
+		`{"status":"Failure","message":"no"}`: `taken as  error: run unmount of FlexVolume driver "example.com/loop": it reports Failure: "no"`,
+		`{"status":"Not supported"}`:          "taken as  not supported",
+		`nothing`:                             "taken as  error: ",
+	} {
+		if _, err := h.run("install", h.file(t, answer), "--driver", "example.com/loop"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h.run("call", "example.com/loop", "unmount", "/m"); !errors.Is(err, errCallFailed) || !strings.Contains(out, want) {
+			t.Errorf("%s: %v, %s", answer, err, out)
+		}
+	}
+}
+
+func TestCheckEndsWithAnErrorIfAnythingIsWrong(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	report := filepath.Join(h.dir, "report.xml")
+	out, err := h.run("check", h.file(t, `{"status":"Success","capabilities":{"attach":false}}`), "--only", "lacks,sequence", "--junit", report)
+	if !errors.Is(err, errDriverWrong) || !strings.Contains(out, "check.example.com/loop: ") || !strings.Contains(out, "lacks-unknown") {
+		t.Errorf("%v, %s", err, out)
+	}
+	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), `<testcase classname="check.example.com/loop" name="lacks-unknown">`) {
+		t.Errorf("report %s, %v", text, err)
+	}
+}
+
+func TestTheJSONObjectIsPutInItsPlace(t *testing.T) {
+	volume := calledVolume{name: "v"}
+	const input = `{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"v","kubernetes.io/readwrite":"rw"}`
+	for _, test := range []struct {
+		op         flexvolume.Operation
+		args, want []string
+	}{
+		{flexvolume.OpInit, nil, nil},
+		{flexvolume.OpGetVolumeName, nil, []string{input}},
+		{flexvolume.OpAttach, []string{"n"}, []string{input, "n"}},
+		{flexvolume.OpIsAttached, []string{"n"}, []string{input, "n"}},
+		{flexvolume.OpWaitForAttach, []string{""}, []string{"", input}},
+		{flexvolume.OpMountDevice, []string{"/d", "/dev/x"}, []string{"/d", "/dev/x", input}},
+		{flexvolume.OpExpandVolume, []string{"/d", "2", "1"}, []string{input, "/d", "2", "1"}},
+		{flexvolume.OpExpandFS, []string{"/dev/x", "/d", "2", "1"}, []string{input, "/dev/x", "/d", "2", "1"}},
+		{flexvolume.OpUnmount, []string{"/d"}, []string{"/d"}},
+		{flexvolume.OpAttach, []string{"{}", "n"}, []string{"{}", "n"}},
+		{flexvolume.OpAttach, []string{"a", "b", "c"}, []string{"a", "b", "c"}},
+		{"later", []string{"x"}, []string{"x"}},
+	} {
+		got, err := volume.complete(test.op, test.args)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", test.op, err, diff)
+		}
+	}
+}
+
+func TestLatenciesAreReadFromMetrics(t *testing.T) {
+	const text = `# HELP other x
+# TYPE other counter
+other 1
+# HELP slipway_flexvolume_operation_seconds y
+# TYPE slipway_flexvolume_operation_seconds histogram
+slipway_flexvolume_operation_seconds_bucket{driver="a/b",operation="mount",status="success",le="+Inf"} 3
+slipway_flexvolume_operation_seconds_sum{driver="a/b",operation="mount",status="success"} 0.3
+slipway_flexvolume_operation_seconds_count{driver="a/b",operation="mount",status="success"} 3
+slipway_flexvolume_operation_seconds_bucket{driver="a/b",operation="mount",status="error",le="+Inf"} 1
+slipway_flexvolume_operation_seconds_sum{driver="a/b",operation="mount",status="error"} 0.5
+slipway_flexvolume_operation_seconds_count{driver="a/b",operation="mount",status="error"} 1
+slipway_flexvolume_operation_seconds_bucket{driver="a/b",operation="init",status="success",le="+Inf"} 1
+slipway_flexvolume_operation_seconds_sum{driver="a/b",operation="init",status="success"} 0.01
+slipway_flexvolume_operation_seconds_count{driver="a/b",operation="init",status="success"} 1
+`
+	found := map[string]map[string]latencySummary{}
+	addLatencies(found, []byte(text))
+	addLatencies(found, []byte("nonsense {"))
+	mount := found["a/b"]["mount"]
+	if mount.Calls != 4 || mount.Errors != 1 || mount.MeanSeconds != 0.2 || found["a/b"]["init"].Calls != 1 {
+		t.Errorf("found %+v", found)
+	}
+	if got := slowestOperation(found["a/b"]); got != "mount 200ms" {
+		t.Errorf("slowest %q", got)
+	}
+	if got := slowestOperation(nil); got != "" {
+		t.Errorf("slowest of none %q", got)
+	}
+}
