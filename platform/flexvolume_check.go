@@ -33,8 +33,9 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 			"several volumes at the same time, strange option values, operations that it lacks, and calls that are killed half\n" +
 			"way. Prints what the driver does right and wrong and what it risks. Ends with 1 if anything is wrong.\n\n" +
 			"It needs root and no cluster. Volumes are mounted in a temporary directory, which is removed with all that was made;\n" +
-			"what the driver keeps in its storage stays there. In the values of options, {dir} stands for a directory of the\n" +
-			"check's own, {volume} for the name of the volume and {size} for its size in bytes.\n\n" +
+			"what the driver keeps in its storage stays there. Give it options of storage that is there for tests: files are\n" +
+			"written into the volumes. In the values of options, {dir} stands for a directory of the check's own, {volume} for\n" +
+			"the name of the volume and {size} for its size in bytes.\n\n" +
 			"Groups of checks: " + strings.Join(conformance.Groups(), ", ") + ".",
 		Example: "  slipway flexvolume check ./loop --options directory={dir},size={size} --size 20Mi\n" +
 			"  slipway flexvolume check example.com/loop --only sequence,killed --junit report.xml",

@@ -19,7 +19,12 @@ type flexvolumeHost struct{ dir, plugins, kubelet, config string }
 
 func newFlexvolumeHost(t *testing.T) flexvolumeHost {
 	t.Helper()
-	dir := t.TempDir()
+	// Not t.TempDir: the path of the host's socket must be short.
+	dir, err := os.MkdirTemp("", "flexvolume-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	h := flexvolumeHost{dir, filepath.Join(dir, "plugins"), filepath.Join(dir, "kubelet"), filepath.Join(dir, "node.yaml")}
 	config := fmt.Sprintf("apiVersion: v1\nkind: NodeConfig\nvolumeDirectory: %s\nkubeletArguments: {volume-plugin-dir: [%q]}\n", h.kubelet, h.plugins)
 	if err := os.WriteFile(h.config, []byte(config), 0o600); err != nil {

@@ -65,6 +65,10 @@ func (h *host) kubelet() (Component, error) {
 	}, nil
 }
 
+func (h *host) flexVolumeSweep() (Component, error) {
+	return &face.Sweeper{Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory}, nil
+}
+
 // usesDriver says whether a volume of a FlexVolume driver may be in use on this node.
 func (h *host) usesDriver(driver string) bool {
 	return flexvolume.Uses(h.Node.VolumeDirectory, driver)

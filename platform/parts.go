@@ -41,7 +41,8 @@ func nodeTable() []row {
 		{"api", nil, (*host).api},
 		{"images", nil, (*host).images},
 		{"flexvolume", nil, (*host).flexVolumes},
-		{"kubelet", []string{"api", "images", "flexvolume"}, (*host).kubelet},
+		{"flexvolume-sweep", []string{"flexvolume"}, (*host).flexVolumeSweep},
+		{"kubelet", []string{"api", "images", "flexvolume-sweep"}, (*host).kubelet},
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},
 		{"proxy", []string{"network"}, (*host).proxy}, // not before the Node exists: upstream would look again only after a second

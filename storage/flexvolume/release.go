@@ -3,7 +3,6 @@ package flexvolume
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,14 +29,9 @@ func (r Release) All(ctx context.Context) error {
 		}
 		problems = append(problems, r.release(ctx, dir, func(ctx context.Context) error { return driver.Unpublish(ctx, dir, "") }))
 	}
-	for _, dir := range r.devices() {
-		name, err := filepath.Rel(filepath.Join(r.KubeletRoot, "plugins", "kubernetes.io", "flexvolume"), filepath.Dir(filepath.Dir(dir)))
-		if err != nil {
-			problems = append(problems, fmt.Errorf("read driver's name in %s: %w", dir, err))
-			continue
-		}
-		driver := r.driver(name)
-		problems = append(problems, r.release(ctx, dir, func(ctx context.Context) error { return driver.Unstage(ctx, dir, "") }))
+	for _, staged := range StagedVolumes(r.KubeletRoot) {
+		driver := r.driver(staged.Driver)
+		problems = append(problems, r.release(ctx, staged.Dir, func(ctx context.Context) error { return driver.Unstage(ctx, staged.Dir, "") }))
 	}
 	return errors.Join(problems...)
 }
@@ -80,12 +74,22 @@ func (r Release) podVolumes() []string {
 	})
 }
 
-// devices are the directories at which devices are mounted, of drivers with and without a vendor.
-func (r Release) devices() []string {
-	root := escapeGlob(r.KubeletRoot)
+// Staged is a directory at which a device is, or was, mounted for all pods of a node.
+type Staged struct{ Driver, Volume, Dir string }
+
+// StagedVolumes are those below kubelet's root directory, of drivers with and without a vendor.
+func StagedVolumes(kubeletRoot string) []Staged {
+	root := escapeGlob(kubeletRoot)
 	with, _ := filepath.Glob(DeviceMountDir(root, "*/*", "*"))
 	without, _ := filepath.Glob(DeviceMountDir(root, "*", "*"))
-	return append(with, without...)
+	var found []Staged
+	for _, dir := range append(with, without...) {
+		driver, err := filepath.Rel(filepath.Join(kubeletRoot, "plugins", "kubernetes.io", "flexvolume"), filepath.Dir(filepath.Dir(dir)))
+		if err == nil {
+			found = append(found, Staged{Driver: driver, Volume: filepath.Base(dir), Dir: dir})
+		}
+	}
+	return found
 }
 
 // subpaths unmounts what kubelet has bound of a pod's volume for containers that use a part of it.

@@ -66,6 +66,9 @@ func (c *checker) options(ctx context.Context) {
 				problem = err
 			}
 		}
+		if len(culprits) == 0 {
+			culprits = []string{"all of this together"}
+		}
 		problem = fmt.Errorf("it goes wrong with %s in the value of an option: %w", strings.Join(culprits, ", "), problem)
 	}
 	c.judge("options", problem, Wrong, "it works beside options with spaces, quotes, shell commands, UTF-8 and JSON in their values",

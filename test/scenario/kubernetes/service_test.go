@@ -58,7 +58,7 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 		t.Errorf("endpoints of pods %q, want two", endpoints)
 	}
 	// Other pods follow, and the address stays.
-	c.OC("delete", "pods", "-l", "app=web")
+	c.OC("delete", "pods", "-l", "app=web", "--wait=false")
 	for _, name := range waitPods(c, "app=web", 2) {
 		c.WaitFetch("client", "http://"+address+"/", name)
 	}

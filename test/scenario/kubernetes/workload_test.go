@@ -48,7 +48,7 @@ func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
 	if !slices.Contains(first, "other") {
 		t.Errorf("pods %q, want the one that was there before among them", first)
 	}
-	c.OC("delete", "pod", "other")
+	c.OC("delete", "pod", "other", "--wait=false")
 	if second := waitPods(c, "app=web", 2); slices.Contains(second, "other") {
 		t.Errorf("pods %q", second)
 	}
