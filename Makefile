@@ -17,7 +17,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 .PHONY: help up down build setup payload oc-all test unit scenario bench lint shape coverage clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: build ## install what is missing, build, start a cluster on this machine, say what to do next
 	bin/slipway up
@@ -49,6 +49,9 @@ unit: build ## run the tests beside the code
 
 scenario: build ## run the scenarios: real clusters, booted from bin/slipway
 	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
+
+scenario-drivers: build ## run the slow scenarios of faulty FlexVolume drivers, which are not in make test yet
+	$(GO) test -count=1 -tags flexvolumedrivers -timeout 40m ./test/scenario/flexvolumedrivers
 
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench

@@ -1,3 +1,5 @@
+//go:build flexvolumedrivers
+
 package flexvolumedrivers
 
 import (
@@ -64,10 +66,15 @@ func goneNode(t *testing.T, c *kit.Cluster) {
 			return err
 		}
 		node.Status.VolumesInUse = []corev1.UniqueVolumeName{unique}
-		_, err = c.Client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		if node, err = c.Client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{
+			Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute,
+		})
+		_, err = c.Client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 		return err
 	})
-	c.OC("adm", "taint", "node", "ghost", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	c.OC("delete", "pod", "moves", "--force", "--grace-period=0")
 	c.WaitFor("detachment from the ghost", func(context.Context) error { return isEqual(holder(), "") })
 

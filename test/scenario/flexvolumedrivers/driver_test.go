@@ -1,3 +1,5 @@
+//go:build flexvolumedrivers
+
 package flexvolumedrivers
 
 import (
@@ -6,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -48,27 +49,49 @@ func deadline(t *testing.T, c *kit.Cluster) {
 	d.remove("late")
 }
 
-// daemon installs a driver whose mount leaves a process behind with its output open, as FUSE daemons do.
-func daemon(t *testing.T, c *kit.Cluster) {
+// leftBehind restarts the node under two volumes: of a driver whose mount leaves a process behind with its output open, as FUSE daemons do, and of one
+// that is not installed any more.
+func leftBehind(t *testing.T, c *kit.Cluster) {
 	const mount, unmount = `mount "$(device_of "$image")" "$1" ||`, `umount "$1" || failure`
-	d := install(t, c, "daemon.example.com/loop",
+	fuse := install(t, c, "daemon.example.com/loop",
 		mount, `{ sleep 100000 & echo $! >"$dir/daemon"; }; `+mount, unmount, `kill "$(cat "$dir/daemon")"; `+unmount)
-	c.Apply(d.volume("daemon"))
+	removed := install(t, c, "removed.example.com/loop")
+	c.Apply(fuse.volume("daemon") + removed.volume("kept"))
 	c.WaitPodRunning("daemon")
+	c.WaitPodRunning("kept")
+	if err := os.RemoveAll(removed.folder()); err != nil {
+		t.Fatal(err)
+	}
 	restart(c, "node")
 	c.WaitPodRunning("daemon")
-	content, err := os.ReadFile(filepath.Join(d.dir, "daemon"))
+	c.WaitPodRunning("kept")
+	content, err := os.ReadFile(filepath.Join(fuse.dir, "daemon"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pid int
-	if _, err := fmt.Sscan(string(content), &pid); err != nil || syscall.Kill(pid, 0) != nil {
-		t.Errorf("the driver's daemon %q has ended, error %v", content, err)
+	pid := strings.TrimSpace(string(content))
+	if !lives(pid) {
+		t.Errorf("the driver's daemon %s has ended", pid)
 	}
-	d.remove("daemon")
-	if syscall.Kill(pid, 0) == nil {
-		t.Error("the driver's daemon is left")
+	fuse.remove("daemon")
+	c.WaitFor("end of the driver's daemon", func(context.Context) error {
+		if lives(pid) {
+			return fmt.Errorf("process %s lives", pid)
+		}
+		return nil
+	})
+	removed.remove("kept")
+	for _, op := range []string{"unmount", "unmountdevice", "detach"} {
+		if removed.count(op) == 0 {
+			t.Errorf("%s of the removed driver was not called", op)
+		}
 	}
+}
+
+// lives says whether a process has not ended; one that nobody has waited for has.
+func lives(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 func manyPods(t *testing.T, c *kit.Cluster) {
@@ -105,21 +128,4 @@ func manyPods(t *testing.T, c *kit.Cluster) {
 	c.OC("delete", "pods", "--all", "--wait=false")
 	d.waitReleased()
 	d.remove(names...)
-}
-
-func removedDriver(t *testing.T, c *kit.Cluster) {
-	d := install(t, c, "removed.example.com/loop")
-	c.Apply(d.volume("kept"))
-	c.WaitPodRunning("kept")
-	if err := os.RemoveAll(d.folder()); err != nil {
-		t.Fatal(err)
-	}
-	restart(c, "node")
-	c.WaitPodRunning("kept")
-	d.remove("kept")
-	for _, op := range []string{"unmount", "unmountdevice", "detach"} {
-		if d.count(op) == 0 {
-			t.Errorf("%s of the removed driver was not called", op)
-		}
-	}
 }

@@ -1,3 +1,5 @@
+//go:build flexvolumedrivers
+
 package flexvolumedrivers
 
 import (

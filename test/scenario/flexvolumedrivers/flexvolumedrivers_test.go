@@ -1,3 +1,5 @@
+//go:build flexvolumedrivers
+
 // Package flexvolumedrivers proves on a real cluster what FlexVolume drivers get from it when everything around them goes wrong:
 // processes killed in the middle of each operation, drivers that hang, change or disappear; and that nothing is left afterwards.
 package flexvolumedrivers
