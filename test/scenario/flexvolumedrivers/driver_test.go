@@ -41,7 +41,7 @@ func deadline(t *testing.T, c *kit.Cluster) {
 	c.WaitFor("event of the deadline", func(ctx context.Context) error { return hasEvent(ctx, c, "FailedMount", "no answer within 2s") })
 	d.unblock("mount", "begin")
 	c.WaitPodRunning("late")
-	node := c.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	node := c.Pod("late").Spec.NodeName
 	want := fmt.Sprintf("slipway_flexvolume_operation_errors_total{driver=%q,kind=\"timeout\",operation=\"mount\"}", d.name)
 	if page := c.OC("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics"); !strings.Contains(page, want) {
 		t.Errorf("kubelet's metrics do not have %s", want)

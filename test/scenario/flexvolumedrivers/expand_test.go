@@ -143,7 +143,7 @@ func atLeast(blocks string, bytes int) bool {
 // checkMetrics looks for the driver in the metrics of both processes, and for its volume in kubelet's.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
-	node := c.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	node := c.Pod("grow").Spec.NodeName
 	const controlPlane = "/metrics"
 	kubelet := "/api/v1/nodes/" + node + "/proxy/metrics"
 	for _, look := range []struct{ path, want string }{

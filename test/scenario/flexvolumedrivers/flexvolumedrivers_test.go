@@ -143,6 +143,9 @@ func (d *driver) held() error {
 		return err
 	}
 	for line := range strings.Lines(string(mounts)) {
+		if !strings.Contains(line, d.c.DataDir+"/") {
+			continue // of another cluster
+		}
 		if strings.Contains(line, strings.ReplaceAll(d.name, "/", "~")) || strings.Contains(line, "/flexvolume/"+d.name+"/") {
 			return fmt.Errorf("mounted: %s", line)
 		}
