@@ -1,0 +1,36 @@
+package fake
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+)
+
+// TestSanity lets the conformance suite of the community judge the driver when nothing is told to go wrong. A driver
+// that behaves is what makes a finding of the other tests one of the caller.
+func TestSanity(t *testing.T) {
+	d := New(Options{Topology: map[string]string{"fake.csi.slipway.io/node": "node"}, Limit: 8, Dir: t.TempDir()})
+	dir := t.TempDir()
+	serve(t, d, filepath.Join(dir, "csi.sock"))
+	config := sanity.NewTestConfig()
+	config.Address = filepath.Join(dir, "csi.sock")
+	config.TargetPath = filepath.Join(dir, "target")
+	config.StagingPath = filepath.Join(dir, "staging")
+	config.TestNodeVolumeAttachLimit = true
+	config.TestVolumeMutableParameters = map[string]string{"iops": "100"}
+	sanity.Test(t, config)
+	if left := d.Volumes(); len(left) > 0 {
+		t.Errorf("the suite has left %v", left)
+	}
+}
+
+func serve(t *testing.T, d *Driver, socket string) *Server {
+	t.Helper()
+	server, err := d.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}

@@ -1,0 +1,53 @@
+package fake
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+// ControllerGetVolumeHealth answers what SetHealth said.
+func (d *Driver) ControllerGetVolumeHealth(_ context.Context, r *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
+	if err := d.need(csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH); err != nil {
+		return nil, err
+	}
+	if r.GetVolumeId() == "" {
+		return nil, missing("volume ID")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.volume(r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &csi.ControllerGetVolumeHealthResponse{VolumeHealth: d.healthOf(r.GetVolumeId())}, nil
+}
+
+// ControllerListVolumeHealth lists the volumes that are ill.
+func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.ControllerListVolumeHealthRequest) (*csi.ControllerListVolumeHealthResponse, error) {
+	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var ill []string
+	for _, id := range sortedIDs(d.volumes) {
+		if len(d.healthOf(id).GetHealthStatuses()) > 0 {
+			ill = append(ill, id)
+		}
+	}
+	page, next, err := pageOf(ill, r.GetStartingToken(), r.GetMaxEntries())
+	answer := &csi.ControllerListVolumeHealthResponse{NextToken: next}
+	for _, id := range page {
+		answer.Entries = append(answer.Entries, d.healthOf(id))
+	}
+	return answer, err
+}
+
+// healthOf is the health of a volume. The caller holds the lock.
+func (d *Driver) healthOf(id string) *csi.VolumeHealth {
+	answer := &csi.VolumeHealth{VolumeId: id}
+	if ill := d.health[id]; ill != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {
+		answer.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{Status: ill}}
+	}
+	return answer
+}

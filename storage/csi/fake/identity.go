@@ -1,0 +1,129 @@
+package fake
+
+import (
+	"context"
+	"slices"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// controllerCapabilities are those that the driver can have. Volumes are listed with the nodes that they are attached to.
+var controllerCapabilities = []csi.ControllerServiceCapability_RPC_Type{
+	csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
+	csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+	csi.ControllerServiceCapability_RPC_LIST_VOLUMES,
+	csi.ControllerServiceCapability_RPC_GET_CAPACITY,
+	csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
+	csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
+	csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
+	csi.ControllerServiceCapability_RPC_PUBLISH_READONLY,
+	csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
+	csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES,
+	csi.ControllerServiceCapability_RPC_GET_VOLUME,
+	csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+	csi.ControllerServiceCapability_RPC_MODIFY_VOLUME,
+	csi.ControllerServiceCapability_RPC_GET_SNAPSHOT,
+	csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH,
+	csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH,
+}
+
+var nodeCapabilities = []csi.NodeServiceCapability_RPC_Type{
+	csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+	csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
+	csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
+	csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+}
+
+// has tells whether the driver announces a capability of the controller.
+func (d *Driver) has(capability csi.ControllerServiceCapability_RPC_Type) bool {
+	return !slices.Contains(d.options.LacksController, capability)
+}
+
+// need is the error of a call that the driver does not offer.
+func (d *Driver) need(capability csi.ControllerServiceCapability_RPC_Type) error {
+	if d.has(capability) {
+		return nil
+	}
+	return status.Errorf(codes.Unimplemented, "this driver has no %s", capability)
+}
+
+func (d *Driver) needOnNode(capability csi.NodeServiceCapability_RPC_Type) error {
+	if !slices.Contains(d.options.LacksNode, capability) {
+		return nil
+	}
+	return status.Errorf(codes.Unimplemented, "this driver has no %s on a node", capability)
+}
+
+// GetPluginInfo answers name and version.
+func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
+	return &csi.GetPluginInfoResponse{Name: d.options.Name, VendorVersion: "1"}, nil
+}
+
+// Probe answers what SetReady said.
+func (d *Driver) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &csi.ProbeResponse{Ready: wrapperspb.Bool(!d.unready)}, nil
+}
+
+// GetPluginCapabilities answers the services that the driver has.
+func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
+	services := []csi.PluginCapability_Service_Type{csi.PluginCapability_Service_CONTROLLER_SERVICE}
+	if d.options.Topology != nil {
+		services = append(services, csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
+	}
+	answer := &csi.GetPluginCapabilitiesResponse{}
+	for _, service := range services {
+		if !slices.Contains(d.options.LacksPlugin, service) {
+			answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+				Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: service}},
+			})
+		}
+	}
+	expansion := csi.PluginCapability_VolumeExpansion_ONLINE
+	if d.options.OfflineOnly {
+		expansion = csi.PluginCapability_VolumeExpansion_OFFLINE
+	}
+	answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+		Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}},
+	})
+	return answer, nil
+}
+
+// ControllerGetCapabilities answers the capabilities that Options leave.
+func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
+	answer := &csi.ControllerGetCapabilitiesResponse{}
+	for _, capability := range controllerCapabilities {
+		if d.has(capability) {
+			answer.Capabilities = append(answer.Capabilities, &csi.ControllerServiceCapability{
+				Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: capability}},
+			})
+		}
+	}
+	return answer, nil
+}
+
+// NodeGetCapabilities answers the capabilities that Options leave.
+func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
+	answer := &csi.NodeGetCapabilitiesResponse{}
+	for _, capability := range nodeCapabilities {
+		if d.needOnNode(capability) == nil {
+			answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
+				Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: capability}},
+			})
+		}
+	}
+	return answer, nil
+}
+
+// NodeGetInfo answers the ID, the limit and the topology of the node.
+func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	answer := &csi.NodeGetInfoResponse{NodeId: d.options.NodeID, MaxVolumesPerNode: d.options.Limit}
+	if d.options.Topology != nil {
+		answer.AccessibleTopology = &csi.Topology{Segments: d.options.Topology}
+	}
+	return answer, nil
+}

@@ -1,0 +1,133 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Server is the driver on a socket, until Stop.
+type Server struct {
+	driver *Driver
+	socket string
+
+	mu      sync.Mutex
+	grpc    *grpc.Server
+	stopped bool
+	served  sync.WaitGroup
+	counts  map[string]int // calls of each method
+}
+
+// Listen serves the driver on a Unix socket, whose directory exists. A driver can serve several sockets, one after the
+// other or at once: they share the storage.
+func (d *Driver) Listen(socket string) (*Server, error) {
+	s := &Server{driver: d, socket: socket, counts: map[string]int{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s, s.listen()
+}
+
+// Stop breaks every connection and removes the socket. It may be called again.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.grpc.Stop()
+	s.mu.Unlock()
+	s.served.Wait()
+}
+
+// Restart breaks every connection and listens again.
+func (s *Server) Restart() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return nil
+	}
+	s.grpc.Stop()
+	return s.listen()
+}
+
+func (s *Server) listen() error {
+	if err := os.Remove(s.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove socket of an earlier driver: %w", err)
+	}
+	listener, err := net.Listen("unix", s.socket)
+	if err != nil {
+		return fmt.Errorf("listen as CSI driver: %w", err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.serve))
+	csi.RegisterIdentityServer(server, s.driver)
+	csi.RegisterControllerServer(server, s.driver)
+	csi.RegisterNodeServer(server, s.driver)
+	s.grpc = server
+	s.served.Go(func() { _ = server.Serve(listener) }) // ends with an error only when it is stopped
+	return nil
+}
+
+// serve lets a call go wrong as the plan has it, and notes it.
+func (s *Server) serve(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	method := path.Base(info.FullMethod)
+	answer, err := s.answer(ctx, method, s.fault(method), func() (any, error) { return handler(ctx, request) })
+	s.driver.note(Call{Method: method, Request: request.(proto.Message), Code: status.Code(err)})
+	return answer, err
+}
+
+func (s *Server) fault(method string) Fault {
+	s.mu.Lock()
+	s.counts[method]++
+	nth := s.counts[method]
+	s.mu.Unlock()
+	s.driver.mu.Lock()
+	plan := s.driver.plan
+	s.driver.mu.Unlock()
+	if plan == nil {
+		return Fault{}
+	}
+	return plan(method, nth)
+}
+
+func (s *Server) answer(ctx context.Context, method string, fault Fault, call func() (any, error)) (any, error) {
+	if fault.Delay > 0 {
+		select {
+		case <-time.After(fault.Delay):
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+	if fault.Before != nil {
+		return nil, fault.Before
+	}
+	answer, err := call()
+	switch {
+	case err != nil:
+		return nil, err
+	case fault.Hang:
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case fault.Crash:
+		if err := s.Restart(); err != nil {
+			return nil, status.Errorf(codes.Internal, "restart after %s: %v", method, err)
+		}
+		return nil, status.Error(codes.Canceled, "crashed")
+	case fault.Lie != nil:
+		fault.Lie(answer.(proto.Message))
+	}
+	return answer, fault.After
+}
+
+func (d *Driver) note(call Call) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, call)
+}
