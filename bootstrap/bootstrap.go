@@ -1,6 +1,6 @@
 // Package bootstrap holds the objects that every cluster starts with and keeps them: at each start the
-// control plane applies the embedded manifests with server-side apply, so that what an administrator
-// added to an object stays and what is missing comes back.
+// control plane applies the embedded manifests with server-side apply, and reconciles the default roles and
+// bindings, so that what an administrator added to an object stays and what is missing comes back.
 package bootstrap
 
 import (
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 )
@@ -29,7 +30,7 @@ var manifests embed.FS
 // manager is the field manager under which the objects are applied.
 const manager = "slipway-bootstrap"
 
-// Objects applies the embedded objects.
+// Objects applies the embedded objects and reconciles the default policy.
 type Objects struct {
 	// Client is a connection with every right.
 	Client *rest.Config
@@ -44,15 +45,27 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if err := o.apply(ctx, objects); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	err = errors.Join(o.apply(ctx, objects), o.reconcile(ctx))
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	ready()
 	<-ctx.Done()
 	return nil
+}
+
+// reconcile keeps the default policy.
+func (o *Objects) reconcile(ctx context.Context) error {
+	config := rest.CopyConfig(o.Client)
+	config.QPS = -1 // a hundred small objects at the first start, and two requests at the others
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for bootstrap: %w", err)
+	}
+	return reconcilePolicy(ctx, client)
 }
 
 // load decodes the embedded manifests in the order of their file names.

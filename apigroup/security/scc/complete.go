@@ -1,0 +1,120 @@
+package scc
+
+import (
+	"slices"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// dropAll is the name that stands for every capability in requiredDropCapabilities.
+const dropAll corev1.Capability = "ALL"
+
+// complete sets what the pod leaves open and the constraint has a value for. What the pod says itself stays.
+func (r *resolved) complete(pod *corev1.Pod) {
+	spec := &pod.Spec
+	context := &corev1.PodSecurityContext{}
+	if spec.SecurityContext != nil {
+		context = spec.SecurityContext.DeepCopy()
+	}
+	if context.SupplementalGroups == nil && r.SupplementalGroups.Type == securityv1.SupplementalGroupsStrategyMustRunAs {
+		context.SupplementalGroups = []int64{r.supplementalGroups[0].Min}
+	}
+	if context.FSGroup == nil && r.FSGroup.Type == securityv1.FSGroupStrategyMustRunAs {
+		context.FSGroup = &r.fsGroup[0].Min
+	}
+	if context.SELinuxOptions == nil && r.SELinuxContext.Type == securityv1.SELinuxStrategyMustRunAs {
+		context.SELinuxOptions = r.seLinux.DeepCopy()
+	}
+	if profile := r.defaultSeccompProfile(); context.SeccompProfile == nil && profile != nil {
+		context.SeccompProfile = profile
+	}
+	spec.SecurityContext = context
+	eachContainer(spec, func(c container) { *c.context = r.completeContainer(*c.context, context) })
+}
+
+func (r *resolved) completeContainer(given *corev1.SecurityContext, pod *corev1.PodSecurityContext) *corev1.SecurityContext {
+	context := &corev1.SecurityContext{}
+	if given != nil {
+		context = given.DeepCopy()
+	}
+	r.completeUser(context, pod)
+	if r.ReadOnlyRootFilesystem && context.ReadOnlyRootFilesystem == nil {
+		context.ReadOnlyRootFilesystem = new(true)
+	}
+	if context.AllowPrivilegeEscalation == nil {
+		switch {
+		case r.DefaultAllowPrivilegeEscalation != nil:
+			context.AllowPrivilegeEscalation = new(*r.DefaultAllowPrivilegeEscalation)
+		case r.AllowPrivilegeEscalation != nil && !*r.AllowPrivilegeEscalation:
+			context.AllowPrivilegeEscalation = new(false)
+		}
+	}
+	context.Capabilities = r.completeCapabilities(context.Capabilities)
+	if given == nil && *context == (corev1.SecurityContext{}) {
+		return nil
+	}
+	return context
+}
+
+func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.PodSecurityContext) {
+	if user, _ := effectiveUser(context, pod); user != nil {
+		return
+	}
+	switch r.RunAsUser.Type {
+	case securityv1.RunAsUserStrategyMustRunAs:
+		context.RunAsUser = new(*r.runAsUser.UID)
+	case securityv1.RunAsUserStrategyMustRunAsRange:
+		context.RunAsUser = new(*r.runAsUser.UIDRangeMin)
+	case securityv1.RunAsUserStrategyMustRunAsNonRoot:
+		// The image decides on the user; the node refuses root.
+		if _, nonRoot := effectiveUser(context, pod); nonRoot == nil {
+			context.RunAsNonRoot = new(true)
+		}
+	}
+}
+
+// completeCapabilities adds the default and the required ones, sorted, to what the container asks for.
+func (r *resolved) completeCapabilities(given *corev1.Capabilities) *corev1.Capabilities {
+	if len(r.DefaultAddCapabilities) == 0 && len(r.RequiredDropCapabilities) == 0 {
+		return given
+	}
+	result := &corev1.Capabilities{}
+	if given != nil {
+		result = given.DeepCopy()
+	}
+	for _, capability := range r.DefaultAddCapabilities {
+		if !slices.Contains(result.Drop, capability) { // dropping more than is asked for stays possible
+			result.Add = union(result.Add, capability)
+		}
+	}
+	for _, capability := range r.RequiredDropCapabilities {
+		result.Drop = union(result.Drop, capability)
+	}
+	return result
+}
+
+// union adds one to set, which stays sorted when it was changed.
+func union(set []corev1.Capability, one corev1.Capability) []corev1.Capability {
+	if slices.Contains(set, one) {
+		return set
+	}
+	set = append(slices.Clone(set), one)
+	slices.Sort(set)
+	return set
+}
+
+// effectiveUser is the user that a container runs as and whether it must not be root: the container's own word, or
+// else the pod's.
+func effectiveUser(context *corev1.SecurityContext, pod *corev1.PodSecurityContext) (user *int64, nonRoot *bool) {
+	if pod != nil {
+		user, nonRoot = pod.RunAsUser, pod.RunAsNonRoot
+	}
+	if context != nil && context.RunAsUser != nil {
+		user = context.RunAsUser
+	}
+	if context != nil && context.RunAsNonRoot != nil {
+		nonRoot = context.RunAsNonRoot
+	}
+	return user, nonRoot
+}

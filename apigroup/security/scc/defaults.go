@@ -1,0 +1,49 @@
+package scc
+
+import (
+	"slices"
+
+	securityv1 "github.com/openshift/api/security/v1"
+)
+
+// Default completes a constraint as it is written: strategies that are left out allow everything, lists of users
+// and groups are never null, and the list of volumes agrees with allowHostDirVolumePlugin.
+func Default(c *Constraints) {
+	if c.Users == nil {
+		c.Users = []string{}
+	}
+	if c.Groups == nil {
+		c.Groups = []string{}
+	}
+	if c.FSGroup.Type == "" {
+		c.FSGroup.Type = securityv1.FSGroupStrategyRunAsAny
+	}
+	if c.SupplementalGroups.Type == "" {
+		c.SupplementalGroups.Type = securityv1.SupplementalGroupsStrategyRunAsAny
+	}
+	if c.AllowPrivilegeEscalation == nil {
+		c.AllowPrivilegeEscalation = new(true)
+	}
+	defaultVolumes(c)
+}
+
+// defaultVolumes fills the list of a constraint from before there was one: all types. Host directories follow
+// allowHostDirVolumePlugin, which is older and decides.
+func defaultVolumes(c *Constraints) {
+	switch {
+	case c.Volumes == nil && c.AllowHostDirVolumePlugin:
+		c.Volumes = []securityv1.FSType{securityv1.FSTypeAll}
+	case c.Volumes == nil:
+		c.Volumes = slices.DeleteFunc(volumeTypes(), isHostPath)
+	case !c.AllowHostDirVolumePlugin && slices.Contains(c.Volumes, securityv1.FSTypeAll):
+		c.Volumes = slices.DeleteFunc(volumeTypes(), isHostPath)
+	case !c.AllowHostDirVolumePlugin:
+		c.Volumes = slices.DeleteFunc(c.Volumes, isHostPath)
+	case !slices.Contains(c.Volumes, securityv1.FSTypeAll) && !slices.ContainsFunc(c.Volumes, isHostPath):
+		c.Volumes = append(slices.DeleteFunc(c.Volumes, isNone), securityv1.FSTypeHostPath)
+	}
+}
+
+func isHostPath(kind securityv1.FSType) bool { return kind == securityv1.FSTypeHostPath }
+
+func isNone(kind securityv1.FSType) bool { return kind == securityv1.FSTypeNone }

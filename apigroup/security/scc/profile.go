@@ -1,0 +1,126 @@
+package scc
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The names of seccomp profiles as seccompProfiles of a constraint and the annotations of OpenShift 3's pods
+// write them.
+const (
+	profileAny        = "*"
+	profileRuntime    = "runtime/default"
+	profileDocker     = "docker/default" // the older name of profileRuntime
+	profileUnconfined = "unconfined"
+	profileLocal      = "localhost/"
+)
+
+// ProfileNamed is the pod's field for a profile's name, nil for a name that stands for no single profile.
+func ProfileNamed(name string) *corev1.SeccompProfile {
+	file, local := strings.CutPrefix(name, profileLocal)
+	switch {
+	case name == profileRuntime, name == profileDocker:
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	case name == profileUnconfined:
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+	case local && file != "":
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+	}
+	return nil
+}
+
+// profileName is the inverse of ProfileNamed.
+func profileName(profile *corev1.SeccompProfile) string {
+	switch profile.Type {
+	case corev1.SeccompProfileTypeRuntimeDefault:
+		return profileRuntime
+	case corev1.SeccompProfileTypeLocalhost:
+		if profile.LocalhostProfile == nil {
+			return profileLocal
+		}
+		return profileLocal + *profile.LocalhostProfile
+	}
+	return profileUnconfined
+}
+
+// defaultSeccompProfile is the first profile that is no wildcard, nil when there is none.
+func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
+	for _, name := range r.SeccompProfiles {
+		if name != profileAny {
+			return ProfileNamed(name)
+		}
+	}
+	return nil
+}
+
+func (r *resolved) checkSeccomp(given *corev1.SeccompProfile, at *field.Path) field.ErrorList {
+	if given == nil || slices.Contains(r.SeccompProfiles, profileAny) {
+		return nil
+	}
+	name := profileName(given)
+	if slices.Contains(r.SeccompProfiles, name) || name == profileRuntime && slices.Contains(r.SeccompProfiles, profileDocker) {
+		return nil
+	}
+	if len(r.SeccompProfiles) == 0 {
+		return field.ErrorList{field.Forbidden(at, name+" is not allowed: no seccomp profile may be set")}
+	}
+	return field.ErrorList{field.Forbidden(at, name+" is not allowed; allowed are "+strings.Join(r.SeccompProfiles, ", "))}
+}
+
+// safeSysctls are those that a kubelet lets every pod set, because they act in the pod alone.
+func safeSysctls() []string {
+	return []string{
+		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+		"net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
+		"net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+	}
+}
+
+func (r *resolved) checkSysctls(sysctls []corev1.Sysctl, at *field.Path) (errs field.ErrorList) {
+	for i, sysctl := range sysctls {
+		name := at.Index(i).Child("name")
+		switch {
+		case matches(r.ForbiddenSysctls, sysctl.Name):
+			errs = append(errs, field.Forbidden(name, sysctl.Name+" is not allowed"))
+		case !slices.Contains(safeSysctls(), sysctl.Name) && !matches(r.AllowedUnsafeSysctls, sysctl.Name):
+			errs = append(errs, field.Forbidden(name, "the unsafe sysctl "+sysctl.Name+" is not allowed"))
+		}
+	}
+	return errs
+}
+
+// matches tells whether one of the patterns is name or, with a * at its end, the beginning of it.
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return pattern == name || open && strings.HasPrefix(name, prefix)
+	})
+}
+
+// CarryAnnotations turns the seccomp annotations of OpenShift 3's pods into fields, which alone count today. A
+// field that is set stays as it is, as does an annotation that names no profile.
+func CarryAnnotations(pod *corev1.Pod) {
+	if profile := ProfileNamed(pod.Annotations[corev1.SeccompPodAnnotationKey]); profile != nil {
+		if pod.Spec.SecurityContext == nil {
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		}
+		if pod.Spec.SecurityContext.SeccompProfile == nil {
+			pod.Spec.SecurityContext.SeccompProfile = profile
+		}
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			profile := ProfileNamed(pod.Annotations[corev1.SeccompContainerAnnotationKeyPrefix+list[i].Name])
+			if profile == nil || list[i].SecurityContext != nil && list[i].SecurityContext.SeccompProfile != nil {
+				continue
+			}
+			if list[i].SecurityContext == nil {
+				list[i].SecurityContext = &corev1.SecurityContext{}
+			}
+			list[i].SecurityContext.SeccompProfile = profile
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Package scc evaluates security context constraints. It is pure: it reads the constraints, the pod and the
+// namespace it is given, changes copies, and asks nobody. Admission and the review APIs share it.
+//
+// A pod is tried against constraints in the order of Sort. Each one first completes what the pod leaves open
+// (complete.go) and then checks every field of the result (check.go); the first that has no objection wins.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and 3.11 Cluster
+// Administration, chapter 15.
+package scc
+
+import (
+	"strings"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Constraints is the wire type under a shorter name.
+type Constraints = securityv1.SecurityContextConstraints
+
+// Decision is what a set of constraints says of a pod.
+type Decision struct {
+	// AllowedBy is the constraint that accepted the pod, nil when none did.
+	AllowedBy *Constraints
+	// Pod is a copy of the pod as AllowedBy completed it, with the annotation openshift.io/scc.
+	Pod *corev1.Pod
+	// Objections are those of the constraints that were tried before, in order.
+	Objections []Objection
+}
+
+// Objection is why one constraint did not accept a pod.
+type Objection struct {
+	// Constraint is the name of the constraint.
+	Constraint string
+	// Errors name the fields.
+	Errors field.ErrorList
+}
+
+// Error is `restricted: [spec.containers[0].securityContext.privileged: Invalid value: true: ...]`.
+func (o Objection) Error() string {
+	texts := make([]string, 0, len(o.Errors))
+	for _, err := range o.Errors {
+		texts = append(texts, err.Error())
+	}
+	return o.Constraint + ": [" + strings.Join(texts, ", ") + "]"
+}
+
+// Reason sums up the objections in one line, empty when there are none.
+func (d Decision) Reason() string {
+	texts := make([]string, 0, len(d.Objections))
+	for _, objection := range d.Objections {
+		texts = append(texts, objection.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Decide tries constraints in the order given and stops at the first that accepts the pod; at is the path of the
+// pod's spec in messages. The pod is not changed.
+func Decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
+	return decide(constraints, namespace, pod, at, func(*corev1.Pod) bool { return true })
+}
+
+// Recheck is Decide for a pod that exists: its spec is fixed, so that a constraint which would complete it does
+// not count.
+func Recheck(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
+	return decide(constraints, namespace, pod, at, func(completed *corev1.Pod) bool {
+		return equality.Semantic.DeepEqual(pod.Spec, completed.Spec)
+	})
+}
+
+func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path, suits func(*corev1.Pod) bool) Decision {
+	var decision Decision
+	for _, constraint := range constraints {
+		completed, errs := try(constraint, namespace, pod, at)
+		if len(errs) == 0 && !suits(completed) {
+			errs = field.ErrorList{field.Forbidden(at, "the pod exists and would have to be completed")}
+		}
+		if len(errs) > 0 {
+			decision.Objections = append(decision.Objections, Objection{constraint.Name, errs})
+			continue
+		}
+		if completed.Annotations == nil {
+			completed.Annotations = map[string]string{}
+		}
+		completed.Annotations[securityv1.ValidatedSCCAnnotation] = constraint.Name
+		decision.AllowedBy, decision.Pod = constraint, completed
+		return decision
+	}
+	return decision
+}
+
+// try completes a copy of the pod by one constraint and checks the result.
+func try(constraint *Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) (*corev1.Pod, field.ErrorList) {
+	resolved, err := resolve(constraint, namespace)
+	if err != nil {
+		return nil, field.ErrorList{field.Forbidden(at.Child("securityContext"), err.Error())}
+	}
+	completed := pod.DeepCopy()
+	resolved.complete(completed)
+	return completed, resolved.check(completed, at)
+}

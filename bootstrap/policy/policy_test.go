@@ -1,0 +1,125 @@
+package policy
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// specified are the rules of admin and basic-user as OpenShift 3.11 Cluster Administration, 10.2.1, prints them: role, resource
+// with its group, name and verbs.
+//
+//go:embed testdata/specified.tsv
+var specified string
+
+func roles(t *testing.T) map[string]rbacv1.ClusterRole {
+	t.Helper()
+	list, err := Roles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]rbacv1.ClusterRole{}
+	for _, role := range list {
+		if _, twice := byName[role.Name]; twice {
+			t.Errorf("role %s stands twice in the table", role.Name)
+		}
+		byName[role.Name] = role
+	}
+	return byName
+}
+
+func TestSpecifiedRulesAreInTheRoles(t *testing.T) {
+	all := roles(t)
+	owner := map[string][]rbacv1.PolicyRule{
+		"admin":      all["system:openshift:aggregate-to-admin"].Rules,
+		"basic-user": all["basic-user"].Rules,
+	}
+	given := map[string][]rbacv1.PolicyRule{}
+	for line := range strings.Lines(specified) {
+		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if columns[0] == "role" {
+			continue
+		}
+		resource, subresource, nested := strings.Cut(columns[1], "/")
+		name, group, _ := strings.Cut(resource, ".")
+		if nested {
+			name += "/" + subresource
+		}
+		rule := rbacv1.PolicyRule{Verbs: strings.Fields(columns[3]), APIGroups: []string{group}, Resources: []string{name}, ResourceNames: strings.Fields(columns[2])}
+		given[columns[0]] = append(given[columns[0]], rule)
+		if covered, missing := validation.Covers(owner[columns[0]], []rbacv1.PolicyRule{rule}); !covered {
+			t.Errorf("role %s lacks %v", columns[0], missing)
+		}
+	}
+	if len(given["admin"]) != 134 || len(given["basic-user"]) != 13 {
+		t.Fatalf("%d and %d rules are specified, want 134 and 13", len(given["admin"]), len(given["basic-user"]))
+	}
+	if covered, extra := validation.Covers(given["basic-user"], owner["basic-user"]); !covered {
+		t.Errorf("basic-user has more than is specified: %v", extra)
+	}
+}
+
+func TestEditAndViewDoNotReachMembership(t *testing.T) {
+	all := roles(t)
+	forbidden := map[string][]string{
+		"system:openshift:aggregate-to-edit": {"roles", "rolebindings", "rolebindingrestrictions"},
+		"system:openshift:aggregate-to-view": {"roles", "rolebindings", "rolebindingrestrictions", "secrets"},
+	}
+	for name, resources := range forbidden {
+		for _, rule := range all[name].Rules {
+			for _, resource := range resources {
+				if slices.Contains(rule.Resources, resource) {
+					t.Errorf("%s has a rule for %s: %v", name, resource, rule)
+				}
+			}
+		}
+	}
+	for _, rule := range all["system:openshift:aggregate-to-view"].Rules {
+		for _, verb := range rule.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch", "view"}, verb) {
+				t.Errorf("view may %s %v", verb, rule.Resources)
+			}
+		}
+	}
+}
+
+func TestClusterReaderReadsEverythingButSecrets(t *testing.T) {
+	for _, rule := range roles(t)["cluster-reader"].Rules {
+		for _, resource := range rule.Resources {
+			if resource == "secrets" || resource == "*" || strings.HasSuffix(resource, "tokens") {
+				t.Errorf("cluster-reader reads %s", resource)
+			}
+		}
+	}
+}
+
+func TestBindingsReferToRoles(t *testing.T) {
+	all := roles(t)
+	bindings, err := Bindings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, binding := range bindings {
+		if _, ok := all[binding.RoleRef.Name]; !ok {
+			t.Errorf("binding %s refers to %s, which is no role", binding.Name, binding.RoleRef.Name)
+		}
+		if len(binding.Subjects) == 0 {
+			t.Errorf("binding %s has no subjects", binding.Name)
+		}
+	}
+}
+
+func TestLinesThatCannotBeReadAreNamed(t *testing.T) {
+	for _, text := range []string{"get core", "get"} {
+		if _, err := parseRule(text); err == nil {
+			t.Errorf("rule %q is read", text)
+		}
+	}
+	if _, err := parseSubject("robot:r2"); err == nil {
+		t.Error(`subject "robot:r2" is read`)
+	}
+}
