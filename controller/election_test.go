@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttest "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// leader is an instance that takes part in an election.
+type leader struct {
+	Election
+	terms  atomic.Int32
+	leads  atomic.Bool
+	broken atomic.Bool // its requests fail
+}
+
+func newLeader(client *fake.Clientset, identity string) *leader {
+	l := &leader{}
+	own := fake.NewClientset()
+	own.PrependReactor("*", "leases", func(action clienttest.Action) (bool, runtime.Object, error) {
+		if l.broken.Load() {
+			return true, nil, errors.New("network is down")
+		}
+		object, err := client.Invokes(action, nil)
+		return true, object, err
+	})
+	l.Election = Election{Client: own, Namespace: "ns", Lease: "csi", Identity: identity, Duration: 2 * time.Second, Lead: func(ctx context.Context) error {
+		l.terms.Add(1)
+		l.leads.Store(true)
+		defer l.leads.Store(false)
+		<-ctx.Done()
+		return nil
+	}}
+	return l
+}
+
+func TestALostLeaseEndsTheLeadershipAndNotTheProcess(t *testing.T) {
+	client := fake.NewClientset()
+	first, second := newLeader(client, "first"), newLeader(client, "second")
+	part := parttest.Run(t, first.Run)
+	eventually.True(t, "the first leads", first.leads.Load)
+	parttest.Run(t, second.Run)
+
+	first.broken.Store(true)
+	eventually.True(t, "the first stops leading", func() bool { return !first.leads.Load() })
+	eventually.True(t, "the second leads", second.leads.Load)
+
+	first.broken.Store(false)
+	second.broken.Store(true)
+	eventually.True(t, "the first leads again", first.leads.Load)
+	if n := first.terms.Load(); n != 2 {
+		t.Errorf("the first has led %d times, want 2", n)
+	}
+
+	part.Stop()
+	lease, err := client.CoordinationV1().Leases("ns").Get(t.Context(), "csi", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder == "first" {
+		t.Error("the lease was not given back")
+	}
+}
+
+func TestAnErrorOfTheLeaderEndsTheElection(t *testing.T) {
+	wrong := errors.New("no such driver")
+	election := Election{Client: fake.NewClientset(), Namespace: "ns", Lease: "csi", Identity: "one", Lead: func(context.Context) error { return wrong }}
+	if err := election.Run(t.Context(), func() {}); !errors.Is(err, wrong) {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,71 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// queues are the metrics that client-go's work queues know, with a label for the driver.
+type queues struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	latency, work              *prometheus.HistogramVec
+}
+
+func newQueues() queues {
+	labels := []string{"name", "driver_name"}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_" + name, Help: help}, labels)
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_" + name, Help: help}, labels)
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "workqueue_" + name, Help: help, Buckets: []float64{.001, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1000},
+		}, labels)
+	}
+	return queues{
+		depth:      gauge("depth", "Keys that wait for a worker: the backlog of the queue."),
+		unfinished: gauge("unfinished_work_seconds", "How long the keys that are worked on have been so far, together."),
+		longest:    gauge("longest_running_processor_seconds", "How long the oldest key that is worked on has been so far."),
+		adds:       counter("adds_total", "Keys added to the queue."),
+		retries:    counter("retries_total", "Keys that wait for another try."),
+		latency:    histogram("queue_duration_seconds", "How long keys waited for a worker."),
+		work:       histogram("work_duration_seconds", "How long keys were worked on."),
+	}
+}
+
+// provider gives each queue of one driver its metrics.
+type provider struct {
+	queues
+	driver string
+}
+
+func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
+	return p.depth.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewAddsMetric(name string) workqueue.CounterMetric {
+	return p.adds.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return p.latency.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return p.work.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return p.unfinished.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return p.longest.WithLabelValues(name, p.driver)
+}
+
+func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return p.retries.WithLabelValues(name, p.driver)
+}
