@@ -19,6 +19,8 @@ needs() {
 		mkfs.xfs                            xfsprogs        tests of volumes
 		ip                                  iproute2        tests of the network
 		nsenter                             util-linux      tests of processes
+		slapd                               slapd           tests of LDAP
+		ldapadd                             ldap-utils      tests of LDAP
 		shellcheck                          shellcheck      make lint
 	ROWS
 }

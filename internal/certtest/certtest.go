@@ -1,0 +1,96 @@
+// Package certtest makes authorities and certificates for tests.
+package certtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Authority issues certificates.
+type Authority struct {
+	// Certificate is its own, and File the path of that in PEM.
+	Certificate *x509.Certificate
+	File        string
+
+	key *ecdsa.PrivateKey
+}
+
+// Pair is a certificate with the paths of it and of its key in PEM.
+type Pair struct {
+	Certificate       *x509.Certificate
+	CertFile, KeyFile string
+}
+
+// New makes an authority that counts for an hour.
+func New(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{}
+	pair := a.issue(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+	a.Certificate, a.File = pair.Certificate, pair.CertFile
+	return a
+}
+
+// Pool holds the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.Certificate)
+	return pool
+}
+
+// Issue makes a certificate for a client and server of a name, which serves 127.0.0.1 too.
+func (a *Authority) Issue(t testing.TB, name string) Pair {
+	t.Helper()
+	return a.issue(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
+	})
+}
+
+// issue signs a template, by itself when the authority has no certificate yet.
+func (a *Authority) issue(t testing.TB, template *x509.Certificate) Pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
+	must(t, err)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.Certificate, a.key
+	if parent == nil {
+		parent, signer, a.key = template, key, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	must(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	must(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	dir := t.TempDir()
+	pair := Pair{Certificate: certificate, CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
+	write(t, pair.CertFile, "CERTIFICATE", der)
+	write(t, pair.KeyFile, "PRIVATE KEY", secret)
+	return pair
+}
+
+func write(t testing.TB, path, kind string, der []byte) {
+	t.Helper()
+	must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

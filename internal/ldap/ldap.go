@@ -1,0 +1,134 @@
+// Package ldap connects to LDAP servers as OpenShift's configuration files describe them.
+//
+// A connection is encrypted: `ldaps` from the start, `ldap` by StartTLS, unless the server is called insecure. Everything has a limit of
+// time, and values from outside are escaped where they come into a filter.
+package ldap
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-ldap/ldap/v3"
+)
+
+// timeout is how long a server has for each step.
+const timeout = 15 * time.Second
+
+// Server is how one server is reached.
+type Server struct {
+	// Scheme is `ldap` or `ldaps`, and Address host:port.
+	Scheme, Address string
+	// BindDN and BindPassword are who searches; empty searches without a name.
+	BindDN, BindPassword string
+	// Insecure leaves a connection of the scheme `ldap` without encryption.
+	Insecure bool
+	// TLS verifies the server's certificate; nil means by the machine's authorities.
+	TLS *tls.Config
+}
+
+// Conn is a connection; the caller closes it.
+type Conn struct{ *ldap.Conn }
+
+// Connect opens an encrypted connection, without binding. It ends with ctx.
+func (s Server) Connect(ctx context.Context) (*Conn, error) {
+	host, _, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		return nil, fmt.Errorf("connect LDAP server %q: %w", s.Address, err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.TLS != nil {
+		config = s.TLS.Clone()
+	}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	dialer := &net.Dialer{Timeout: timeout}
+	raw, err := dialer.DialContext(ctx, "tcp", s.Address)
+	if err != nil {
+		return nil, fmt.Errorf("connect LDAP server: %w", err)
+	}
+	if s.Scheme == "ldaps" {
+		encrypted := tls.Client(raw, config)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, fmt.Errorf("connect LDAP server %s: %w", s.Address, err)
+		}
+		raw = encrypted
+	}
+	conn := ldap.NewConn(raw, s.Scheme == "ldaps")
+	conn.SetTimeout(timeout)
+	conn.Start()
+	if s.Scheme == "ldap" && !s.Insecure {
+		if err := conn.StartTLS(config); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("start TLS with LDAP server %s: %w", s.Address, err)
+		}
+	}
+	return &Conn{conn}, nil
+}
+
+// Bind connects and binds as who searches.
+func (s Server) Bind(ctx context.Context) (*Conn, error) {
+	conn, err := s.Connect(ctx)
+	if err != nil || s.BindDN == "" {
+		return conn, err
+	}
+	if err := conn.Conn.Bind(s.BindDN, s.BindPassword); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("bind to LDAP server as %q: %w", s.BindDN, err)
+	}
+	return conn, nil
+}
+
+// ParseAddress reads the scheme and address of an LDAP URL and gives the usual port to one without.
+func ParseAddress(text string) (scheme, address string, rest *url.URL, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("parse LDAP URL: %w", err)
+	}
+	port := map[string]string{"ldap": "389", "ldaps": "636"}[u.Scheme]
+	switch {
+	case port == "":
+		return "", "", nil, fmt.Errorf("parse LDAP URL %q: must begin with ldap:// or ldaps://", text)
+	case u.Hostname() == "":
+		return "", "", nil, fmt.Errorf("parse LDAP URL %q: names no host", text)
+	case u.Port() != "":
+		port = u.Port()
+	}
+	return u.Scheme, net.JoinHostPort(u.Hostname(), port), u, nil
+}
+
+// Value is the first value of the first of several attributes that an entry has; `dn` is the entry's name. A value that is no text is
+// given in base64.
+func Value(entry *ldap.Entry, attributes []string) string {
+	for _, attribute := range attributes {
+		if attribute == "dn" {
+			return entry.DN
+		}
+		raw := entry.GetEqualFoldRawAttributeValue(attribute)
+		if len(raw) == 0 {
+			continue
+		}
+		if !utf8.Valid(raw) {
+			return base64.RawURLEncoding.EncodeToString(raw)
+		}
+		return string(raw)
+	}
+	return ""
+}
+
+// Values are all values of the first of several attributes that an entry has.
+func Values(entry *ldap.Entry, attributes []string) []string {
+	for _, attribute := range attributes {
+		if values := entry.GetEqualFoldAttributeValues(attribute); len(values) > 0 {
+			return values
+		}
+	}
+	return nil
+}

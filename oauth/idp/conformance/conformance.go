@@ -1,0 +1,108 @@
+// Package conformance holds the tests that every identity provider passes, whatever it asks.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+)
+
+// Password is a provider of passwords and what it is to say.
+type Password struct {
+	// Provider is the one to test.
+	Provider idp.Password
+	// User and Secret are a pair that it knows, and Want is who that is.
+	User, Secret string
+	Want         idp.Identity
+	// AcceptsAnyone is set for a provider that accepts each name with each password.
+	AcceptsAnyone bool
+	// Unreachable is the same kind of provider whose server or file is gone; nil where there is no such thing.
+	Unreachable idp.Password
+}
+
+// Test runs the tests.
+func (c Password) Test(t *testing.T) {
+	t.Run("the right password names the identity", func(t *testing.T) {
+		c.accepted(t, c.User, c.Secret)
+	})
+	t.Run("logins beside each other do not mix", c.concurrent)
+	t.Run("an empty password is refused", func(t *testing.T) { c.refused(t, c.User, "") })
+	t.Run("an empty name is refused", func(t *testing.T) { c.refused(t, "", c.Secret) })
+	if !c.AcceptsAnyone {
+		t.Run("a wrong password is refused", func(t *testing.T) { c.refused(t, c.User, c.Secret+"x") })
+		t.Run("an unknown user is refused", func(t *testing.T) { c.refused(t, "nobody-of-that-name", c.Secret) })
+		t.Run("a name that means something elsewhere is refused", c.hostile)
+	}
+	if c.Unreachable != nil {
+		t.Run("a provider that cannot tell does not say no, nor the password", c.unreachable)
+	}
+}
+
+func (c Password) accepted(t *testing.T, user, password string) {
+	t.Helper()
+	got, err := c.Provider.AuthenticatePassword(t.Context(), user, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Want, *got); diff != "" {
+		t.Errorf("identity (-want +got):\n%s", diff)
+	}
+}
+
+func (c Password) refused(t *testing.T, user, password string) {
+	t.Helper()
+	got, err := c.Provider.AuthenticatePassword(t.Context(), user, password)
+	if got != nil || !errors.Is(err, idp.ErrRefused) {
+		t.Errorf("user %.40q: identity %v, error %v, want a refusal", user, got, err)
+	}
+}
+
+func (c Password) concurrent(t *testing.T) {
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			if i%2 == 0 {
+				c.accepted(t, c.User, c.Secret)
+			} else if !c.AcceptsAnyone {
+				c.refused(t, c.User, "wrong")
+			}
+		})
+	}
+	group.Wait()
+}
+
+// hostile tries names that are wildcards, operators or paths in one of the languages that providers speak.
+func (c Password) hostile(t *testing.T) {
+	for _, name := range []string{
+		"*", c.User + "*", c.User + ")(uid=*", "*)(|(uid=*", c.User + "\x00", "\x00", "\\2a", "(&)", "cn=admin,dc=example,dc=org",
+		c.User + "/../admin", "../" + c.User, c.User + "\nadmin", c.User + "\r\nX-Remote-User: admin", c.User + ":" + c.Secret + ":x",
+		"' OR '1'='1", "%00", "~", ".", "..", "#" + c.User, strings.Repeat("a", 300), strings.Repeat("é", 5000), "\xff\xfe",
+	} {
+		got, err := c.Provider.AuthenticatePassword(t.Context(), name, c.Secret)
+		if got != nil || err == nil {
+			t.Errorf("user %.40q: accepted as %+v", name, got)
+		}
+	}
+}
+
+func (c Password) unreachable(t *testing.T) {
+	const password = "a-password-that-no-error-may-hold"
+	got, err := c.Unreachable.AuthenticatePassword(t.Context(), c.User, password)
+	if got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
+		t.Fatalf("identity %v, error %v, want an error that is no refusal", got, err)
+	}
+	if strings.Contains(err.Error(), password) {
+		t.Error("the error holds the password")
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := c.Unreachable.AuthenticatePassword(gone, c.User, password); got != nil || err == nil {
+		t.Errorf("identity %v, error %v after the request has ended", got, err)
+	}
+}

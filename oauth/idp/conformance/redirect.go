@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+)
+
+// Redirect is a provider that authenticates by sending the browser away, and what it is to say.
+type Redirect struct {
+	// Provider is the one to test. Its server is a test's: it logs everybody in as Want at once and redirects back.
+	Provider idp.Redirect
+	// Client is the browser; it trusts the server's certificate.
+	Client *http.Client
+	// Secret is the client secret, which no error and no address may hold.
+	Secret string
+	Want   idp.Identity
+}
+
+// callback is where the server sends the browser back to.
+const callback = "https://master.example.com:8443/oauth2callback/test"
+
+// Test runs the tests.
+func (c Redirect) Test(t *testing.T) {
+	t.Run("a login names the identity", c.login)
+	t.Run("a code counts once", c.once)
+	t.Run("who says no is refused", func(t *testing.T) {
+		got, err := c.Provider.AuthenticateCallback(t.Context(), callback, url.Values{"error": {"access_denied"}, "state": {"s"}})
+		if got != nil || !errors.Is(err, idp.ErrRefused) {
+			t.Errorf("identity %v, error %v", got, err)
+		}
+	})
+	for name, query := range map[string]url.Values{
+		"no code":          {},
+		"a wrong code":     {"code": {"wrong"}},
+		"a server's error": {"error": {"server_error"}, "error_description": {"<script>"}},
+	} {
+		t.Run(name+" is no login", func(t *testing.T) {
+			got, err := c.Provider.AuthenticateCallback(t.Context(), callback, query)
+			if got != nil || err == nil || strings.Contains(err.Error(), c.Secret) || strings.Contains(err.Error(), "<script>") {
+				t.Errorf("identity %v, error %v", got, err)
+			}
+		})
+	}
+}
+
+// visit is a browser's way to the server and back.
+func (c Redirect) visit(t *testing.T) url.Values {
+	t.Helper()
+	const state = "a state/with?other&characters"
+	start := c.Provider.StartURL(callback, state)
+	if strings.Contains(start, c.Secret) {
+		t.Error("the address for the browser holds the client secret")
+	}
+	browser := *c.Client
+	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := browser.Get(start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	back, err := answer.Location()
+	if err != nil {
+		t.Fatalf("the server answers %s without a redirect", answer.Status)
+	}
+	if !strings.HasPrefix(back.String(), callback+"?") || back.Query().Get("state") != state {
+		t.Errorf("the server redirects to %s", back)
+	}
+	return back.Query()
+}
+
+func (c Redirect) login(t *testing.T) {
+	got, err := c.Provider.AuthenticateCallback(t.Context(), callback, c.visit(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Want, *got); diff != "" {
+		t.Errorf("identity (-want +got):\n%s", diff)
+	}
+}
+
+func (c Redirect) once(t *testing.T) {
+	query := c.visit(t)
+	if _, err := c.Provider.AuthenticateCallback(t.Context(), callback, query); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Provider.AuthenticateCallback(t.Context(), callback, query); got != nil || err == nil {
+		t.Errorf("the same code again: identity %v, error %v", got, err)
+	}
+}
+
+// TestRefused is for a person whom the provider does not accept.
+func (c Redirect) TestRefused(t *testing.T) {
+	got, err := c.Provider.AuthenticateCallback(t.Context(), callback, c.visit(t))
+	if got != nil || !errors.Is(err, idp.ErrRefused) {
+		t.Errorf("identity %v, error %v, want a refusal", got, err)
+	}
+}

@@ -1,0 +1,109 @@
+// Package external is what identity providers have in common that authenticate persons by OAuth 2: a browser is sent there, comes back with a
+// code, and the code is exchanged for a token with which the provider says who that is.
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"golang.org/x/oauth2"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/remote"
+)
+
+// Provider is one server.
+type Provider struct {
+	// ClientID and ClientSecret are what the server knows us by.
+	ClientID, ClientSecret string
+	// AuthorizeURL and TokenURL are the server's endpoints; Scopes what is asked for, and Parameters are added to the first.
+	AuthorizeURL, TokenURL string
+	Scopes                 []string
+	Parameters             map[string]string
+	// Client reaches the server.
+	Client *http.Client
+	// Identify finds out who the token is of. api speaks with the token.
+	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
+}
+
+var _ idp.Redirect = (*Provider)(nil)
+
+func (p *Provider) config(callback string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: callback, Scopes: p.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL, TokenURL: p.TokenURL},
+	}
+}
+
+// StartURL is the server's page, with what it needs to send the browser back.
+func (p *Provider) StartURL(callback, state string) string {
+	var options []oauth2.AuthCodeOption
+	for name, value := range p.Parameters {
+		options = append(options, oauth2.SetAuthURLParam(name, value))
+	}
+	return p.config(callback).AuthCodeURL(state, options...)
+}
+
+// AuthenticateCallback exchanges the code of a query and finds out who it is of. A query with an error is a refusal.
+func (p *Provider) AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*idp.Identity, error) {
+	switch {
+	case query.Get("error") == "access_denied":
+		return nil, idp.ErrRefused
+	case query.Get("error") != "":
+		return nil, errors.New("the identity provider reports an error")
+	case query.Get("code") == "":
+		return nil, errors.New("the identity provider sent no code")
+	}
+	token, err := p.config(callback).Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.Client), query.Get("code"))
+	if err != nil {
+		return nil, explain(err)
+	}
+	who, err := p.Identify(ctx, &API{client: p.Client, token: token.AccessToken}, token)
+	if err != nil {
+		return nil, err
+	}
+	if who.UserName == "" {
+		return nil, errors.New("the answer of the identity provider names nobody")
+	}
+	return who, nil
+}
+
+// explain is an error of the exchange without what was sent or answered, which may hold secrets.
+func explain(err error) error {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) && refused.Response != nil {
+		return fmt.Errorf("exchange code at identity provider: it answers %s", refused.Response.Status)
+	}
+	var unreachable *url.Error
+	if errors.As(err, &unreachable) {
+		return fmt.Errorf("exchange code at identity provider: %w", unreachable.Err)
+	}
+	return errors.New("exchange code at identity provider: the answer holds no token")
+}
+
+// API asks a server with the person's token.
+type API struct {
+	client *http.Client
+	token  string
+}
+
+// Get reads the JSON at an address into result. It returns the headers of the answer; an answer other than 200 is an error.
+func (a *API) Get(ctx context.Context, address string, result any) (http.Header, error) {
+	request, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask identity provider: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	request.Header.Set("Accept", "application/json")
+	answer, err := remote.JSON(ctx, a.client, request, result)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("identity provider %s answers %s", request.URL.Host, answer.Status)
+	}
+	return answer.Header, nil
+}

@@ -1,0 +1,53 @@
+// Package gitlab is the identity provider GitLabIdentityProvider: the users of one GitLab, by OpenID Connect or, with `legacy: true`, by
+// GitLab's own API, which versions before 11.1 need.
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"golang.org/x/oauth2"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/external"
+	"github.com/slipway-platform/slipway/oauth/idp/openid"
+)
+
+// Settings describe our registration with one GitLab.
+type Settings struct {
+	// URL is GitLab's, for instance https://gitlab.com.
+	URL                    string
+	ClientID, ClientSecret string
+	// Legacy uses GitLab's own API.
+	Legacy bool
+	// Client reaches GitLab.
+	Client *http.Client
+}
+
+// New makes the provider. Both ways give a user the same unique name: the number that GitLab has for them.
+func New(s Settings) *external.Provider {
+	base := strings.TrimRight(s.URL, "/")
+	if !s.Legacy {
+		return openid.New(openid.Settings{
+			ClientID: s.ClientID, ClientSecret: s.ClientSecret,
+			AuthorizeURL: base + "/oauth/authorize", TokenURL: base + "/oauth/token", UserInfoURL: base + "/oauth/userinfo",
+			ID: []string{"sub"}, PreferredUserName: []string{"nickname"}, Name: []string{"name"}, Email: []string{"email"}, Client: s.Client,
+		})
+	}
+	return &external.Provider{
+		ClientID: s.ClientID, ClientSecret: s.ClientSecret, AuthorizeURL: base + "/oauth/authorize", TokenURL: base + "/oauth/token",
+		Scopes: []string{"api"}, Client: s.Client,
+		Identify: func(ctx context.Context, api *external.API, _ *oauth2.Token) (*idp.Identity, error) {
+			var user struct {
+				ID                    int64
+				UserName, Name, Email string
+			}
+			if _, err := api.Get(ctx, base+"/api/v4/user", &user); err != nil || user.ID == 0 {
+				return &idp.Identity{}, err
+			}
+			return &idp.Identity{UserName: strconv.FormatInt(user.ID, 10), PreferredUserName: user.UserName, Name: user.Name, Email: user.Email}, nil
+		},
+	}
+}

@@ -1,0 +1,51 @@
+// Package google is the identity provider GoogleIdentityProvider: accounts of Google, of one hosted domain if that is set.
+package google
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/external"
+	"github.com/slipway-platform/slipway/oauth/idp/openid"
+)
+
+// Settings describe our registration with Google.
+type Settings struct {
+	ClientID, ClientSecret string
+	// HostedDomain is the only domain whose accounts are accepted; empty accepts each.
+	HostedDomain string
+	// AccountsURL and TokenURL are Google's, empty outside of tests.
+	AccountsURL, TokenURL string
+	// Client reaches Google.
+	Client *http.Client
+}
+
+// New makes the provider.
+func New(s Settings) *external.Provider {
+	settings := openid.Settings{
+		ClientID: s.ClientID, ClientSecret: s.ClientSecret,
+		AuthorizeURL: or(s.AccountsURL, "https://accounts.google.com/o/oauth2/v2/auth"),
+		TokenURL:     or(s.TokenURL, "https://oauth2.googleapis.com/token"),
+		Scopes:       []string{"profile", "email"},
+		ID:           []string{"sub"}, PreferredUserName: []string{"preferred_username", "email"}, Name: []string{"name"}, Email: []string{"email"},
+		Client: s.Client,
+	}
+	if s.HostedDomain != "" {
+		settings.Parameters = map[string]string{"hd": s.HostedDomain}
+		settings.Check = func(claims map[string]any) error {
+			if claims["hd"] != s.HostedDomain {
+				return fmt.Errorf("the account is not of the domain %q: %w", s.HostedDomain, idp.ErrRefused)
+			}
+			return nil
+		}
+	}
+	return openid.New(settings)
+}
+
+func or(value, usual string) string {
+	if value != "" {
+		return value
+	}
+	return usual
+}

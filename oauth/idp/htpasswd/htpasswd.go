@@ -1,0 +1,76 @@
+// Package htpasswd is the identity provider HTPasswdPasswordIdentityProvider: users and hashed passwords in a file as Apache's program
+// htpasswd writes it, with bcrypt, MD5 (apr1) and SHA.
+package htpasswd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tg123/go-htpasswd"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+)
+
+// Provider checks passwords against a file. It reads the file at each login, so that a change counts from the next one on; comparing one
+// bcrypt hash takes longer than reading ten thousand lines.
+type Provider struct {
+	// File is the path of the file.
+	File string
+}
+
+var _ idp.Password = Provider{}
+
+// AuthenticatePassword looks the user up. A user whose hash is of an unknown form is refused, as a user who does not exist is.
+func (p Provider) AuthenticatePassword(_ context.Context, user, password string) (*idp.Identity, error) {
+	if checkUser(user) != nil || password == "" {
+		return nil, idp.ErrRefused
+	}
+	entries, err := read(p.File)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.user == user })
+	if at < 0 {
+		// As long as a comparison, so that the time does not tell who is in the file.
+		_ = bcrypt.CompareHashAndPassword([]byte(nobody), []byte(password))
+		return nil, idp.ErrRefused
+	}
+	if !matches(entries[at].hash, password) {
+		return nil, idp.ErrRefused
+	}
+	return &idp.Identity{UserName: user}, nil
+}
+
+// nobody is the hash of a password that was thrown away.
+const nobody = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
+
+// matches compares a password with a hash: bcrypt ($2a$, $2b$, $2x$, $2y$), apr1 ($apr1$) or SHA ({SHA}).
+func matches(hash, password string) bool {
+	switch {
+	case strings.HasPrefix(hash, "$2"):
+		err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password))
+		return err == nil
+	case strings.HasPrefix(hash, "$apr1$"):
+		return matchesBy(htpasswd.AcceptMd5, hash, password)
+	case strings.HasPrefix(hash, "{SHA}"):
+		return matchesBy(htpasswd.AcceptSha, hash, password)
+	}
+	return false
+}
+
+func matchesBy(parse htpasswd.PasswdParser, hash, password string) bool {
+	encoded, err := parse(hash)
+	return err == nil && encoded != nil && encoded.MatchesPassword(password)
+}
+
+// Check tells what is wrong with the file before the first login: it must be there.
+func (p Provider) Check() error {
+	_, err := read(p.File)
+	if err != nil {
+		return errors.Join(err, errors.New("make it with: slipway htpasswd set USER"))
+	}
+	return nil
+}

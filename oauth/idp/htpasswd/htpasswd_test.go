@@ -1,0 +1,106 @@
+package htpasswd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/conformance"
+)
+
+// The password of each is "secret". Each has the form that Apache's htpasswd gives it with -B, -m and -s.
+const users = `# a comment
+bcrypt:$2y$05$hW2uSmk/btOEUfNaPjsmOOwQL2tf3R8B4hje3ZVc7M0tNBlHudLxq
+apr1:$apr1$mb0bpVDI$fDmOLawxCeMyAwPTOAwCT.
+sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
+plain:secret
+crypt:$6$abc$def
+
+without a colon
+bcrypt:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=
+`
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "users.htpasswd")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConformance(t *testing.T) {
+	file := write(t, users)
+	for _, user := range []string{"bcrypt", "apr1", "sha"} {
+		t.Run(user, conformance.Password{
+			Provider: Provider{File: file}, User: user, Secret: "secret", Want: idp.Identity{UserName: user},
+			Unreachable: Provider{File: filepath.Join(t.TempDir(), "missing")},
+		}.Test)
+	}
+}
+
+func TestHashesOfOtherFormsAreRefused(t *testing.T) {
+	provider := Provider{File: write(t, users)}
+	for _, user := range []string{"plain", "crypt", "without a colon", "# a comment"} {
+		if _, err := provider.AuthenticatePassword(t.Context(), user, "secret"); !errors.Is(err, idp.ErrRefused) {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+}
+
+func TestChangesCountAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.htpasswd")
+	provider := Provider{File: path}
+	check := func(user, password string, want bool) {
+		t.Helper()
+		_, err := provider.AuthenticatePassword(t.Context(), user, password)
+		if (err == nil) != want {
+			t.Errorf("%s with %q: %v", user, password, err)
+		}
+	}
+	if err := errors.Join(Set(path, "alice", "one"), Set(path, "bob", "b")); err != nil {
+		t.Fatal(err)
+	}
+	check("alice", "one", true)
+	if err := Set(path, "alice", "two"); err != nil {
+		t.Fatal(err)
+	}
+	check("alice", "one", false)
+	check("alice", "two", true)
+	if err := Delete(path, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	check("alice", "two", false)
+	check("bob", "b", true)
+	if err := Delete(path, "alice"); !errors.Is(err, ErrUnknownUser) {
+		t.Errorf("deleting twice: %v", err)
+	}
+	names, err := List(path)
+	if diff := cmp.Diff([]string{"bob"}, names); diff != "" || err != nil {
+		t.Errorf("users: %v (-want +got):\n%s", err, diff)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("file %v, %v, want mode 0600", info.Mode(), err)
+	}
+}
+
+func TestNamesThatCouldNotLogInAreNotSet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.htpasswd")
+	for _, user := range []string{"", "a:b", "a/b", "a%b", "a\nb", " a", "#a", "~", strings.Repeat("a", 300)} {
+		if err := Set(path, user, "secret"); err == nil {
+			t.Errorf("user %q was set", user)
+		}
+	}
+	if err := Set(path, "alice", ""); err == nil {
+		t.Error("an empty password was set")
+	}
+	if names, err := List(path); len(names) > 0 || err != nil {
+		t.Errorf("users %v, %v", names, err)
+	}
+}

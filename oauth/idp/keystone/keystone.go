@@ -1,0 +1,77 @@
+// Package keystone is the identity provider KeystonePasswordIdentityProvider: OpenStack's Keystone, asked for a token by its API of version 3.
+package keystone
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/remote"
+)
+
+// Provider asks one Keystone about the users of one domain.
+type Provider struct {
+	// URL is Keystone's, without the version; Domain is the name of the users' domain.
+	URL, Domain string
+	// UseID makes the user's ID the person's unique name, which a user of the same name that is made later does not have; otherwise it is the
+	// user name. This is useKeystoneIdentity.
+	UseID bool
+	// Client reaches it.
+	Client *http.Client
+}
+
+var _ idp.Password = (*Provider)(nil)
+
+// AuthenticatePassword asks Keystone for a token without a project, and forgets the token.
+func (p *Provider) AuthenticatePassword(ctx context.Context, user, password string) (*idp.Identity, error) {
+	if user == "" || password == "" {
+		return nil, idp.ErrRefused
+	}
+	body, err := json.Marshal(question(user, password, p.Domain))
+	if err != nil {
+		return nil, errors.New("make request for Keystone")
+	}
+	address := strings.TrimSuffix(strings.TrimRight(p.URL, "/"), "/v3") + "/v3/auth/tokens"
+	request, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask Keystone: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	var answer struct {
+		Token struct {
+			User struct{ ID, Name string } `json:"user"`
+		} `json:"token"`
+	}
+	reply, err := remote.JSON(ctx, p.Client, request, &answer)
+	found := answer.Token.User
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.StatusCode == http.StatusUnauthorized:
+		return nil, idp.ErrRefused
+	case reply.StatusCode != http.StatusCreated:
+		return nil, fmt.Errorf("Keystone %s answers %s", request.URL.Host, reply.Status)
+	case found.ID == "" || found.Name == "":
+		return nil, errors.New("the answer of Keystone names nobody")
+	case p.UseID:
+		return &idp.Identity{UserName: found.ID, PreferredUserName: found.Name}, nil
+	}
+	return &idp.Identity{UserName: found.Name}, nil
+}
+
+// question is the body of a request for a token by password.
+func question(user, password, domain string) any {
+	type object map[string]any
+	return object{"auth": object{
+		"identity": object{
+			"methods":  []string{"password"},
+			"password": object{"user": object{"name": user, "password": password, "domain": object{"name": domain}}},
+		},
+		"scope": "unscoped",
+	}}
+}

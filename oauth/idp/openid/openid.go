@@ -1,0 +1,141 @@
+// Package openid is the identity provider OpenIDIdentityProvider: any server of OpenID Connect, by the authorization code flow.
+//
+// The ID token comes from the token endpoint itself over TLS, which OpenID Connect Core 1.0, section 3.1.3.7, point 6, accepts in place of its
+// signature; whom it was made for and how long it counts are checked.
+package openid
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/idp/external"
+)
+
+// Settings describe one server.
+type Settings struct {
+	ClientID, ClientSecret string
+	// AuthorizeURL and TokenURL are the server's endpoints. UserInfoURL, which may be empty, has more claims.
+	AuthorizeURL, TokenURL, UserInfoURL string
+	// Scopes are asked for beside `openid`, and Parameters are added to the authorize endpoint's.
+	Scopes     []string
+	Parameters map[string]string
+	// ID names the claims of the unique name; of several the first that the person has counts, as for the others.
+	ID, PreferredUserName, Name, Email []string
+	// Check, if set, refuses persons by their claims.
+	Check func(claims map[string]any) error
+	// Client reaches the server.
+	Client *http.Client
+}
+
+// New makes the provider.
+func New(s Settings) *external.Provider {
+	scopes := []string{"openid"}
+	for _, scope := range s.Scopes {
+		if !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return &external.Provider{
+		ClientID: s.ClientID, ClientSecret: s.ClientSecret, AuthorizeURL: s.AuthorizeURL, TokenURL: s.TokenURL,
+		Scopes: scopes, Parameters: s.Parameters, Client: s.Client, Identify: s.identify,
+	}
+}
+
+func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2.Token) (*idp.Identity, error) {
+	text, _ := token.Extra("id_token").(string)
+	claims, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(claims, s.ClientID, time.Now()); err != nil {
+		return nil, err
+	}
+	if s.UserInfoURL != "" {
+		if err := s.more(ctx, api, claims); err != nil {
+			return nil, err
+		}
+	}
+	if s.Check != nil {
+		if err := s.Check(claims); err != nil {
+			return nil, err
+		}
+	}
+	return &idp.Identity{
+		UserName:          first(claims, s.ID),
+		PreferredUserName: first(claims, s.PreferredUserName),
+		Name:              first(claims, s.Name),
+		Email:             first(claims, s.Email),
+	}, nil
+}
+
+// more adds the claims of the user information endpoint, which must speak of the same person (section 5.3.2).
+func (s Settings) more(ctx context.Context, api *external.API, claims map[string]any) error {
+	var info map[string]any
+	if _, err := api.Get(ctx, s.UserInfoURL, &info); err != nil {
+		return err
+	}
+	if info["sub"] != claims["sub"] {
+		return errors.New("the user information of the identity provider is of another person than the ID token")
+	}
+	maps.Copy(claims, info)
+	return nil
+}
+
+// decode reads the claims of an ID token.
+func decode(token string) (map[string]any, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("the identity provider sent no ID token")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil {
+		return nil, errors.New("the ID token of the identity provider cannot be read")
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(payload, &claims); err != nil || claims == nil {
+		return nil, errors.New("the ID token of the identity provider cannot be read")
+	}
+	return claims, nil
+}
+
+// skew is by how much clocks may differ.
+const skew = time.Minute
+
+// check refuses an ID token that is for another client or has expired.
+func check(claims map[string]any, client string, now time.Time) error {
+	audience, _ := claims["aud"].([]any)
+	if claims["aud"] != client && !slices.Contains(audience, any(client)) {
+		return errors.New("the ID token of the identity provider is for another client")
+	}
+	if party, named := claims["azp"]; named && party != client {
+		return errors.New("the ID token of the identity provider is for another client")
+	}
+	expires, ok := claims["exp"].(float64)
+	if !ok || now.After(time.Unix(int64(expires), 0).Add(skew)) {
+		return errors.New("the ID token of the identity provider has expired")
+	}
+	if subject, _ := claims["sub"].(string); subject == "" {
+		return errors.New("the ID token of the identity provider names nobody: sub is missing")
+	}
+	return nil
+}
+
+// first is the first of several claims that is a text with something in it.
+func first(claims map[string]any, names []string) string {
+	for _, name := range names {
+		if text, ok := claims[name].(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+// Package remote is how identity providers speak with servers over HTTP: with their own authority, a limit of time and a limit of what
+// they read.
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// timeout is how long a server has for an answer. A person waits for it.
+const timeout = 15 * time.Second
+
+// maxAnswer is how much of an answer is read, in bytes.
+const maxAnswer = 1 << 20
+
+// TLS says whom a provider trusts and who it is itself. Empty means the machine's authorities, and no certificate.
+type TLS struct {
+	CAFile            string
+	CertFile, KeyFile string
+}
+
+// Client makes the client of one server. It does not follow redirects: an answer to a password comes from the server that was asked.
+func Client(settings TLS) (*http.Client, error) {
+	config, err := Config(settings)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// Config is the TLS configuration of a client.
+func Config(settings TLS) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if settings.CAFile != "" {
+		pool, err := Authorities(settings.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = pool
+	}
+	if settings.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(settings.CertFile, settings.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate %q: %w", settings.CertFile, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// Authorities reads a file of certificates. A file without any is an error.
+func Authorities(file string) (*x509.CertPool, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("read certificate authority %q: it holds no certificate", file)
+	}
+	return pool, nil
+}
+
+// JSON sends a request and reads the JSON of its answer into result. The status is that of the answer; unless it is 200 or 201, result is left
+// alone, and the error is that of the connection only. No error holds what was sent or answered.
+func JSON(ctx context.Context, client *http.Client, request *http.Request, result any) (*http.Response, error) {
+	answer, err := client.Do(request.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("ask identity provider: %w", err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("read answer of %s: %w", request.URL.Host, err)
+	}
+	if len(content) > maxAnswer {
+		return nil, fmt.Errorf("read answer of %s: it has more than %d bytes", request.URL.Host, maxAnswer)
+	}
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusCreated {
+		return answer, nil
+	}
+	if result == nil {
+		return answer, nil
+	}
+	if err := json.Unmarshal(content, result); err != nil {
+		return nil, fmt.Errorf("read answer of %s: it is no JSON of the expected form", request.URL.Host)
+	}
+	return answer, nil
+}

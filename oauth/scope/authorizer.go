@@ -1,0 +1,104 @@
+package scope
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	rbac "k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// Authorizer denies requests that the scopes of their token do not cover, and has no opinion on any other: the authorizers
+// behind it decide by the user's rights. A user without scopes is not limited.
+type Authorizer struct {
+	// ClusterRole gives the rules of a cluster role; one that does not exist is an error.
+	ClusterRole func(ctx context.Context, name string) ([]rbacv1.PolicyRule, error)
+}
+
+var _ authorizer.Authorizer = (*Authorizer)(nil)
+
+// Authorize denies what no scope of the request's user covers.
+func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+	if request.GetUser() == nil {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	scopes, limited := request.GetUser().GetExtra()[ExtraKey]
+	if !limited {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	asked := []rbacv1.PolicyRule{ruleOf(request)}
+	if covers(discovery(), asked) {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	var problems []string
+	for _, text := range scopes {
+		allowed, err := a.allows(ctx, text, request, asked)
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		if allowed {
+			return authorizer.DecisionNoOpinion, "", nil
+		}
+	}
+	reason := fmt.Sprintf("scopes [%s] prevent this action", strings.Join(scopes, " "))
+	if len(problems) > 0 {
+		reason += ": " + strings.Join(problems, "; ")
+	}
+	return authorizer.DecisionDeny, reason, nil
+}
+
+// ConditionsAwareAuthorize is Authorize: scopes know no conditions.
+func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, request authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
+}
+
+// EvaluateConditions denies: no decision of an Authorizer has conditions.
+func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
+}
+
+func (a *Authorizer) allows(ctx context.Context, text string, request authorizer.Attributes, asked []rbacv1.PolicyRule) (bool, error) {
+	if rules, known := userRules(text); known {
+		return covers(rules, asked), nil
+	}
+	role, err := ParseRole(text)
+	if err != nil {
+		return false, err
+	}
+	if role.Namespace != AllNamespaces && role.Namespace != request.GetNamespace() {
+		return false, nil
+	}
+	if !role.Escalating && escalates(request) {
+		return false, nil
+	}
+	rules, err := a.ClusterRole(ctx, role.Name)
+	if err != nil {
+		return false, err
+	}
+	return covers(rules, asked), nil
+}
+
+func covers(rules, asked []rbacv1.PolicyRule) bool {
+	all, _ := rbac.Covers(rules, asked)
+	return all
+}
+
+// ruleOf is the rule that allows one request and nothing else.
+func ruleOf(request authorizer.Attributes) rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{Verbs: []string{request.GetVerb()}}
+	if !request.IsResourceRequest() {
+		rule.NonResourceURLs = []string{request.GetPath()}
+		return rule
+	}
+	resource := request.GetResource()
+	if sub := request.GetSubresource(); sub != "" {
+		resource += "/" + sub
+	}
+	rule.APIGroups, rule.Resources = []string{request.GetAPIGroup()}, []string{resource}
+	if name := request.GetName(); name != "" {
+		rule.ResourceNames = []string{name}
+	}
+	return rule
+}

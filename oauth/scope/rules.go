@@ -1,0 +1,79 @@
+package scope
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// The API groups of OpenShift's resources, each also served under the legacy name, the empty group.
+const (
+	legacyGroup        = ""
+	userGroup          = "user.openshift.io"
+	projectGroup       = "project.openshift.io"
+	authorizationGroup = "authorization.openshift.io"
+	oauthGroup         = "oauth.openshift.io"
+	imageGroup         = "image.openshift.io"
+	kubeReviewGroup    = "authorization.k8s.io"
+	rbacGroup          = "rbac.authorization.k8s.io"
+)
+
+// userRules are the rules of a scope that follows an intention; known is false for any other.
+func userRules(text string) (rules []rbacv1.PolicyRule, known bool) {
+	switch text {
+	case Full:
+		return []rbacv1.PolicyRule{
+			{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+			{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+		}, true
+	case Info:
+		return []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{legacyGroup, userGroup},
+			Resources: []string{"users"}, ResourceNames: []string{"~"}}}, true
+	case CheckAccess:
+		return []rbacv1.PolicyRule{
+			{Verbs: []string{"create"}, APIGroups: []string{kubeReviewGroup}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}},
+			{Verbs: []string{"create"}, APIGroups: []string{legacyGroup, authorizationGroup},
+				Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews", "localsubjectaccessreviews"}},
+		}, true
+	case ListProjects, ListScopedProjects:
+		return []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{legacyGroup, projectGroup},
+			Resources: []string{"projects"}}}, true
+	}
+	return nil, false
+}
+
+// discovery is what every token may read: how the API is made up. Clients cannot do without.
+func discovery() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{
+		"/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/oapi", "/oapi/*", "/openapi", "/openapi/*",
+		"/healthz", "/livez", "/readyz", "/.well-known", "/.well-known/*",
+	}}}
+}
+
+// escalating are the resources by which a role's holder can gain more than the role: credentials and rights.
+func escalating() map[string][]string {
+	credentials := []string{"oauthauthorizetokens", "oauthaccesstokens", "oauthclients", "oauthclientauthorizations"}
+	rights := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+	return map[string][]string{
+		legacyGroup:        slices.Concat([]string{"secrets", "serviceaccounts/token", "imagestreams/secrets"}, credentials, rights),
+		imageGroup:         {"imagestreams/secrets"},
+		oauthGroup:         credentials,
+		authorizationGroup: rights,
+		rbacGroup:          rights,
+	}
+}
+
+// escalates tells whether a request touches an escalating resource. It is asked of the request and not of the role's
+// rules, since a rule for all resources (`*`) means these too.
+func escalates(request authorizer.Attributes) bool {
+	if !request.IsResourceRequest() {
+		return false
+	}
+	resource := request.GetResource()
+	if sub := request.GetSubresource(); sub != "" {
+		resource += "/" + sub
+	}
+	listed := escalating()[request.GetAPIGroup()]
+	return request.GetVerb() == "impersonate" || slices.Contains(listed, resource) || slices.Contains(listed, request.GetResource())
+}

@@ -1,0 +1,57 @@
+package token
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+)
+
+// The methods of a code challenge (RFC 7636, section 4.2).
+const (
+	Plain = "plain"
+	S256  = "S256"
+)
+
+// ChallengeMethods are the methods that the server knows, as the metadata document names them.
+func ChallengeMethods() []string { return []string{Plain, S256} }
+
+// codeText is how a code challenge and a code verifier look (RFC 7636, sections 4.1 and 4.2).
+var codeText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+
+// CheckChallenge refuses a code challenge that no verifier could answer, and gives the method: one that is not named is plain. No challenge
+// is right too; then there is no method.
+func CheckChallenge(challenge, method string) (string, error) {
+	switch {
+	case challenge == "" && method == "":
+		return "", nil
+	case challenge == "":
+		return "", fmt.Errorf("code_challenge is missing, code_challenge_method is %q", method)
+	case !codeText.MatchString(challenge):
+		return "", fmt.Errorf("code_challenge must be 43 to 128 letters, digits or -._~")
+	}
+	switch method {
+	case "", Plain:
+		return Plain, nil
+	case S256:
+		return S256, nil
+	}
+	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
+}
+
+// Verifies tells whether a code verifier answers the challenge with which a code was asked for. A code without a challenge takes no verifier.
+func Verifies(challenge, method, verifier string) bool {
+	if challenge == "" {
+		return verifier == ""
+	}
+	if !codeText.MatchString(verifier) {
+		return false
+	}
+	answer := verifier
+	if method == S256 {
+		hash := sha256.Sum256([]byte(verifier))
+		answer = base64.RawURLEncoding.EncodeToString(hash[:])
+	}
+	return subtle.ConstantTimeCompare([]byte(answer), []byte(challenge)) == 1
+}
