@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/slipway-platform/slipway/apigroup/user"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/bootstrap"
@@ -128,7 +130,19 @@ func (h *host) attachDetach() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kube.AttachDetach{Client: client, Prober: face.NewProber(h.drivers(), face.Options{})}, nil
+	return &kube.AttachDetach{Client: client, Prober: face.NewProber(h.drivers(), face.Options{Attachments: h.attachments()})}, nil
+}
+
+func (h *host) flexVolumeLeftovers() (Component, error) {
+	config, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &face.Leftovers{Client: client, Registry: h.drivers(), Attachments: h.attachments()}, nil
 }
 
 func (h *host) expander() (Component, error) {

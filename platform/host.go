@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/payload"
+	face "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -31,7 +32,9 @@ type host struct {
 	role     string        // the process that this is
 	calm     chan struct{} // closed when every part of the process is ready
 	drivers  func() *flexvolume.Registry
-	programs payload.Programs
+	// attachments are those that this process makes; one set, which several parts share.
+	attachments func() *face.Attachments
+	programs    payload.Programs
 }
 
 func newHost(c *config.Config, file string) (*host, error) {
@@ -47,6 +50,9 @@ func newHost(c *config.Config, file string) (*host, error) {
 		return &flexvolume.Registry{
 			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,
 		}
+	})
+	h.attachments = sync.OnceValue(func() *face.Attachments {
+		return &face.Attachments{Dir: h.path("flexvolume", "attached", h.role)}
 	})
 	return h, nil
 }

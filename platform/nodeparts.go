@@ -60,13 +60,13 @@ func (h *host) kubelet() (Component, error) {
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,
 		VolumePluginDir:   h.Node.VolumePluginDir(),
-		Prober:            face.NewProber(h.drivers(), face.Options{InUse: h.usesDriver}),
+		Prober:            face.NewProber(h.drivers(), face.Options{InUse: h.usesDriver, Attachments: h.attachments()}),
 		Arguments:         arguments.Map(h.Node.KubeletArguments),
 	}, nil
 }
 
 func (h *host) flexVolumeSweep() (Component, error) {
-	return &face.Sweeper{Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory}, nil
+	return &face.Sweeper{Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory, Attachments: h.attachments()}, nil
 }
 
 // usesDriver says whether a volume of a FlexVolume driver may be in use on this node.

@@ -49,6 +49,13 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	if err != nil {
 		return "", err
 	}
+	name, err := a.plugin.GetVolumeName(spec)
+	if err != nil {
+		return "", err
+	}
+	if err := a.plugin.attachments.add(a.plugin.attachment(name, node)); err != nil {
+		return "", err
+	}
 	path, err := driver.Attach(ctx, wanted, string(node))
 	if errors.Is(err, engine.ErrNotSupported) {
 		return "", nil
@@ -114,8 +121,8 @@ func (d *detacher) Detach(volumeName string, node types.NodeName) error {
 		return err
 	}
 	err = driver.Detach(context.Background(), volumeName, string(node))
-	if errors.Is(err, engine.ErrNotSupported) {
-		return nil
+	if err == nil || errors.Is(err, engine.ErrNotSupported) {
+		return d.plugin.attachments.remove(d.plugin.attachment(volumeName, node))
 	}
 	if errors.Is(err, engine.ErrGone) {
 		return fmt.Errorf("%w; install it again to detach volume %q from node %q", err, volumeName, node)

@@ -35,22 +35,30 @@ func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath st
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
 	if err != nil {
-		return err
+		return notCalled(err)
 	}
 	wanted, err := a.volume(spec)
 	if err != nil {
-		return err
+		return notCalled(err)
 	}
-	return uncertain(driver.Stage(ctx, wanted, devicePath, deviceMountPath, a.marker(deviceMountPath)))
+	return outcome(driver.Stage(ctx, wanted, devicePath, deviceMountPath, a.marker(deviceMountPath)))
 }
 
-// UnmountDevice undoes MountDevice.
+// UnmountDevice undoes MountDevice, and detaches what an earlier process of this node has attached by itself.
 func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
 		return err
 	}
-	return driver.Unstage(context.Background(), deviceMountPath, d.marker(deviceMountPath))
+	if err := driver.Unstage(context.Background(), deviceMountPath, d.marker(deviceMountPath)); err != nil {
+		return err
+	}
+	left := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
+	if !d.plugin.attachments.noted(left) {
+		return nil
+	}
+	_, err = d.plugin.attachments.leave(left, func() error { return detach(context.Background(), d.plugin.registry, left) })
+	return err
 }
 
 // GetDeviceMountRefs are the other places at which the device mounted there is mounted: the pods that use it.
@@ -58,10 +66,17 @@ func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 	return mount.New("").GetMountRefs(deviceMountPath)
 }
 
-// uncertain marks an error after which something may be mounted, so that kubelet undoes it even if the pod goes away meanwhile.
-func uncertain(err error) error {
-	if errors.Is(err, engine.ErrHalfDone) || engine.KindOf(err) == engine.KindTimeout {
+// outcome marks the error of a driver's mount for kubelet. It is uncertain where something may be mounted, so that kubelet undoes it even if the pod
+// goes away meanwhile; final where nothing is.
+func outcome(err error) error {
+	switch kind := engine.KindOf(err); {
+	case errors.Is(err, engine.ErrHalfDone), kind == engine.KindTimeout, kind == engine.KindCanceled:
 		return volumetypes.NewUncertainProgressError(err.Error())
+	case kind == engine.KindBusy, kind == engine.KindStart:
+		return notCalled(err)
 	}
 	return err
 }
+
+// notCalled marks the error of a mount for which the driver was not called: what kubelet knows from the call before is still true.
+func notCalled(err error) error { return volumetypes.NewTransientOperationFailure(err.Error()) }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util"
+	"k8s.io/mount-utils"
 
 	engine "github.com/slipway-platform/slipway/storage/flexvolume"
 )
@@ -67,15 +69,29 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = driver.ExpandFS(ctx, wanted, options.DevicePath, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
+	device := mountedDevice(options)
+	err = driver.ExpandFS(ctx, wanted, device, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
 	if !errors.Is(err, engine.ErrNotSupported) {
 		return err == nil, err
 	}
-	if options.DevicePath == "" {
+	if device == "" {
 		return true, nil
 	}
-	if _, err := util.GenericResizeFS(p.host, options.DevicePath, options.DeviceMountPath); err != nil {
+	if _, err := util.GenericResizeFS(p.host, device, options.DeviceMountPath); err != nil {
 		return false, fmt.Errorf("expand file system of volume %q: %w", spec.Name(), err)
 	}
 	return true, nil
+}
+
+// mountedDevice is the volume's device. Kubelet forgets those of drivers whose attach does not name one when it is restarted; the mount
+// table still has them.
+func mountedDevice(options volume.NodeResizeOptions) string {
+	if options.DevicePath != "" || options.DeviceStagePath == "" {
+		return options.DevicePath
+	}
+	source, _, err := mount.GetDeviceNameFromMount(mount.New(""), options.DeviceStagePath)
+	if err != nil || !strings.HasPrefix(source, "/dev/") {
+		return ""
+	}
+	return source
 }

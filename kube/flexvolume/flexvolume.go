@@ -41,7 +41,9 @@ type plugin struct {
 	name     string
 	registry *engine.Registry
 	names    *names
-	host     volume.VolumeHost
+
+	attachments *Attachments
+	host        volume.VolumeHost
 }
 
 var (
@@ -66,13 +68,29 @@ func (p *plugin) CanSupport(spec *volume.Spec) bool {
 	return err == nil && source.driver == p.name
 }
 
-// CanAttach says whether the driver has attach and detach now.
-func (p *plugin) CanAttach(*volume.Spec) (bool, error) {
+// CanAttach says whether the driver has attach and detach now, or had them when this process attached the volume: that one is still to be
+// detached, and only what can be attached is.
+func (p *plugin) CanAttach(spec *volume.Spec) (bool, error) {
 	driver, err := p.registry.InUse(p.name)
 	if err != nil {
 		return false, err
 	}
-	return driver.Capabilities().Attach, nil
+	return driver.Capabilities().Attach || p.isAttached(spec), nil
+}
+
+// isAttached says whether this process has attached the volume.
+func (p *plugin) isAttached(spec *volume.Spec) bool {
+	source, err := sourceOf(spec)
+	if err != nil {
+		return false
+	}
+	name, known := p.names.known(p.key(source.volume(spec.Name())))
+	return known && p.attachments.attachedHere(p.name, name)
+}
+
+// attachment is a volume, by its name in its storage, at a node.
+func (p *plugin) attachment(volumeName string, node types.NodeName) attachment {
+	return attachment{driver: p.name, node: string(node), volume: volumeName}
 }
 
 // CanDeviceMount goes with CanAttach: a driver without attach has only mount and unmount.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 	"k8s.io/kubernetes/pkg/volume/util"
+	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
@@ -41,6 +42,8 @@ MOUNT
 
 const name = "example.com/test"
 
+const nodeName = "node"
+
 // cluster is a plug-in manager as kubelet has one, with a real mount table and a directory as kubelet's root.
 type cluster struct {
 	t        *testing.T
@@ -49,6 +52,8 @@ type cluster struct {
 	registry *engine.Registry
 	manager  *volume.VolumePluginMgr
 	objects  *fake.Clientset
+	// attachments are those of the process; their notes outlive it.
+	attachments *Attachments
 }
 
 // start installs the driver and starts a manager; a second call is a restart of kubelet.
@@ -65,9 +70,13 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &engine.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
 	parttest.Run(t, next.registry.Run)
-	host := volumetesting.NewFakeVolumeHost(t, c.root, next.objects, nil)
+	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
+	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)
 	next.manager = &volume.VolumePluginMgr{}
-	prober := NewProber(next.registry, Options{InUse: func(driver string) bool { return engine.Uses(c.root, driver) }})
+	prober := NewProber(next.registry, Options{
+		InUse:       func(driver string) bool { return engine.Uses(c.root, driver) },
+		Attachments: next.attachments,
+	})
 	if err := next.manager.InitPlugins(nil, prober, host); err != nil {
 		t.Fatal(err)
 	}
@@ -404,5 +413,27 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	attached := must[map[*volume.Spec]bool](t)(attacher.VolumesAreAttached([]*volume.Spec{spec}, "node"))
 	if len(attached) != 1 || attached[spec] {
 		t.Errorf("attached %v", attached)
+	}
+}
+
+// TestAnErrorBeforeTheDriverIsCalledChangesNothing: kubelet takes any other error for the end of a call that may have mounted, and would leave that mount for ever.
+func TestAnErrorBeforeTheDriverIsCalledChangesNothing(t *testing.T) {
+	c := start(t, nil, "", "")
+	spec := pv(nil)
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	attacher := must[volume.Attacher](t)(plugin.NewAttacher())
+	dir := must[string](t)(attacher.GetDeviceMountPath(spec))
+	if err := os.WriteFile(c.path, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the driver has failed", func() bool { e, _ := c.registry.Lookup(name); return e.State == engine.StateFailed })
+	mounter := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1")))
+	for what, err := range map[string]error{
+		"device": attacher.MountDevice(spec, "/dev/x", dir, volume.DeviceMounterArgs{}),
+		"volume": mounter.SetUp(volume.MounterArgs{}),
+	} {
+		if err == nil || volumetypes.IsOperationFinishedError(err) || volumetypes.IsUncertainProgressError(err) {
+			t.Errorf("%s: %T %v", what, err, err)
+		}
 	}
 }

@@ -68,11 +68,34 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	ctx := context.Background()
 	driver, err := m.plugin.ready(ctx)
 	if err != nil {
-		return err
+		return notCalled(err)
 	}
+	mounting, err := m.mounting(ctx, args)
+	if err != nil {
+		return notCalled(err)
+	}
+	var staged string
+	if driver.Capabilities().Attach {
+		if staged, err = m.plugin.deviceMountPath(m.spec); err != nil {
+			return notCalled(err)
+		}
+	}
+	if err := m.record(staged); err != nil {
+		return notCalled(err)
+	}
+	return outcome(driver.Publish(ctx, mounting, dir, staged, m.marker(), func() error {
+		if driver.Capabilities().FSGroup && !m.source.readOnly {
+			m.own(dir, args)
+		}
+		return nil
+	}))
+}
+
+// mounting is what the driver is told on mount.
+func (m *mounter) mounting(ctx context.Context, args volume.MounterArgs) (engine.Mounting, error) {
 	secrets, err := m.plugin.secrets(ctx, m.source, m.pod.Namespace)
 	if err != nil {
-		return err
+		return engine.Mounting{}, err
 	}
 	mounting := engine.Mounting{
 		Volume: m.source.volume(m.spec.Name()),
@@ -85,21 +108,7 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	if m.spec.PersistentVolume == nil {
 		mounting.ID = string(m.pod.UID) + "/" + m.spec.Name()
 	}
-	var staged string
-	if driver.Capabilities().Attach {
-		if staged, err = m.plugin.deviceMountPath(m.spec); err != nil {
-			return err
-		}
-	}
-	if err := m.record(staged); err != nil {
-		return err
-	}
-	return uncertain(driver.Publish(ctx, mounting, dir, staged, m.marker(), func() error {
-		if driver.Capabilities().FSGroup && !m.source.readOnly {
-			m.own(dir, args)
-		}
-		return nil
-	}))
+	return mounting, nil
 }
 
 // own gives the files to the pod's group. A failure is an event and no error, because Kubernetes ignores it and volumes that

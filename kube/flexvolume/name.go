@@ -105,6 +105,17 @@ func (n *names) begin(key string, ask func() (string, error)) *answer {
 	return a
 }
 
+// known is the answer to key if there is one already.
+func (n *names) known(key string) (string, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a := n.answers[key]
+	if a == nil || !a.finished() || a.err != nil {
+		return "", false
+	}
+	return a.name, true
+}
+
 // set notes a name that is known from before a restart.
 func (n *names) set(key, name string) {
 	n.mu.Lock()

@@ -16,6 +16,8 @@ type Options struct {
 	// of it too, only when this is false. Nil: it is kept as long as the process lives, as the attach-detach controller needs it, which may
 	// have to detach.
 	InUse func(driver string) bool
+	// Attachments are where what the manager attaches is noted. Nil: it is not.
+	Attachments *Attachments
 }
 
 // useInterval is how often it is looked whether removed drivers are still in use.
@@ -24,6 +26,9 @@ const useInterval = 5 * time.Second
 // NewProber makes the prober of one volume plug-in manager. The registry must run; it should be ready before the manager
 // starts, so that volumes in use are reconstructed with their drivers.
 func NewProber(registry *engine.Registry, options Options) volume.DynamicPluginProber {
+	if options.Attachments == nil {
+		options.Attachments = &Attachments{}
+	}
 	return &prober{registry: registry, options: options, names: newNames(), known: map[string]bool{}}
 }
 
@@ -73,7 +78,7 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 		if !p.known[e.Name] {
 			events = append(events, volume.ProbeEvent{
 				Op: volume.ProbeAddOrUpdate, PluginName: e.Name,
-				Plugin: &plugin{name: e.Name, registry: p.registry, names: p.names},
+				Plugin: &plugin{name: e.Name, registry: p.registry, names: p.names, attachments: p.options.Attachments},
 			})
 		}
 	}

@@ -26,7 +26,7 @@ func TestADeviceThatNoPodUsesIsUnmountedBeforeKubeletStarts(t *testing.T) {
 
 	c = start(t, c, "", "")
 	t.Run("kept while a pod uses it", func(t *testing.T) {
-		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root}).Run)
+		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 		if diff := cmp.Diff(before, c.mounts()); diff != "" {
 			t.Errorf("mounts (-want +got):\n%s", diff)
 		}
@@ -37,7 +37,7 @@ func TestADeviceThatNoPodUsesIsUnmountedBeforeKubeletStarts(t *testing.T) {
 	}
 	c.calls()
 	t.Run("unmounted afterwards", func(t *testing.T) {
-		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root}).Run)
+		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 		if left := c.mounts(); len(left) > 0 {
 			t.Errorf("left mounted: %v", left)
 		}

@@ -1,0 +1,157 @@
+package flexvolume
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// attach attaches the volume of pv to the node, and mounts it for a pod.
+func attach(t *testing.T, c *cluster) volume.Mounter {
+	t.Helper()
+	spec := pv(nil)
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	attacher := must[volume.Attacher](t)(plugin.NewAttacher())
+	must[string](t)(attacher.Attach(spec, nodeName))
+	if err := attacher.MountDevice(spec, "/dev/x", deviceDir(t, c), volume.DeviceMounterArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	mounter := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1")))
+	if err := mounter.SetUp(volume.MounterArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	return mounter
+}
+
+func deviceDir(t *testing.T, c *cluster) string {
+	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
+}
+
+// release does what kubelet does after its restart with a volume that no pod uses any more, which it believes to be the controller's.
+func release(t *testing.T, c *cluster) {
+	t.Helper()
+	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))
+	if err := must[volume.Unmounter](t)(plugin.NewUnmounter("pv1", "uid1")).TearDown(); err != nil {
+		t.Fatal(err)
+	}
+	if err := must[volume.DeviceUnmounter](t)(plugin.NewDeviceUnmounter()).UnmountDevice(deviceDir(t, c)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatTheNodeAttachedIsDetachedAfterItsRestart(t *testing.T) {
+	c := start(t, nil, "", "")
+	mounter := attach(t, c)
+	c = start(t, c, "", "")
+	c.calls()
+	release(t, c)
+	want := []string{"unmount " + mounter.GetPath(), "unmountdevice " + deviceDir(t, c), "detach disk~7 " + nodeName}
+	if diff := cmp.Diff(want, c.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if left := c.attachments.all(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestWhatThisProcessAttachedIsLeftToKubelet(t *testing.T) {
+	c := start(t, nil, "", "")
+	mounter := attach(t, c)
+	c.calls()
+	release(t, c)
+	if diff := cmp.Diff([]string{"unmount " + mounter.GetPath(), "unmountdevice " + deviceDir(t, c)}, c.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatTheNodeAttachedForNobodyIsDetachedBeforeKubeletStarts(t *testing.T) {
+	c := start(t, nil, "", "")
+	spec := pv(nil)
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
+	c = start(t, c, "", "")
+	c.calls()
+	parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+	if diff := cmp.Diff([]string{"detach disk~7 " + nodeName}, c.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestAVolumeThatACrashForgotIsDetached(t *testing.T) {
+	for _, test := range []struct {
+		what     string
+		attached []v1.AttachedVolume
+		want     []string
+	}{
+		{"not in the node's status", nil, []string{"detach disk~7 " + nodeName}},
+		{"in the node's status", []v1.AttachedVolume{{Name: name + "/disk~7"}}, []string{""}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			c := start(t, nil, "", "")
+			spec := pv(nil)
+			plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+			must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
+			c = start(t, c, "", "")
+			c.calls()
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: v1.NodeStatus{VolumesAttached: test.attached}}
+			parttest.Run(t, (&Leftovers{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
+			if diff := cmp.Diff(test.want, c.calls()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVolumeIsNotAttachedWhileItIsDetachedFromBeforeACrash(t *testing.T) {
+	attachments := &Attachments{Dir: t.TempDir()}
+	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
+	if err := attachments.add(a); err != nil {
+		t.Fatal(err)
+	}
+	attachments = &Attachments{Dir: attachments.Dir}
+	done, err := attachments.leave(a, func() error {
+		if err := attachments.add(a); err == nil {
+			t.Error("it was attached beside the detach")
+		}
+		return context.DeadlineExceeded
+	})
+	if done || err == nil {
+		t.Errorf("done %v, error %v", done, err)
+	}
+	if err := attachments.add(a); err != nil {
+		t.Errorf("it is not attached after the detach has failed: %v", err)
+	}
+	if done, err := attachments.leave(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
+		t.Errorf("an attached volume: done %v, error %v", done, err)
+	}
+}
+
+func TestAnAttachedVolumeCanBeDetachedAfterItsDriverHasLostAttach(t *testing.T) {
+	c := start(t, nil, "", tmpfsMount)
+	spec := pv(nil)
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
+	c.install(`"attach":false`, tmpfsMount)
+	other := pv(map[string]string{"other": "volume"})
+	eventually.True(t, "other volumes cannot be attached any more", func() bool {
+		return must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(other)) == nil
+	})
+	if still := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); still == nil {
+		t.Fatal("upstream would never detach it")
+	}
+	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", nodeName); err != nil {
+		t.Fatal(err)
+	}
+	if again := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); again != nil {
+		t.Error("it can still be attached")
+	}
+}
