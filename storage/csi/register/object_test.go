@@ -1,0 +1,85 @@
+package register
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+)
+
+func TestObjectSaysWhatTheDriverCan(t *testing.T) {
+	description := &driver.Description{Controller: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_GET_CAPACITY}}
+	yes, no := true, false
+	policy := storagev1.FileFSGroupPolicy
+	wanted := Spec(description, storagev1.CSIDriverSpec{FSGroupPolicy: &policy})
+	if *wanted.AttachRequired || !*wanted.StorageCapacity || *wanted.FSGroupPolicy != policy {
+		t.Errorf("the object says %+v", wanted)
+	}
+	if configured := Spec(description, storagev1.CSIDriverSpec{StorageCapacity: &no}); *configured.StorageCapacity {
+		t.Error("the configuration does not win")
+	}
+
+	ours := map[string]string{managedBy: manager}
+	tests := []struct {
+		name  string
+		found *storagev1.CSIDriver
+		want  bool // the object says what is wanted afterwards
+		same  bool // the object is the old one
+	}{
+		{"none", nil, true, false},
+		{"ours with other values", object(ours, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},
+		{"ours with another value that cannot change", object(ours, storagev1.CSIDriverSpec{AttachRequired: &yes}), true, false},
+		{"an administrator's", object(nil, storagev1.CSIDriverSpec{AttachRequired: &yes}), false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			client := fake.NewClientset()
+			if tt.found != nil {
+				client = fake.NewClientset(tt.found)
+			}
+			drivers := client.StorageV1().CSIDrivers()
+			o := &Object{Drivers: drivers, Driver: "a.example.com", Spec: func(context.Context) (storagev1.CSIDriverSpec, error) { return wanted, nil }}
+			if err := o.ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			after, err := drivers.Get(t.Context(), "a.example.com", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := !differs(wanted, after.Spec); got != tt.want {
+				t.Errorf("as wanted: %t, want %t: %+v", got, tt.want, after.Spec)
+			}
+			if got := after.UID == "old"; got != tt.same {
+				t.Errorf("the same object: %t, want %t", got, tt.same)
+			}
+		})
+	}
+}
+
+func object(labels map[string]string, spec storagev1.CSIDriverSpec) *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "a.example.com", UID: "old", Labels: labels}, Spec: spec}
+}
+
+func TestObjectIsTriedAgain(t *testing.T) {
+	client := fake.NewClientset()
+	asked := 0
+	o := &Object{Drivers: client.StorageV1().CSIDrivers(), Driver: "a.example.com", Spec: func(context.Context) (storagev1.CSIDriverSpec, error) {
+		if asked++; asked == 1 {
+			return storagev1.CSIDriverSpec{}, errors.New("the driver does not answer")
+		}
+		return storagev1.CSIDriverSpec{}, nil
+	}}
+	parttest.Run(t, o.Run)
+	eventually.True(t, "the object is there", func() bool {
+		_, err := client.StorageV1().CSIDrivers().Get(t.Context(), "a.example.com", metav1.GetOptions{})
+		return err == nil
+	})
+}

@@ -1,0 +1,230 @@
+package register
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+)
+
+// bench is a driver with its registrar, and a test that acts for kubelet.
+type bench struct {
+	t         *testing.T
+	registrar *Registrar
+	part      *parttest.Part
+	server    *fake.Server
+}
+
+func newBench(t *testing.T, options fake.Options) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "csi") // short, for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	b := &bench{t: t, registrar: &Registrar{
+		Endpoint: filepath.Join(dir, "csi.sock"), Dir: filepath.Join(dir, "plugins_registry"), Interval: 20 * time.Millisecond,
+	}}
+	b.serve(options)
+	connection, err := driver.Dial(b.registrar.Endpoint, driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	b.registrar.Driver = connection
+	return b
+}
+
+// serve starts the driver, or another one in its place.
+func (b *bench) serve(options fake.Options) {
+	b.t.Helper()
+	if b.server != nil {
+		b.server.Stop()
+	}
+	server, err := fake.New(options).Listen(b.registrar.Endpoint)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.server = server
+	b.t.Cleanup(server.Stop)
+}
+
+func (b *bench) run() *bench {
+	b.part = parttest.Run(b.t, b.registrar.Run)
+	return b
+}
+
+// sockets are those that kubelet sees.
+func (b *bench) sockets() []string {
+	found, _ := filepath.Glob(filepath.Join(b.registrar.Dir, "[^.]*"))
+	return found
+}
+
+// kubelet waits for a socket and registers what is there, as kubelet does.
+func (b *bench) kubelet(answer *registration.RegistrationStatus) *registration.PluginInfo {
+	b.t.Helper()
+	eventually.True(b.t, "a socket for kubelet", func() bool { return len(b.sockets()) == 1 })
+	connection, err := grpc.NewClient("unix://"+b.sockets()[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer connection.Close()
+	client := registration.NewRegistrationClient(connection)
+	info, err := client.GetInfo(b.t.Context(), &registration.InfoRequest{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := client.NotifyRegistrationStatus(b.t.Context(), answer); err != nil {
+		b.t.Fatal(err)
+	}
+	return info
+}
+
+func (b *bench) waitRegistered() {
+	b.t.Helper()
+	eventually.True(b.t, "the driver is registered", func() bool { return b.registrar.State().Registered })
+}
+
+func accepted() *registration.RegistrationStatus {
+	return &registration.RegistrationStatus{PluginRegistered: true}
+}
+
+func TestKubeletLearnsOfTheDriver(t *testing.T) {
+	b := newBench(t, fake.Options{}).run()
+	info := b.kubelet(accepted())
+	if info.GetType() != registration.CSIPlugin || info.GetName() != fake.Name || info.GetEndpoint() != b.registrar.Endpoint {
+		t.Errorf("kubelet learns %v", info)
+	}
+	b.waitRegistered()
+	if got := filepath.Base(b.sockets()[0]); got != fake.Name+"-reg.sock" {
+		t.Errorf("socket %q", got)
+	}
+	b.part.Stop()
+	if left := b.sockets(); len(left) > 0 {
+		t.Errorf("%v are left after the stop: kubelet would not unregister the driver", left)
+	}
+}
+
+func TestDriverMayComeLater(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	b.server.Stop()
+	b.run()
+	b.serve(fake.Options{})
+	b.kubelet(accepted())
+	b.waitRegistered()
+}
+
+func TestStaleSocketIsReplaced(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	if err := os.Mkdir(b.registrar.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"-reg.sock", "-reg-3.sock"} {
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(b.registrar.Dir, fake.Name+name), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.SetUnlinkOnClose(false) // as after kill -9
+		listener.Close()
+	}
+	b.run()
+	eventually.True(t, "only the live socket is there", func() bool { return len(b.sockets()) == 1 })
+	b.kubelet(accepted())
+	b.waitRegistered()
+}
+
+func TestRefusalIsReportedAndTriedAgainAtAnotherPath(t *testing.T) {
+	b := newBench(t, fake.Options{}).run()
+	b.kubelet(&registration.RegistrationStatus{Error: "NodeGetInfo: no such device"})
+	eventually.True(t, "the refusal is known", func() bool { return strings.Contains(b.registrar.State().Problem, "no such device") })
+	eventually.True(t, "another path", func() bool {
+		found := b.sockets()
+		return len(found) == 1 && filepath.Base(found[0]) == fake.Name+"-reg-2.sock"
+	})
+	b.kubelet(accepted())
+	b.waitRegistered()
+}
+
+func TestChangeOfTheDriverIsRegistered(t *testing.T) {
+	b := newBench(t, fake.Options{NodeID: "one"}).run()
+	b.kubelet(accepted())
+	b.waitRegistered()
+	b.serve(fake.Options{NodeID: "two"})
+	eventually.True(t, "the registration is taken back", func() bool { return !b.registrar.State().Registered })
+	b.kubelet(accepted())
+	b.waitRegistered()
+}
+
+func TestRestartWithoutAChangeKeepsTheRegistration(t *testing.T) {
+	b := newBench(t, fake.Options{}).run()
+	b.kubelet(accepted())
+	b.waitRegistered()
+	before, err := os.Stat(b.sockets()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := fake.New(fake.Options{})
+	b.server.Stop()
+	server, err := again.Listen(b.registrar.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	eventually.True(t, "the new driver was asked twice", func() bool { return len(again.Calls("NodeGetInfo")) >= 2 })
+	after, err := os.Stat(b.sockets()[0])
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the socket was replaced (%v): pods would lose the driver for a while", err)
+	}
+}
+
+func TestRemovedSocketComesBack(t *testing.T) {
+	b := newBench(t, fake.Options{}).run()
+	b.kubelet(accepted())
+	b.waitRegistered()
+	if err := os.Remove(b.sockets()[0]); err != nil {
+		t.Fatal(err)
+	}
+	b.kubelet(accepted())
+	b.waitRegistered()
+}
+
+func TestKubeletThatRestartsAsksAgain(t *testing.T) {
+	b := newBench(t, fake.Options{}).run()
+	b.kubelet(accepted())
+	b.waitRegistered()
+	b.kubelet(&registration.RegistrationStatus{Error: "starting"})
+	eventually.True(t, "the second word counts", func() bool { return !b.registrar.State().Registered })
+}
+
+func TestUnusableNameIsReported(t *testing.T) {
+	b := newBench(t, fake.Options{Name: "../../etc"}).run()
+	eventually.True(t, "the name is refused", func() bool { return strings.Contains(b.registrar.State().Problem, `"../../etc"`) })
+	if found := b.sockets(); len(found) > 0 {
+		t.Errorf("%v are offered to kubelet", found)
+	}
+}
+
+func TestNodeThatIsNotKnownIsKubeletsToReport(t *testing.T) {
+	b := newBench(t, fake.Options{Plan: fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "no")})}).run()
+	b.kubelet(accepted())
+}
+
+func TestPathsThatAreTooLongAreExplained(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	b.registrar.Dir = filepath.Join(b.registrar.Dir, strings.Repeat("d", 70))
+	b.run()
+	eventually.True(t, "the reason is told", func() bool { return strings.Contains(b.registrar.State().Problem, "107 characters") })
+}
