@@ -33,25 +33,21 @@ type Config struct {
 
 // Load reads the configuration of the host whose data directory is dataDir.
 //
-// With file empty it reads `<dataDir>/master/master-config.yaml` and `<dataDir>/node/node-config.yaml`,
-// after writing the one that does not exist with defaults. Otherwise it reads the one or several
-// YAML documents of file; a kind that file does not hold comes from the data directory as it is, and
-// nothing is written. Relative paths in a file are relative to that file's folder, as in OpenShift.
+// With file empty it reads `<dataDir>/master/master-config.yaml` and `<dataDir>/node/node-config.yaml`. Otherwise
+// it reads the one or several YAML documents of file; a kind that file does not hold comes from the data directory.
+// What no file holds has defaults alone. Nothing is written: WriteDefaults does that. Relative paths in a file are
+// relative to that file's folder, as in OpenShift.
 //
-// A configuration that cannot be used is an error of type Problems. A default file that cannot be
-// written is any other error.
+// A configuration that cannot be used is an error of type Problems.
 func Load(dataDir, file string) (*Config, error) {
 	dataDir, err := filepath.Abs(dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
-	if file == "" {
-		err = writeDefaultFiles(dataDir, hostName())
-	} else {
-		file, err = filepath.Abs(file)
-	}
-	if err != nil {
-		return nil, err
+	if file != "" {
+		if file, err = filepath.Abs(file); err != nil {
+			return nil, fmt.Errorf("find configuration file: %w", err)
+		}
 	}
 	c := &Config{DataDir: dataDir}
 	problems := c.read(file)
@@ -88,7 +84,7 @@ func (c *Config) read(file string) Problems {
 		if seen[own.kind] {
 			continue
 		}
-		if _, err := os.Stat(own.path); file != "" && os.IsNotExist(err) {
+		if _, err := os.Stat(own.path); os.IsNotExist(err) {
 			continue // defaults alone
 		}
 		found := c.readFile(own.path, seen, own.kind)

@@ -110,10 +110,23 @@ func TestMissingFileIsNamed(t *testing.T) {
 	}
 }
 
+func TestLoadWritesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := Load(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("data directory: %v, want that it does not exist", err)
+	}
+}
+
 func TestFirstStartWritesFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first, err := Load(dir, "")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteDefaults(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{MasterFile(dir), NodeFile(dir)} {
@@ -149,6 +162,9 @@ func TestStartKeepsEditedFiles(t *testing.T) {
 	dir := t.TempDir()
 	content := "apiVersion: v1\nkind: NodeConfig\nnodeName: kept.example.com\n"
 	write(t, NodeFile(dir), content)
+	if err := WriteDefaults(dir); err != nil {
+		t.Fatal(err)
+	}
 	c, err := Load(dir, "")
 	if err != nil {
 		t.Fatal(err)
@@ -181,9 +197,9 @@ func TestFileLeavesDataDirectoryAlone(t *testing.T) {
 func TestWriteFailureIsReported(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "master"), "a file in the way")
-	_, err := Load(dir, "")
+	err := WriteDefaults(dir)
 	if err == nil || !strings.HasPrefix(err.Error(), "write default configuration: ") || !strings.Contains(err.Error(), dir) {
-		t.Errorf("Load: %v, want an error that names the folder", err)
+		t.Errorf("WriteDefaults: %v, want an error that names the folder", err)
 	}
 }
 

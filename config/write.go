@@ -19,11 +19,12 @@ const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block 
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 
-// writeDefaultFiles writes the files of the data directory that do not exist.
-func writeDefaultFiles(dataDir, hostName string) error {
+// WriteDefaults writes those of the two files of the data directory that do not exist, for people to edit. The start of a
+// host does so; commands that only look at it leave no trace.
+func WriteDefaults(dataDir string) error {
 	for path, content := range map[string]string{
 		MasterFile(dataDir): defaultMasterFile(),
-		NodeFile(dataDir):   defaultNodeFile(hostName),
+		NodeFile(dataDir):   defaultNodeFile(hostName()),
 	} {
 		if _, err := os.Lstat(path); err == nil {
 			continue

@@ -40,18 +40,21 @@ type listedDriver struct {
 	Capabilities *flexvolume.Capabilities  `json:"capabilities,omitempty"`
 	Volumes      flexvolume.Usage          `json:"volumes"`
 	Latency      map[string]latencySummary `json:"latency,omitempty"`
-	Error        string                    `json:"error,omitempty"`
+	// Error is why the driver cannot be used now, and LastFailure what went wrong last in a call.
+	Error       string              `json:"error,omitempty"`
+	LastFailure *flexvolume.Failure `json:"lastFailure,omitempty"`
 }
 
 func flexvolumeListCommand(opts *options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, error",
+		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, errors",
 		Long: "List the drivers of this host. Each is asked itself, with init, as a node does at its start, so that the list is the\n" +
 			"same whether Slipway runs or not. A driver that was removed is listed while a copy of it is kept for its volumes.\n" +
 			"The latency of calls is added where Slipway runs: the mean since its start of the operation that takes longest,\n" +
-			"and with -o json that of each.",
+			"and with -o json that of each. Below the list stand the call of each driver that failed last, with the driver's\n" +
+			"message and the time, and why a driver cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.load()
@@ -107,8 +110,21 @@ func (h *host) listDrivers(ctx context.Context) ([]listedDriver, error) {
 	for i := range listed {
 		listed[i].Volumes = flexvolume.UsageOf(h.Node.VolumeDirectory, listed[i].Driver)
 		listed[i].Latency = latencies[listed[i].Driver]
+		listed[i].LastFailure = h.lastFailure(listed[i].Driver)
 	}
 	return listed, nil
+}
+
+// lastFailure is the last failed call of a driver by either of the processes that call drivers, or nil.
+func (h *host) lastFailure(driver string) *flexvolume.Failure {
+	var last *flexvolume.Failure
+	for _, process := range []string{controlPlaneName, nodeName} {
+		failure, err := flexvolume.LastFailure(h.keptDrivers(process), driver)
+		if err == nil && (last == nil || failure.Time.After(last.Time)) {
+			last = &failure
+		}
+	}
+	return last
 }
 
 func printDrivers(out io.Writer, listed []listedDriver) error {
@@ -128,6 +144,9 @@ func printDrivers(out io.Writer, listed []listedDriver) error {
 	for _, one := range listed {
 		if one.Error != "" {
 			fmt.Fprintf(out, "\n%s: %s\n", one.Driver, one.Error)
+		}
+		if failure := one.LastFailure; failure != nil {
+			fmt.Fprintf(out, "\n%s: last failed call, at %s: %s\n", one.Driver, failure.Time.Local().Format(time.DateTime), failure.Message)
 		}
 	}
 	return nil

@@ -2,15 +2,19 @@ package platform
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -84,6 +88,63 @@ func TestDriversAreInstalledListedCalledAndRemovedWithoutACluster(t *testing.T) 
 		}
 		if !strings.Contains(out, step.want) {
 			t.Errorf("%q printed %q, want %q", step.args, out, step.want)
+		}
+	}
+}
+
+func TestListShowsTheLastFailedCallWithTheDriversMessageAndItsTime(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	if _, err := h.run("install", h.file(t, `{"status":"Success"}`), "--driver", "example.com/loop"); err != nil {
+		t.Fatal(err)
+	}
+	const failing = "#!/bin/sh\n[ $1 = init ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no disk for '$1'\"}'\n"
+	if err := os.WriteFile(filepath.Join(h.plugins, "example.com~loop", "loop"), []byte(failing), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	call := func(process string, call func(*flexvolume.Driver) error) {
+		t.Helper()
+		t.Run(process, func(t *testing.T) {
+			r := &flexvolume.Registry{Dir: h.plugins, KeepDir: filepath.Join(h.dir, "data", "flexvolume", process)}
+			parttest.Run(t, r.Run)
+			driver, err := r.Ready(context.Background(), "example.com/loop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := call(driver); flexvolume.KindOf(err) != flexvolume.KindFailure {
+				t.Fatalf("error %v", err)
+			}
+		})
+	}
+	if out, err := h.run("list"); err != nil || strings.Contains(out, "failed call") {
+		t.Errorf("before: %v\n%s", err, out)
+	}
+	call(nodeName, func(d *flexvolume.Driver) error { return d.Unmount(context.Background(), "/m") })
+	call(controlPlaneName, func(d *flexvolume.Driver) error { return d.Detach(context.Background(), "v", "n") })
+	last, err := flexvolume.LastFailure(filepath.Join(h.dir, "data", "flexvolume", controlPlaneName), "example.com/loop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := h.run("list")
+	want := "\nexample.com/loop: last failed call, at " + last.Time.Local().Format(time.DateTime) +
+		`: run detach of FlexVolume driver "example.com/loop": it reports Failure: "no disk for detach"`
+	if err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v, printed\n%swant%s", err, out, want)
+	}
+	if out, err := h.run("list", "-o", "json"); err != nil || !strings.Contains(out, `"operation": "detach"`) {
+		t.Errorf("%v, printed\n%s", err, out)
+	}
+}
+
+func TestLookingAtAHostLeavesNoTrace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, args := range [][]string{{"config", "view"}, {"status"}, {"flexvolume", "list"}} {
+		command := Command()
+		command.SetOut(io.Discard)
+		command.SetErr(io.Discard)
+		command.SetArgs(append(args, "--data-dir", dir))
+		_ = command.Execute() // a host that does not run has no status
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Fatalf("%q made the data directory: %v", args, err)
 		}
 	}
 }

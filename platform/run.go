@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
@@ -42,6 +43,11 @@ func runCommand(opts *options) *cobra.Command {
 const checkedFlag = "checked"
 
 func run(ctx context.Context, opts *options, checked bool) error {
+	if opts.file == "" {
+		if err := config.WriteDefaults(opts.dataDir); err != nil {
+			return err
+		}
+	}
 	h, err := opts.load()
 	if err != nil {
 		return err

@@ -84,12 +84,16 @@ func (d *Driver) call(ctx context.Context, c call) (answer, error) {
 
 	var said answer
 	var problem error
-	if leave, err := d.enter(ctx, c); err != nil {
+	switch leave, err := d.enter(ctx, c); {
+	case errors.Is(err, context.Canceled):
+		problem = d.fail(c.op, KindCanceled, "it was not called: "+err.Error(), err)
+	case err != nil:
 		problem = d.fail(c.op, KindBusy, fmt.Sprintf("earlier calls for the volume or the driver have not ended within %s",
 			time.Since(began).Round(time.Second)), err)
-	} else {
+	default:
 		said, problem = d.run(ctx, c, leave)
 	}
+	noteFailure(d.failures, problem)
 	d.observer.CallEnds(Call{Driver: d.name, Operation: c.op, Duration: time.Since(began), Kind: KindOf(problem)})
 	return said, problem
 }
@@ -102,7 +106,8 @@ func (d *Driver) enter(ctx context.Context, c call) (leave func(), err error) {
 	return d.gate.enter(ctx, c.volume)
 }
 
-// run executes the driver. leave is called when its process is gone, which may be after run has returned.
+// run executes the driver. leave is called when its process is gone, with its whole group where that was killed, which may be after run has
+// returned.
 func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) {
 	began := time.Now()
 	process, err := start(d.path, slices.Concat([]string{string(c.op)}, c.args))
@@ -114,11 +119,11 @@ func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) 
 	forget := noteRunning(d.running, process.cmd.Process.Pid)
 	ended := process.wait(ctx)
 	select {
-	case <-process.done:
+	case <-process.gone:
 		forget()
 		leave()
 	default:
-		go func() { <-process.done; forget(); leave() }()
+		go func() { <-process.gone; forget(); leave() }()
 	}
 
 	hide := redactor(c.secrets)

@@ -46,8 +46,8 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	watch := newWatch()
-	defer watch.close()
+	r.watch = newWatch()
+	defer r.watch.close()
 	scanned := make(chan struct{})
 	tasks.Go(func() { r.awaitFirst(ctx, scanned, ready) })
 	first := sync.OnceFunc(func() { close(scanned) })
@@ -69,7 +69,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	defer wake.Stop()
 	// due is when the next scan is; zero while nothing has changed.
 	for due := time.Now(); ; {
-		if next := earlier(due, r.nextInit()); next.IsZero() {
+		if next := r.plan(due); next.IsZero() {
 			wake.Stop()
 		} else {
 			wake.Reset(time.Until(next))
@@ -77,14 +77,14 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-watch.changed:
-			due = earlier(due, later(watch.last.Add(scanInterval), time.Now().Add(scanDelay)))
+		case <-r.watch.changed:
+			due = earlier(due, later(r.watch.last.Add(scanInterval), time.Now().Add(scanDelay)))
 		case end := <-ended:
 			r.finishInit(end)
 		case <-wake.C:
 		}
 		if !due.IsZero() && !due.After(time.Now()) {
-			due = r.scan(watch)
+			due = r.scan(r.watch)
 			first()
 		}
 		r.beginInits(ctx, initialize)
@@ -126,15 +126,16 @@ func (r *Registry) awaitFirst(ctx context.Context, scanned <-chan struct{}, read
 	}
 }
 
-// nextInit is when the next init is due, or zero.
-func (r *Registry) nextInit() time.Time {
+// plan is when Run has something to do although nothing changes: a scan that is due, or an init. Zero is never, so that drivers that do not change
+// cost nothing.
+func (r *Registry) plan(scan time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var next time.Time
+	r.next = scan
 	for _, e := range r.entries {
-		next = earlier(next, e.Retry)
+		r.next = earlier(r.next, e.Retry)
 	}
-	return next
+	return r.next
 }
 
 // earlier is the first of two times, of which zero means never.

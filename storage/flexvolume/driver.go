@@ -23,6 +23,7 @@ type Driver struct {
 	observer Observer
 	lacks    *lacks
 	running  string // directory in which running calls are noted, or empty
+	failures string // file in which the last failed call is noted, or empty
 }
 
 // NewDriver is the driver of that name, "vendor/driver", whose executable is at path. It is for callers without a Registry; its

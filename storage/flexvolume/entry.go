@@ -144,6 +144,9 @@ func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
 	driver.version, driver.gate, driver.observer = e.Version, e.gate, r.observer()
 	driver.running = r.running
+	if r.KeepDir != "" {
+		driver.failures = failureFile(r.KeepDir, e.Name)
+	}
 	return driver
 }
 
@@ -171,11 +174,14 @@ func (r *Registry) finishInit(end initialized) {
 	failures := e.failures
 	e.become(StateFailed, end.err)
 	e.failures = failures + 1
-	e.Retry = time.Now().Add(min(firstRetry<<min(failures, 20), lastRetry))
+	e.Retry = time.Now().Add(backOff(failures))
 	r.useKept(e)
 	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", end.err, "retry", e.Retry)
 	r.publish()
 }
+
+// backOff is how long a failed init is not tried again after so many earlier failures.
+func backOff(failures int) time.Duration { return min(firstRetry<<min(failures, 20), lastRetry) }
 
 // become puts the entry into a state, and forgets what belonged to the one before.
 func (e *entry) become(state State, err error) {

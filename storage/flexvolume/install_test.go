@@ -28,6 +28,7 @@ func source(t *testing.T, content string) string {
 const answering = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
 
 func TestInstalledDriversAreTakenOverByARunningRegistry(t *testing.T) {
+	t.Parallel()
 	r := &Registry{Dir: filepath.Join(t.TempDir(), "plugins"), KeepDir: filepath.Join(t.TempDir(), "kept")}
 	parttest.Run(t, r.Run)
 	for _, content := range []string{answering, answering + "# second\n"} {

@@ -29,6 +29,7 @@ func background(t *testing.T, script string) (pid int) {
 }
 
 func TestADriverThatWasCalledBeforeACrashIsEnded(t *testing.T) {
+	t.Parallel()
 	keep := t.TempDir()
 	before := &Registry{Dir: t.TempDir(), KeepDir: keep}
 	if err := before.endOrphans(); err != nil {

@@ -1,12 +1,15 @@
 package flexvolume
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,11 +46,12 @@ type process struct {
 	stdout, stderr *os.File
 	done           chan struct{} // closed when the driver's own process is gone
 	exit           error         // valid after done
+	gone           chan struct{} // closed after done and, where the process group was killed, when nothing of it is left
 }
 
 // start runs path with args in a process group of its own. The caller must call finish.
 func start(path string, args []string) (*process, error) {
-	p := &process{done: make(chan struct{})}
+	p := &process{done: make(chan struct{}), gone: make(chan struct{})}
 	var err error
 	if p.stdout, err = memoryFile("stdout"); err != nil {
 		return nil, err
@@ -83,13 +87,14 @@ func start(path string, args []string) (*process, error) {
 }
 
 // wait returns when the driver has ended, or when its process group was killed because ctx has ended or the output has no end. In the
-// latter cases there is an error, that of ctx or errFlood, and the driver may still exist if it waits in the kernel.
+// latter cases there is an error, that of ctx or errFlood, and a process of the group may still exist if it waits in the kernel. It is called once.
 func (p *process) wait(ctx context.Context) error {
 	look := time.NewTicker(floodInterval)
 	defer look.Stop()
 	for {
 		select {
 		case <-p.done:
+			close(p.gone)
 			return nil
 		case <-ctx.Done():
 			p.kill()
@@ -113,10 +118,41 @@ func (p *process) kill() {
 	}
 	// Also after the driver itself has ended: its children may have ignored the first signal.
 	_ = syscall.Kill(group, syscall.SIGKILL)
+	go p.awaitGroup()
 	select {
-	case <-p.done:
+	case <-p.gone:
 	case <-time.After(reapGrace):
 	}
+}
+
+// awaitGroup closes gone when nothing is left of the killed process group. A child that is in a system call, such as mount, ends only
+// after that, which may be later than the end of the driver.
+func (p *process) awaitGroup() {
+	<-p.done
+	for pause := time.Millisecond; groupLives(p.cmd.Process.Pid); pause = min(2*pause, time.Second) {
+		time.Sleep(pause)
+	}
+	close(p.gone)
+}
+
+// groupLives says whether any process of a group is still at work; zombies that nobody waits for do no harm.
+func groupLives(group int) bool {
+	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		return false
+	}
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// 42 (name with anything in it) S <parent> <group> ...
+		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
+			return true
+		}
+	}
+	return false
 }
 
 // output is what the driver printed until now. Where that holds no answer although the driver has ended, a child of the

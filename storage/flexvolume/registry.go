@@ -2,6 +2,7 @@ package flexvolume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,7 +18,8 @@ type Registry struct {
 	Dir string
 	// KeepDir holds a copy of each driver's last version that could be initialized, so that volumes in use can be unmounted after
 	// their driver has been removed or replaced by one that fails. It needs a file system that is not mounted noexec. It also notes
-	// the calls that run, so that Run can end those of an earlier process that was killed. Empty: nothing is kept.
+	// the calls that run, so that Run can end those of an earlier process that was killed, and the last failed call of each driver, for
+	// LastFailure. Empty: nothing is kept.
 	KeepDir string
 	// Settings adjust single drivers; nil has the defaults for all.
 	Settings func(driver string) Settings
@@ -29,6 +31,8 @@ type Registry struct {
 	generation uint64
 	changed    chan struct{} // closed at the next change
 	scans      int           // of the directory, so far
+	next       time.Time     // when Run looks again by itself; zero: only after a change
+	watch      *watch        // while Run runs
 	running    string        // directory in which running calls are noted, or empty
 }
 
@@ -143,7 +147,7 @@ func (r *Registry) Forget(driver string) error {
 	if r.KeepDir == "" {
 		return nil
 	}
-	if err := os.RemoveAll(keptDir(r.KeepDir, driver)); err != nil {
+	if err := errors.Join(os.RemoveAll(keptDir(r.KeepDir, driver)), os.RemoveAll(failureFile(r.KeepDir, driver))); err != nil {
 		return fmt.Errorf("remove copy of FlexVolume driver %q: %w", driver, err)
 	}
 	return nil

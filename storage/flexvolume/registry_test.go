@@ -25,6 +25,7 @@ func hasState(r *Registry, driver string, state State) func() bool {
 }
 
 func TestDriversAreFoundAtTheStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, executable(dir, "example.com/one"), good)
 	write(t, executable(dir, "plain"), good)
@@ -61,6 +62,7 @@ func TestDriversAreFoundAtTheStart(t *testing.T) {
 }
 
 func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "missing", "exec")
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
@@ -102,6 +104,7 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 }
 
 func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "exec")
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
@@ -118,6 +121,7 @@ func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
 }
 
 func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := executable(dir, "x/y")
 	write(t, path, good) // logs into its own directory, too
@@ -141,6 +145,7 @@ func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
 }
 
 func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
+	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	path := executable(dir, "x/y")
 	write(t, path, good)
@@ -174,6 +179,7 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 }
 
 func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
+	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), good)
 	t.Run("before", func(t *testing.T) { parttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
@@ -198,6 +204,7 @@ func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
 }
 
 func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
@@ -215,12 +222,13 @@ func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
 }
 
 func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
 	began := time.Now()
 	changes := 0
-	for ; changes < 1000 || time.Since(began) < 2*time.Second; changes++ {
+	for ; changes < 10_000 || time.Since(began) < 2*time.Second; changes++ {
 		write(t, executable(dir, "x/y"), good+strings.Repeat("#", changes%1000))
 	}
 	write(t, executable(dir, "x/y"), good+"# last\n")

@@ -1,16 +1,12 @@
 package flexvolume
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -83,7 +79,7 @@ func (d *Driver) Try(ctx context.Context, trial Trial) Outcome {
 	if ended == nil {
 		result.Killed = trial.KillAfter > 0 && killed(process.exit)
 	}
-	for deadline := time.Now().Add(reapGrace); result.Killed && lives(process.cmd.Process.Pid) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(reapGrace); result.Killed && groupLives(process.cmd.Process.Pid) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	// Who was killed answers no more.
@@ -129,24 +125,6 @@ func killed(exit error) bool {
 	}
 	status, ok := failed.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
-// lives says whether any process of a group is still at work. A killed child that was in a system call, such as mount, ends only after that, which
-// may be later than the end of the driver; zombies that nobody waits for do no harm.
-func lives(group int) bool {
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		// 42 (name with anything in it) S <parent> <group> ...
-		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
-		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
-			return true
-		}
-	}
-	return false
 }
 
 // secretsIn finds the secrets in a driver's arguments.

@@ -1,0 +1,293 @@
+package flexvolume
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// quiet is a driver that leaves no trace in its directory.
+const quiet = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
+
+// scanCounter counts scans, and those that failed.
+type scanCounter struct {
+	unobserved
+	mu          sync.Mutex
+	all, errors int
+}
+
+func (c *scanCounter) ScanEnds(scan Scan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all++
+	if scan.Err != nil {
+		c.errors++
+	}
+}
+
+func (c *scanCounter) counts() (scans, failed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all, c.errors
+}
+
+// idle says whether Run has nothing to do before something changes.
+func (r *Registry) idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entries != nil && r.next.IsZero()
+}
+
+func TestTheDirectoryIsReadOnlyAfterAChange(t *testing.T) {
+	t.Parallel()
+	dir, count := t.TempDir(), &scanCounter{}
+	write(t, executable(dir, "x/y"), quiet)
+	r := &Registry{Dir: dir, Observer: count}
+	parttest.Run(t, r.Run)
+	eventually.True(t, "idle", r.idle)
+	before, _ := count.counts()
+	generation := r.Generation()
+	for range 10_000 {
+		r.List()
+		if _, err := r.Ready(context.Background(), "x/y"); err != nil {
+			t.Fatal(err)
+		}
+		if _, known := r.Lookup("x/absent"); known {
+			t.Fatal("an absent driver is known")
+		}
+	}
+	if after, _ := count.counts(); after != before || r.Generation() != generation || !r.idle() {
+		t.Errorf("%d scans of questions alone, generation %d after %d", after-before, r.Generation(), generation)
+	}
+	write(t, executable(dir, "x/z"), quiet)
+	eventually.True(t, "the change is seen", hasState(r, "x/z", StateReady))
+	if after, _ := count.counts(); after == before {
+		t.Error("a change was seen without a scan")
+	}
+}
+
+func TestFiveHundredDriversThatDoNotChangeAreNoWork(t *testing.T) {
+	t.Parallel()
+	dir, count := t.TempDir(), &scanCounter{}
+	for n := range 500 {
+		write(t, executable(dir, fmt.Sprintf("example.com/driver%d", n)), quiet)
+	}
+	r := &Registry{Dir: dir, Observer: count}
+	parttest.Run(t, r.Run)
+	eventually.True(t, "all are ready", func() bool {
+		ready := 0
+		for _, e := range r.List() {
+			if e.State == StateReady {
+				ready++
+			}
+		}
+		return ready == 500
+	})
+	// Nothing is planned: neither a scan nor an init nor a look at the clock.
+	eventually.True(t, "idle", r.idle)
+	if scans, failed := count.counts(); scans != 1 || failed != 0 {
+		t.Errorf("%d scans, %d failed; want the first alone", scans, failed)
+	}
+}
+
+func TestAScanThatFailsKeepsTheDrivers(t *testing.T) {
+	t.Parallel()
+	dir, count := filepath.Join(t.TempDir(), "exec"), &scanCounter{}
+	write(t, executable(dir, "x/y"), quiet)
+	r := &Registry{Dir: dir, Observer: count}
+	parttest.Run(t, r.Run)
+	// A file in the directory's place, from one moment to the next.
+	file := filepath.Join(filepath.Dir(dir), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exchange := func() {
+		t.Helper()
+		if err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exchange()
+	eventually.True(t, "a scan fails", func() bool { _, failed := count.counts(); return failed > 0 })
+	if driver, err := r.Ready(context.Background(), "x/y"); err != nil || driver.Name() != "x/y" {
+		t.Errorf("after a scan that failed: %v", err)
+	}
+	exchange()
+	write(t, executable(dir, "x/z"), quiet)
+	eventually.True(t, "the directory is read again", hasState(r, "x/z", StateReady))
+	if e, _ := r.Lookup("x/y"); e.State != StateReady {
+		t.Errorf("the first driver is %s", e.State)
+	}
+}
+
+func TestADirectoryThatAppearsLaterIsWatched(t *testing.T) {
+	t.Parallel()
+	dir, count := t.TempDir(), &scanCounter{}
+	r := &Registry{Dir: dir, Observer: count}
+	parttest.Run(t, r.Run)
+	path := executable(dir, "x/y")
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the empty directory is seen", hasState(r, "x/y", StateFailed))
+	eventually.True(t, "idle", r.idle)
+	write(t, path, quiet)
+	eventually.True(t, "its driver", hasState(r, "x/y", StateReady))
+}
+
+func TestALinkedDriverDirectoryIsFollowed(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "real")
+	write(t, filepath.Join(elsewhere, "y"), quiet)
+	r := &Registry{Dir: dir}
+	parttest.Run(t, r.Run)
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "x~y")); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "found through the link", hasState(r, "x/y", StateReady))
+	first, _ := r.Lookup("x/y")
+	write(t, filepath.Join(elsewhere, "y"), quiet+"# second\n")
+	eventually.True(t, "updated behind the link", func() bool {
+		e, _ := r.Lookup("x/y")
+		return e.State == StateReady && e.Version != first.Version
+	})
+	if err := os.Remove(filepath.Join(dir, "x~y")); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "removed with the link", hasState(r, "x/y", StateRemoved))
+}
+
+// A link to a directory outside is not followed where it is no driver's directory, as the design of dynamic discovery warns.
+func TestALinkToADirectoryOutsideIsNotWatched(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	path := executable(dir, "x/y")
+	write(t, path, quiet)
+	if err := os.Symlink(elsewhere, filepath.Join(filepath.Dir(path), "data")); err != nil {
+		t.Fatal(err)
+	}
+	w := newWatch()
+	defer w.close()
+	if _, err := w.scan(dir); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{dir: true, filepath.Dir(path): true}
+	for _, watched := range w.watcher.WatchList() {
+		if !want[watched] {
+			t.Errorf("%s is watched", watched)
+		}
+		delete(want, watched)
+	}
+	if len(want) > 0 {
+		t.Errorf("not watched: %v", want)
+	}
+}
+
+// A driver's executable may itself be a link, as packages of distributions install it; it is replaced by another link.
+func TestALinkedExecutableIsADriver(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for _, version := range []string{"one", "two"} {
+		write(t, filepath.Join(elsewhere, version), quiet+"# "+version+"\n")
+	}
+	path := executable(dir, "x/y")
+	link := func(version string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		partial := filepath.Join(filepath.Dir(path), ".new")
+		if err := os.Symlink(filepath.Join(elsewhere, version), partial); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(partial, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("one")
+	r := &Registry{Dir: dir}
+	parttest.Run(t, r.Run)
+	first, _ := r.Lookup("x/y")
+	if first.State != StateReady {
+		t.Fatalf("entry %+v", first)
+	}
+	link("two")
+	eventually.True(t, "the other version", func() bool {
+		e, _ := r.Lookup("x/y")
+		return e.State == StateReady && e.Version != first.Version
+	})
+}
+
+// The kernel drops changes when its queue is full, and says so.
+func TestAnOverflowOfTheWatchLeadsToAScan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := executable(dir, "x/y")
+	write(t, path, quiet)
+	r := &Registry{Dir: dir}
+	parttest.Run(t, r.Run)
+	eventually.True(t, "idle", r.idle)
+	first, _ := r.Lookup("x/y")
+	// The change of the driver is lost.
+	watcher := r.watch.watcher
+	if err := watcher.Remove(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, quiet+"# second\n")
+	watcher.Errors <- fsnotify.ErrEventOverflow
+	eventually.True(t, "the lost change is found", func() bool {
+		e, _ := r.Lookup("x/y")
+		return e.State == StateReady && e.Version != first.Version
+	})
+}
+
+func TestWhatADriverLackedIsForgottenWhenItChanges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := executable(dir, "x/y")
+	write(t, path, "#!/bin/sh\n[ $1 = init ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Not supported\"}'\n")
+	r := &Registry{Dir: dir}
+	parttest.Run(t, r.Run)
+	old, err := r.Ready(context.Background(), "x/y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Unmount(context.Background(), "/m"); err == nil || !old.Lacks(OpUnmount) {
+		t.Fatalf("unmount: %v", err)
+	}
+	write(t, path, quiet)
+	eventually.True(t, "the new version has the operation", func() bool {
+		driver, err := r.Ready(context.Background(), "x/y")
+		return err == nil && driver.Version() != old.Version() && driver.Unmount(context.Background(), "/m") == nil
+	})
+}
+
+func TestAFailedInitIsTriedAgainLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	for failures, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		if got := backOff(failures); got != want {
+			t.Errorf("after %d failures: %s, want %s", failures, got, want)
+		}
+	}
+	if got := backOff(1000); got != lastRetry {
+		t.Errorf("after 1000 failures: %s, want %s", got, lastRetry)
+	}
+	r := &Registry{}
+	e := r.newEntry("x/y")
+	for want := 1; want <= 3; want++ {
+		r.finishInit(initialized{name: "x/y", attempt: e.attempt, err: os.ErrInvalid})
+		if e.failures != want || e.Retry.IsZero() {
+			t.Errorf("%d failures are counted, want %d; next try %s", e.failures, want, e.Retry)
+		}
+	}
+}
