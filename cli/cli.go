@@ -3,7 +3,9 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/component-base/logs"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/plugin"
+	"k8s.io/kubectl/pkg/cmd/util"
 )
 
 // New is the client as a command of another program. Its own commands are made when it runs, because
@@ -50,24 +53,54 @@ func Run(name string, args []string) error {
 func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
 		WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWarningPrinter(streams)
-	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
+	options := kubectl.KubectlOptions{
 		PluginHandler: kubectl.NewDefaultPluginHandler(pluginPrefixes(name)),
 		Arguments:     append([]string{name}, args...),
 		ConfigFlags:   flags,
 		IOStreams:     streams,
-	})
+	}
+	factory := util.NewFactory(util.NewMatchVersionFlags(flags))
+	if name == "kubectl" {
+		root := kubectl.NewDefaultKubectlCommandWithArgs(options)
+		root.SetArgs(args)
+		return root
+	}
+	root := kubectl.NewKubectlCommand(options)
+	ownCommands(factory, streams).addTo(root)
 	root.SetArgs(args)
-	if name != "kubectl" {
-		rename(root, name)
-		root.Use = name
-		root.Short = "Client of an OpenShift or Kubernetes cluster"
-		root.Long = strings.TrimSpace(`
+	if err := runPlugin(root, options.PluginHandler, args); err != nil {
+		fmt.Fprintf(streams.ErrOut, "Error: %v\n", err)
+		os.Exit(1)
+	}
+	rename(root, name)
+	root.Use = name
+	root.Short = "Client of an OpenShift or Kubernetes cluster"
+	root.Long = strings.TrimSpace(`
 Client of an OpenShift or Kubernetes cluster.
 
 It has every command of kubectl. As root on a host of the cluster it needs no
 kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
-	}
 	return root
+}
+
+// runPlugin replaces this process by the plug-in that a command line calls, if root has no such command. Like
+// kubectl it also looks for what follows a command such as `create`. It returns if there is no plug-in.
+func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
+	found, rest, err := root.Find(args)
+	if err != nil {
+		word := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+		if word >= 0 && (args[word] == "help" || strings.HasPrefix(args[word], cobra.ShellCompRequestCmd)) {
+			return nil // cobra adds these when it runs
+		}
+		return kubectl.HandlePluginCommand(handler, args, 1)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(found.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+	}
+	if kubectl.IsSubcommandPluginAllowed(found.Name()) && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !has(rest[0]) {
+		return kubectl.HandlePluginCommand(handler, args, len(args)-len(rest)+1)
+	}
+	return nil
 }
 
 // pluginPrefixes are how the file names of plug-ins in PATH begin: `oc-x` or `kubectl-x` is `oc x`.

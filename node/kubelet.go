@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/slipway-platform/slipway/internal/arguments"
@@ -40,6 +42,8 @@ type Kubelet struct {
 	Kubeconfig string
 	// RootDirectory holds pods' volumes; CertDirectory what kubelet writes for itself.
 	RootDirectory, CertDirectory string
+	// PodLogsDirectory holds what containers print, a directory for each pod.
+	PodLogsDirectory string
 	// RuntimeSocket is the path of containerd's socket.
 	RuntimeSocket string
 	// CgroupRoot is the cgroup below which all pods live, for instance "/slipway".
@@ -136,6 +140,9 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
+	c.PodLogsDir = k.PodLogsDirectory
+	// Upstream sets these only for a configuration that it reads from a file.
+	c.EvictionHard = maps.Clone(eviction.DefaultEvictionHard)
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
 	c.StaticPodPath = k.ManifestDirectory
 	c.VolumePluginDir = k.VolumePluginDir

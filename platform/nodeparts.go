@@ -3,6 +3,7 @@ package platform
 import (
 	"net"
 	"net/netip"
+	"path/filepath"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -53,6 +54,7 @@ func (h *host) kubelet() (Component, error) {
 		Kubeconfig:        h.identity.NodeKubeconfig,
 		RootDirectory:     h.Node.VolumeDirectory,
 		CertDirectory:     h.path("pki", "kubelet"),
+		PodLogsDirectory:  filepath.Join(h.Node.VolumeDirectory, "pod-logs"),
 		RuntimeSocket:     h.containerdSocket(),
 		CgroupRoot:        h.Node.Slipway.CgroupRoot,
 		DNSIP:             h.Node.ResolverIP(),

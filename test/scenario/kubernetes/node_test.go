@@ -87,6 +87,9 @@ func TestANodeReportsWhatItIs(t *testing.T) {
 			}
 		}
 	}
+	if kept := node.Status.Capacity.Memory().Value() - node.Status.Allocatable.Memory().Value(); kept != 100<<20 {
+		t.Errorf("%d bytes of memory are kept from pods, want 100 MiB", kept)
+	}
 	if pods := node.Status.Capacity.Pods().Value(); pods != 250 {
 		t.Errorf("%d pods, want 250", pods)
 	}
@@ -166,15 +169,17 @@ spec:
 		}
 	}
 
-	c.OC("cordon", name)
+	expect(t, c.OC("adm", "manage-node", name, "--schedulable=false"), name, "SchedulingDisabled")
 	waitStatus(t, c, name, "Ready,SchedulingDisabled")
+	expect(t, c.OC("adm", "manage-node", name, "--list-pods", "--pod-selector=app=bare"), "bare", "Running")
+	expect(t, c.OC("adm", "manage-node", "--selector=kubernetes.io/hostname="+name, "--list-pods", "--pod-selector=app=bare", "-o", "json"), `"kind": "PodList"`, `"name": "bare"`)
 	makePod(t, c, pod("late", sleeper()))
 	wantPlace(t, c, "late", "")
 	if c.Pod("bare").DeletionTimestamp != nil || c.Pod(managed).DeletionTimestamp != nil {
 		t.Error("cordon ended a pod")
 	}
 	drain := func(args ...string) (string, error) {
-		return c.TryOC(append([]string{"drain", name}, args...)...)
+		return c.TryOC(append([]string{"adm", "drain", name}, args...)...)
 	}
 	_, err := drain("--pod-selector=daemon=agent")
 	if err == nil || !strings.Contains(err.Error(), "--ignore-daemonsets") {
@@ -188,17 +193,17 @@ spec:
 	if err == nil || !strings.Contains(err.Error(), "--delete-emptydir-data") {
 		t.Errorf("drain of a pod with an emptyDir: %v", err)
 	}
-	listed, err := drain("--pod-selector=set=managed", "--dry-run=client")
+	listed, err := drain("--pod-selector=set=managed", "--dry-run=true")
 	if err != nil || !strings.Contains(listed, managed) || c.Pod(managed).DeletionTimestamp != nil {
 		t.Errorf("dry run: %v, deleted at %v, it prints:\n%s", err, c.Pod(managed).DeletionTimestamp, listed)
 	}
 
-	c.OC("drain", "--selector=kubernetes.io/hostname="+name, "--pod-selector=set=managed", "--grace-period=-1", "--timeout=1m")
+	c.OC("adm", "drain", "--selector=kubernetes.io/hostname="+name, "--pod-selector=set=managed", "--grace-period=-1", "--timeout=1m")
 	waitLeaving(c, managed)
 	if c.Pod("bare").DeletionTimestamp != nil {
 		t.Error("a pod that the selector does not match was evicted")
 	}
-	c.OC("drain", name, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=1m",
+	c.OC("adm", "drain", name, "--force=true", "--ignore-daemonsets=true", "--delete-local-data=true", "--timeout=1m",
 		"--pod-selector=app in (bare, scratch)")
 	for _, pod := range []string{"bare", "scratch"} {
 		waitLeaving(c, pod)
@@ -206,7 +211,7 @@ spec:
 	if c.Pod(agent.Name).DeletionTimestamp != nil {
 		t.Error("the pod of the DaemonSet was evicted")
 	}
-	c.OC("uncordon", name)
+	expect(t, c.OC("adm", "manage-node", name, "--schedulable"), name)
 	c.WaitPodRunning("late")
 	c.OnlyPod("set=managed")
 }

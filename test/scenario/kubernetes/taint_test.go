@@ -23,7 +23,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	const here = "nodeSelector: {kubernetes.io/hostname: tainted}"
 	makePod(t, c, pod("before", sleeper(), here))
 	wantPlace(t, c, "before", "tainted")
-	c.OC("taint", "nodes", "tainted", "dedicated=team:NoSchedule", "disk=ssd:NoSchedule")
+	c.OC("adm", "taint", "nodes", "tainted", "dedicated=team:NoSchedule", "disk=ssd:NoSchedule")
 	const team, disk = "{key: dedicated, value: team, effect: NoSchedule}", "{key: disk, operator: Exists}"
 	for i, tt := range []struct{ name, tolerations, want string }{
 		{"no toleration", "tolerations: []", ""},

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/certificates"
+	"k8s.io/kubectl/pkg/cmd/drain"
+	"k8s.io/kubectl/pkg/cmd/taint"
+	"k8s.io/kubectl/pkg/cmd/top"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newAdm makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
+// nodes here, where they stay available at the top as well.
+func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	adm := &cobra.Command{
+		Use:   "adm",
+		Short: "Tools for managing a cluster",
+		Long:  "Administrative commands: what needs rights on the whole cluster.",
+		Run:   util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	adm.AddCommand(
+		newManageNode(factory, streams),
+		drain.NewCmdCordon(factory, streams),
+		drain.NewCmdUncordon(factory, streams),
+		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),
+		taint.NewCmdTaint(factory, streams),
+		top.NewCmdTop(factory, streams),
+		certificates.NewCmdCertificate(factory, streams),
+	)
+	return adm
+}
+
+// withOldNames lets a command take flags by the names that they had in OpenShift 3, which its help does not show.
+func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
+	for old, current := range names {
+		flag := *command.Flags().Lookup(current)
+		flag.Name, flag.Hidden = old, true
+		command.Flags().AddFlag(&flag)
+	}
+	return command
+}
