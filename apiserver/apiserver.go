@@ -2,27 +2,39 @@
 // chain: a request passes authentication, authorization, admission, audit and flow control of the
 // one server and is then answered here, without a hop over the network.
 //
-// A feature describes what it serves as a Group; Server turns groups into a generic API server that
-// delegates everything else to the next link. Objects are stored as protobuf in the cluster's etcd,
-// in the one wire type of github.com/openshift/api: the same Go type is registered under its version
-// and as the internal version, so there is no conversion and no generated code of ours.
+// A package of the product describes what it adds as a Feature: API groups, whose resources are data
+// (Resource), and what its behaviour hooks into: admission, authentication, handlers. Server turns
+// features into a generic API server that delegates everything else to the next link. Objects are
+// stored as protobuf in the cluster's etcd, in the one wire type of github.com/openshift/api: the same
+// Go type is registered under its version and as the internal version, so there is no conversion and
+// no generated code of ours.
 package apiserver
 
 import (
-	"fmt"
-	"maps"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/informers"
-	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/client-go/rest"
 )
+
+// Feature is what one package of the product adds to the API server. Every field is optional.
+type Feature struct {
+	// Groups are the API groups that it serves.
+	Groups []Group
+	// Admission are its admission plug-ins.
+	Admission []Admission
+	// Hooks makes what stands beside the groups. It is called once, before the groups' storage is made.
+	Hooks func(Deps) (Hooks, error)
+}
 
 // Group is what one API group serves.
 type Group struct {
@@ -30,93 +42,62 @@ type Group struct {
 	GroupVersion schema.GroupVersion
 	// Install registers the group's wire types (github.com/openshift/api/<group>/v1.Install).
 	Install func(*runtime.Scheme) error
-	// Prepare registers defaults, field labels and query parameters; optional.
+	// Prepare registers what resources cannot say by themselves, such as query parameters; optional.
 	Prepare func(*runtime.Scheme) error
-	// Storage makes the group's resources by their plural name, subresources as "resource/sub".
-	Storage func(*runtime.Scheme, generic.RESTOptionsGetter) (map[string]rest.Storage, error)
+	// Resources are what it serves, each a Resource or a Virtual. One may use the stores of those above it.
+	Resources []Served
 }
 
-// Server is the link of the chain that serves Groups.
-type Server struct {
-	Groups []Group
-
-	scheme, external *runtime.Scheme
-	codecs           serializer.CodecFactory
+// Deps is what storage, hooks and handlers may use. All of it is ready before the server listens.
+type Deps struct {
+	// Scheme knows the wire types of all our groups.
+	Scheme *runtime.Scheme
+	// Getter gives the storage options of a resource, for a registry.Store that Resource does not make.
+	Getter generic.RESTOptionsGetter
+	// Informers are Kubernetes' own; whoever asks for a lister here shares the API server's cache.
+	Informers informers.SharedInformerFactory
+	// Loopback reaches the server itself as system:masters. It answers once the server listens: use it in
+	// requests and in post-start hooks.
+	Loopback *rest.Config
+	// Authorizer decides as the server itself does.
+	Authorizer authorizer.Authorizer
+	// Stores are the stores of all Resources, for access within the process that passes no admission and no
+	// authorization. It is filled while groups are made: hooks look into it when they are used, not before.
+	Stores map[schema.GroupResource]*registry.Store
 }
 
-// New prepares a server for groups. A group whose types cannot be registered is an error.
-func New(groups []Group) (*Server, error) {
-	s := &Server{Groups: groups}
-	var err error
-	if s.scheme, s.external, err = schemes(groups); err != nil {
-		return nil, err
-	}
-	s.codecs = serializer.NewCodecFactory(s.scheme)
-	return s, nil
+// Admission is one admission plug-in. It is on unless the administrator's flags turn it off.
+type Admission struct {
+	// Name is what configuration and messages call it, for instance "SecurityContextConstraint".
+	Name string
+	// Before is the plug-in of Kubernetes in front of which it is asked; by default the first of the
+	// policies and webhooks, which thus see its changes.
+	Before string
+	// New makes the plug-in. It gets clients, informers and the authorizer through the interfaces of
+	// k8s.io/apiserver/pkg/admission/initializer. What it shares with Hooks is the Feature's own affair.
+	New admission.Factory
 }
 
-// GroupVersions lists what the server serves, in the order of its groups.
-func (s *Server) GroupVersions() []schema.GroupVersion {
-	var served []schema.GroupVersion
-	for _, group := range s.Groups {
-		served = append(served, group.GroupVersion)
-	}
-	return served
+// Hooks are what a feature puts into the server beside its groups. Every field is optional.
+type Hooks struct {
+	// Authenticators are asked, in order, before those of Kubernetes. One that does not know a request's
+	// credentials returns false. Users that they accept get the group system:authenticated.
+	Authenticators []authenticator.Request
+	// Authorizers are asked before those of Kubernetes; DecisionNoOpinion passes on, the others are final.
+	Authorizers []union.NamedAuthorizer
+	// Filters see each request before authentication, the first one first.
+	Filters []func(http.Handler) http.Handler
+	// Handlers answer paths outside /api and /apis.
+	Handlers []Handler
+	// PostStart run when the server listens; it is not ready before they have returned.
+	PostStart map[string]genericserver.PostStartHookFunc
 }
 
-// Link makes the generic API server. base is the embedded API server's own configuration (it is
-// copied, not changed), etcd its completed storage options, kubeDefinitions Kubernetes' OpenAPI
-// definitions, and next the link that answers for every other group.
-func (s *Server) Link(base genericserver.Config, etcd options.EtcdOptions, kube informers.SharedInformerFactory,
-	kubeDefinitions common.GetOpenAPIDefinitions, next genericserver.DelegationTarget) (*genericserver.GenericAPIServer, error) {
-	config := base
-	// What the base has set up for itself and would collide: its hooks, and storage in its own types.
-	config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
-	config.RESTOptionsGetter = nil
-	config.Serializer = s.codecs
-	if err := s.store(&config, etcd); err != nil {
-		return nil, err
-	}
-	enabled := genericResources(s.GroupVersions())
-	config.MergedResourceConfig = enabled
-	s.describe(&config, kubeDefinitions)
-
-	server, err := config.Complete(kube).New("openshift-apiserver", next)
-	if err != nil {
-		return nil, fmt.Errorf("make API server for our groups: %w", err)
-	}
-	for _, group := range s.Groups {
-		if err := s.install(server, group, config.RESTOptionsGetter); err != nil {
-			return nil, fmt.Errorf("serve API group %s: %w", group.GroupVersion, err)
-		}
-	}
-	return server, nil
-}
-
-// store points the configuration at etcd with our codec: protobuf, readable as any version.
-func (s *Server) store(config *genericserver.Config, etcd options.EtcdOptions) error {
-	versions := schema.GroupVersions(s.GroupVersions())
-	proto := protobuf.NewSerializer(s.scheme, s.scheme)
-	internal := make([]schema.GroupVersion, 0, len(versions))
-	for _, gv := range versions {
-		internal = append(internal, schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal})
-	}
-	etcd.StorageConfig.Codec = runtime.NewCodec(s.codecs.EncoderForVersion(proto, versions),
-		s.codecs.UniversalDecoder(internal...))
-	etcd.StorageConfig.EncodeVersioner = versions
-	etcd.SkipHealthEndpoints = true
-	if err := etcd.ApplyTo(config); err != nil {
-		return fmt.Errorf("connect storage of our API groups: %w", err)
-	}
-	return nil
-}
-
-func (s *Server) install(server *genericserver.GenericAPIServer, group Group, getter generic.RESTOptionsGetter) error {
-	storage, err := group.Storage(s.scheme, getter)
-	if err != nil {
-		return err
-	}
-	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
-	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = maps.Clone(storage)
-	return server.InstallAPIGroup(&info)
+// Handler answers a path, or with a trailing slash everything below it.
+type Handler struct {
+	Path string
+	// Public answers everyone, before authentication, authorization and audit. Otherwise the user is in the
+	// request's context, and roles with the path as nonResourceURL say who may come.
+	Public bool
+	http.Handler
 }

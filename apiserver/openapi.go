@@ -15,7 +15,7 @@ import (
 // with Go paths as their names, those of Kubernetes since 1.35 with friendly ones
 // (io.k8s.api.core.v1.Pod): both are brought to the friendly form, in references too, or server-side
 // apply and `explain` would not find a type that another one refers to.
-func (s *Server) describe(config *genericserver.Config, kube common.GetOpenAPIDefinitions) {
+func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	namer := openapi.NewDefinitionNamer(s.external)
 	name := func(path string) (string, spec.Extensions) { return namer.GetDefinitionName(friendly(path)) }
 	all := s.definitions(kube)
@@ -23,12 +23,12 @@ func (s *Server) describe(config *genericserver.Config, kube common.GetOpenAPIDe
 	v2 := genericserver.DefaultOpenAPIConfig(all, namer)
 	v2.GetDefinitionName = name
 	v2.Info.Title = "Slipway"
-	config.OpenAPIConfig = v2
+	s.config.OpenAPIConfig = v2
 
 	v3 := genericserver.DefaultOpenAPIV3Config(all, namer)
 	v3.GetDefinitionName = name
 	v3.Info.Title = "Slipway"
-	config.OpenAPIV3Config = v3
+	s.config.OpenAPIV3Config = v3
 }
 
 // definitions gives the definitions of the served groups' types, everything they refer to, and the

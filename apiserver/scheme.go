@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
 // wireTypes is the module whose types are served as they are.
@@ -30,6 +29,11 @@ func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 			}
 		}
 		registerInternal(serving, group.GroupVersion)
+		for _, resource := range group.Resources {
+			if err := resource.register(serving, group.GroupVersion); err != nil {
+				return nil, nil, fmt.Errorf("prepare types of %s: %w", group.GroupVersion, err)
+			}
+		}
 		if group.Prepare == nil {
 			continue
 		}
@@ -54,11 +58,4 @@ func registerInternal(scheme *runtime.Scheme, gv schema.GroupVersion) {
 		}
 		scheme.AddKnownTypeWithName(internal.WithKind(kind), object)
 	}
-}
-
-// genericResources enables every resource of the given versions.
-func genericResources(versions []schema.GroupVersion) *serverstorage.ResourceConfig {
-	config := serverstorage.NewResourceConfig()
-	config.EnableVersions(versions...)
-	return config
 }

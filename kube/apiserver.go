@@ -52,8 +52,8 @@ type APIServer struct {
 	Audit *Audit
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
-	// Groups are the API groups of ours.
-	Groups []apiserver.Group
+	// Features are what we add: API groups, admission, authentication, handlers.
+	Features []apiserver.Feature
 }
 
 // Audit is OpenShift 3's auditConfig. Sizes are in MiB.
@@ -119,6 +119,9 @@ func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, erro
 	opts := options.NewServerRunOptions()
 	flags := opts.Flags() // before fill: registering a flag sets its option to upstream's default
 	s.fill(opts)
+	if err := admit(opts.Admission.GenericAdmission, s.Features); err != nil {
+		return options.CompletedOptions{}, err
+	}
 	if err := apply(s.Arguments, "kubernetesMasterConfig.apiServerArguments", flags); err != nil {
 		return options.CompletedOptions{}, err
 	}

@@ -1,11 +1,16 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	filters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericserver "k8s.io/apiserver/pkg/server"
+	serveroptions "k8s.io/apiserver/pkg/server/options"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -22,11 +27,21 @@ import (
 // the first that knows its path: aggregator, Kubernetes, our groups, custom resources, not found.
 // It is upstream's CreateServerChain with one more link.
 func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error) {
+	generic := config.KubeAPIs.ControlPlane.Generic
+	ours, err := apiserver.New(s.Features, apiserver.Base{
+		Config: *generic, Etcd: *config.Options.Etcd, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
+		Definitions: openapi.GetOpenAPIDefinitions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := hook(config, ours); err != nil {
+		return nil, err
+	}
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete API server configuration: %w", err)
 	}
-	generic := config.KubeAPIs.ControlPlane.Generic
 	notFound := notfoundhandler.New(generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
 	custom, err := completed.ApiExtensions.New(genericserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
@@ -35,12 +50,7 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	crdEnabled := completed.ApiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(
 		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 
-	ours, err := apiserver.New(s.Groups)
-	if err != nil {
-		return nil, err
-	}
-	link, err := ours.Link(*generic, *config.Options.Etcd, config.KubeAPIs.ControlPlane.VersionedInformers,
-		openapi.GetOpenAPIDefinitions, custom.GenericAPIServer)
+	link, err := ours.Link(custom.GenericAPIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +63,41 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	if err != nil {
 		return nil, fmt.Errorf("make API aggregator: %w", err)
 	}
-	return front, nil
+	return front, ours.Attach(front.GenericAPIServer)
+}
+
+// hook lets our features take part in what every link of the chain does for itself, and in the handlers
+// of the aggregator, which a request meets first.
+func hook(config *app.Config, ours *apiserver.Server) error {
+	front := &config.Aggregator.GenericConfig.Config
+	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {
+		if err := ours.Secure(link); err != nil {
+			return fmt.Errorf("unite authorizers: %w", err)
+		}
+	}
+	build := front.BuildHandlerChainFunc
+	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
+		return ours.Filter(build(api, config))
+	}
+	return nil
+}
+
+// admit registers our features' admission plug-ins in their places of upstream's order.
+func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Feature) error {
+	order := slices.Clone(admission.RecommendedPluginOrder)
+	for _, feature := range features {
+		for _, plugin := range feature.Admission {
+			before := cmp.Or(plugin.Before, mutatingpolicy.PluginName)
+			at := slices.Index(order, before)
+			if at < 0 {
+				return fmt.Errorf("add admission plug-in %q: there is no %q to come before", plugin.Name, before)
+			}
+			order = slices.Insert(order, at, plugin.Name)
+			admission.Plugins.Register(plugin.Name, plugin.New)
+		}
+	}
+	admission.RecommendedPluginOrder = order
+	return nil
 }
 
 // groupOrder is the order of Kubernetes' groups beside the generic ones that upstream exports: a group

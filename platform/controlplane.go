@@ -57,7 +57,7 @@ func (h *host) apiServer() (Component, error) {
 		Domain:      h.Node.DNSDomain,
 		Audit:       h.audit(),
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
-		Groups:      []apiserver.Group{user.Group()},
+		Features:    features(),
 	}
 	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
 		server.ServiceAccountKeyFile = private
@@ -71,6 +71,13 @@ func (h *host) apiServer() (Component, error) {
 		server.EncryptionConfigFile = file
 	}
 	return server, nil
+}
+
+// features are what we add to the API server, in the order in which discovery announces their groups.
+func features() []apiserver.Feature {
+	return []apiserver.Feature{
+		user.Feature(),
+	}
 }
 
 func (h *host) audit() *kube.Audit {

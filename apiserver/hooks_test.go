@@ -1,0 +1,113 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/union"
+	genericserver "k8s.io/apiserver/pkg/server"
+)
+
+// words answers with a word, and shows each filter that a request came through.
+func words(word string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(r.Header.Get("Way") + word))
+	}
+}
+
+func filter(name string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Way", r.Header.Get("Way")+name+">")
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestPublicHandlersAnswerBeforeTheChain(t *testing.T) {
+	s := &Server{hooks: Hooks{
+		Filters: []func(http.Handler) http.Handler{filter("first"), filter("second")},
+		Handlers: []Handler{
+			{Path: "/login", Public: true, Handler: words("login")},
+			{Path: "/oauth/", Public: true, Handler: words("oauth")},
+			{Path: "/private", Handler: words("private")},
+		},
+	}}
+	served := s.Filter(words("chain"))
+	for path, want := range map[string]string{
+		"/login":           "first>second>login",
+		"/login/x":         "first>second>chain",
+		"/oauth/authorize": "first>second>oauth",
+		"/private":         "first>second>chain",
+		"/api//v1":         "first>second>chain",
+	} {
+		answer := httptest.NewRecorder()
+		served.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if got := answer.Body.String(); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestOurAuthenticatorsComeFirst(t *testing.T) {
+	knows := func(name string) authenticator.Request {
+		return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+			return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, r.Header.Get("Token") != "", nil
+		})
+	}
+	s := &Server{hooks: Hooks{Authenticators: []authenticator.Request{knows("ours")}}}
+	config := &genericserver.Config{}
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "theirs"}}, true, nil
+	})
+	if err := s.Secure(config); err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
+	if got, _, _ := config.Authentication.Authenticator.AuthenticateRequest(request); got.User.GetName() != "theirs" {
+		t.Errorf("without a token the user is %s", got.User.GetName())
+	}
+	request.Header.Set("Token", "x")
+	got, _, _ := config.Authentication.Authenticator.AuthenticateRequest(request)
+	if got.User.GetName() != "ours" || !slices.Contains(got.User.GetGroups(), user.AllAuthenticated) {
+		t.Errorf("with a token the user is %s of %v", got.User.GetName(), got.User.GetGroups())
+	}
+}
+
+func TestOurAuthorizersComeFirst(t *testing.T) {
+	ours := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetVerb() == "delete" {
+			return authorizer.DecisionDeny, "never", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	s := &Server{hooks: Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "ours", Authorizer: ours}}}}
+	config := &genericserver.Config{}
+	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	if err := s.Secure(config); err != nil {
+		t.Fatal(err)
+	}
+	for verb, want := range map[string]authorizer.Decision{"get": authorizer.DecisionAllow, "delete": authorizer.DecisionDeny} {
+		if got, _, _ := config.Authorization.Authorizer.Authorize(t.Context(), authorizer.AttributesRecord{Verb: verb}); got != want {
+			t.Errorf("%s: %v, want %v", verb, got, want)
+		}
+	}
+}
+
+func TestPostStartHooksOfOneNameAreAnError(t *testing.T) {
+	feature := Feature{Hooks: func(Deps) (Hooks, error) {
+		return Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"wait": nil}}, nil
+	}}
+	err := (&Server{}).hook([]Feature{feature, feature})
+	if err == nil || !strings.Contains(err.Error(), `"wait"`) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,187 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// Object is a pointer to a wire type with metadata, such as *routev1.Route.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Served is a Resource or a Virtual.
+type Served interface {
+	register(*runtime.Scheme, schema.GroupVersion) error
+	storage(Deps, schema.GroupVersion) (map[string]rest.Storage, error)
+}
+
+// Resource is a stored resource: all verbs, patches, server-side apply, watch, selectors and tables
+// follow from its fields. Functions get pointers to objects of their own and may be nil.
+type Resource[T Object] struct {
+	// Plural is its name in paths, for instance "routes"; Singular is by default the kind in lower case.
+	Plural, Singular string
+	// ShortNames and Categories are what clients may call it; "all" is a category.
+	ShortNames, Categories []string
+	// Namespaced says that its objects live in namespaces.
+	Namespaced bool
+	// ValidName gives the reasons why a name is none; by default names are DNS subdomains.
+	ValidName validation.ValidateNameFunc
+	// Default fills in what is left out, on every way into the server and out of the store. It must change
+	// nothing in an object that it has changed before.
+	Default func(T)
+	// Prepare changes an object before it is validated; old is nil when it is being made.
+	Prepare func(ctx context.Context, object, old T)
+	// Validate gives the problems of an object beside those of its metadata; old is nil when it is being made.
+	Validate func(ctx context.Context, object, old T) field.ErrorList
+	// ValidateStatus is Validate for a change of the status.
+	ValidateStatus func(ctx context.Context, object, old T) field.ErrorList
+	// Warn gives what a person who wrote the object should know; old is nil when it is being made.
+	Warn func(object, old T) []string
+	// Fields are the field selectors beside metadata.name and metadata.namespace.
+	Fields map[string]func(T) string
+	// Columns are its table's, after the name.
+	Columns []Column[T]
+	// Status says that the field Status belongs to the subresource "status" and everything else does not.
+	// Such objects have a generation, which each change of the field Spec increases.
+	Status bool
+	// CreateOnUpdate lets PUT make an object, Unconditional lets it replace one without a resourceVersion.
+	CreateOnUpdate, Unconditional bool
+	// Adjust sets options of the store that have no field here; optional.
+	Adjust func(Deps, *registry.Store)
+	// Subresources makes further subresources by their names, for instance "scale"; optional.
+	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
+}
+
+// Virtual is a resource, or a subresource as "resource/sub", that is not stored: a view or an action. What
+// New returns says by its methods which verbs there are.
+type Virtual struct {
+	Plural string
+	New    func(Deps) (rest.Storage, error)
+}
+
+func (v Virtual) register(*runtime.Scheme, schema.GroupVersion) error { return nil }
+
+func (v Virtual) storage(deps Deps, _ schema.GroupVersion) (map[string]rest.Storage, error) {
+	made, err := v.New(deps)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", v.Plural, err)
+	}
+	return map[string]rest.Storage{v.Plural: made}, nil
+}
+
+// kind is the name of the wire type, for instance "Route".
+func (r Resource[T]) kind() string { return reflect.TypeFor[T]().Elem().Name() }
+
+// register tells the scheme the defaults, for objects and lists, and the field selectors.
+func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) error {
+	if r.Default != nil {
+		list, err := scheme.New(gv.WithKind(r.kind() + "List"))
+		if err != nil {
+			return fmt.Errorf("find list of %s: %w", r.Plural, err)
+		}
+		scheme.AddTypeDefaultingFunc(newObject[T](), func(object any) { r.Default(object.(T)) })
+		scheme.AddTypeDefaultingFunc(list, func(list any) { eachItem(list.(runtime.Object), r.Default) })
+	}
+	if r.Fields == nil {
+		return nil
+	}
+	return scheme.AddFieldLabelConversionFunc(gv.WithKind(r.kind()), func(label, value string) (string, string, error) {
+		_, ours := r.Fields[label]
+		if ours || label == "metadata.name" || label == "metadata.namespace" {
+			return label, value, nil
+		}
+		return "", "", fmt.Errorf("field label not supported: %s", label)
+	})
+}
+
+// storage makes the store and its subresources.
+func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest.Storage, error) {
+	if r.Singular == "" {
+		r.Singular = strings.ToLower(r.kind())
+	}
+	plan := newStrategy(r, deps.Scheme, gv)
+	resource := schema.GroupResource{Group: gv.Group, Resource: r.Plural}
+	store := &registry.Store{
+		NewFunc:                   func() runtime.Object { return newObject[T]() },
+		NewListFunc:               func() runtime.Object { return newList(deps.Scheme, gv.WithKind(r.kind()+"List")) },
+		PredicateFunc:             r.predicate,
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: schema.GroupResource{Group: gv.Group, Resource: r.Singular},
+		CreateStrategy:            plan,
+		UpdateStrategy:            plan,
+		DeleteStrategy:            plan,
+		ResetFieldsStrategy:       plan,
+		TableConvertor:            Table(r.Columns),
+	}
+	if r.Adjust != nil {
+		r.Adjust(deps, store)
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: deps.Getter, AttrFunc: r.attributes}); err != nil {
+		return nil, fmt.Errorf("store %s: %w", resource, err)
+	}
+	deps.Stores[resource] = store
+	served := map[string]rest.Storage{r.Plural: &named{store, r.ShortNames, r.Categories}}
+	if r.Status {
+		served[r.Plural+"/status"] = newStatus(store, plan, gv)
+	}
+	if r.Subresources == nil {
+		return served, nil
+	}
+	more, err := r.Subresources(deps, store)
+	if err != nil {
+		return nil, fmt.Errorf("make subresources of %s: %w", resource, err)
+	}
+	for name, storage := range more {
+		served[r.Plural+"/"+name] = storage
+	}
+	return served, nil
+}
+
+func (r Resource[T]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.attributes}
+}
+
+// attributes are what selectors see of an object.
+func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
+	typed, ok := object.(T)
+	if !ok {
+		return nil, nil, fmt.Errorf("select %T: not a %s", object, r.kind())
+	}
+	set := make(fields.Set, len(r.Fields)+2)
+	set["metadata.name"] = typed.GetName()
+	if r.Namespaced {
+		set["metadata.namespace"] = typed.GetNamespace()
+	}
+	for name, value := range r.Fields {
+		set[name] = value(typed)
+	}
+	return typed.GetLabels(), set, nil
+}
+
+// named is a store under the names that clients may use.
+type named struct {
+	*registry.Store
+	shortNames, categories []string
+}
+
+// ShortNames are abbreviations, such as "is".
+func (n *named) ShortNames() []string { return n.shortNames }
+
+// Categories are sets of resources that one name stands for, such as "all".
+func (n *named) Categories() []string { return n.categories }

@@ -1,0 +1,130 @@
+package apiserver
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/client-go/informers"
+	"k8s.io/kube-openapi/pkg/common"
+)
+
+// Server is the link of the chain that serves the groups of features, and what their hooks amount to.
+type Server struct {
+	groups []Group
+	hooks  Hooks
+
+	config           genericserver.Config
+	informers        informers.SharedInformerFactory
+	scheme, external *runtime.Scheme
+	codecs           serializer.CodecFactory
+	deps             Deps
+}
+
+// Base is what the embedded API server lends to ours.
+type Base struct {
+	// Config is its own configuration. It is copied, not changed.
+	Config genericserver.Config
+	// Etcd are its completed storage options.
+	Etcd options.EtcdOptions
+	// Informers are its informers.
+	Informers informers.SharedInformerFactory
+	// Definitions are Kubernetes' OpenAPI definitions.
+	Definitions common.GetOpenAPIDefinitions
+}
+
+// New prepares a server for features: their types are registered and their hooks made. A group whose
+// types cannot be registered and a hook that cannot be made are errors.
+func New(features []Feature, base Base) (*Server, error) {
+	s := &Server{config: base.Config, informers: base.Informers}
+	for _, feature := range features {
+		s.groups = append(s.groups, feature.Groups...)
+	}
+	var err error
+	if s.scheme, s.external, err = schemes(s.groups); err != nil {
+		return nil, err
+	}
+	s.codecs = serializer.NewCodecFactory(s.scheme)
+	// What the base has set up for itself and would collide: its hooks, and storage in its own types.
+	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
+	s.config.RESTOptionsGetter = nil
+	s.config.Serializer = s.codecs
+	if err := s.store(base.Etcd); err != nil {
+		return nil, err
+	}
+	s.config.MergedResourceConfig = serverstorage.NewResourceConfig()
+	s.config.MergedResourceConfig.EnableVersions(s.GroupVersions()...)
+	s.describe(base.Definitions)
+	s.deps = Deps{
+		Scheme: s.scheme, Getter: s.config.RESTOptionsGetter, Informers: base.Informers,
+		Loopback: base.Config.LoopbackClientConfig, Authorizer: base.Config.Authorization.Authorizer,
+		Stores: map[schema.GroupResource]*registry.Store{},
+	}
+	if err := s.hook(features); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// GroupVersions lists what the server serves, in the order of its features.
+func (s *Server) GroupVersions() []schema.GroupVersion {
+	var served []schema.GroupVersion
+	for _, group := range s.groups {
+		served = append(served, group.GroupVersion)
+	}
+	return served
+}
+
+// Link makes the generic API server; next is the link that answers for every other group.
+func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.GenericAPIServer, error) {
+	server, err := s.config.Complete(s.informers).New("openshift-apiserver", next)
+	if err != nil {
+		return nil, fmt.Errorf("make API server for our groups: %w", err)
+	}
+	for _, group := range s.groups {
+		if err := s.install(server, group); err != nil {
+			return nil, fmt.Errorf("serve API group %s: %w", group.GroupVersion, err)
+		}
+	}
+	return server, nil
+}
+
+// store points the configuration at etcd with our codec: protobuf, readable as any version.
+func (s *Server) store(etcd options.EtcdOptions) error {
+	versions := schema.GroupVersions(s.GroupVersions())
+	proto := protobuf.NewSerializer(s.scheme, s.scheme)
+	internal := make([]schema.GroupVersion, 0, len(versions))
+	for _, gv := range versions {
+		internal = append(internal, schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal})
+	}
+	etcd.StorageConfig.Codec = runtime.NewCodec(s.codecs.EncoderForVersion(proto, versions),
+		s.codecs.UniversalDecoder(internal...))
+	etcd.StorageConfig.EncodeVersioner = versions
+	etcd.SkipHealthEndpoints = true
+	if err := etcd.ApplyTo(&s.config); err != nil {
+		return fmt.Errorf("connect storage of our API groups: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) install(server *genericserver.GenericAPIServer, group Group) error {
+	served := map[string]rest.Storage{}
+	for _, resource := range group.Resources {
+		storage, err := resource.storage(s.deps, group.GroupVersion)
+		if err != nil {
+			return err
+		}
+		maps.Copy(served, storage)
+	}
+	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
+	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = served
+	return server.InstallAPIGroup(&info)
+}

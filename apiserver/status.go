@@ -1,0 +1,60 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// status is the subresource "status" of a store: it reads the whole object and changes its status alone.
+type status struct {
+	store *registry.Store
+}
+
+var (
+	_ rest.Patcher             = &status{}
+	_ rest.TableConvertor      = &status{}
+	_ rest.ResetFieldsStrategy = &status{}
+)
+
+func newStatus[T Object](store *registry.Store, plan strategy[T], gv schema.GroupVersion) *status {
+	plan.reset = resets(gv, "spec")
+	own := *store
+	own.CreateStrategy, own.DeleteStrategy = nil, nil
+	own.UpdateStrategy = statusStrategy[T]{plan}
+	own.ResetFieldsStrategy = statusStrategy[T]{plan}
+	return &status{&own}
+}
+
+// New makes an empty object.
+func (s *status) New() runtime.Object { return s.store.New() }
+
+// Destroy leaves the connection to the resource itself, which shares it.
+func (s *status) Destroy() {}
+
+// Get reads the object.
+func (s *status) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return s.store.Get(ctx, name, options)
+}
+
+// Update changes the status; an object that does not exist is not made.
+func (s *status) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
+	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return s.store.Update(ctx, name, object, rest.ValidateAllObjectFunc, validate, false, options)
+}
+
+// GetResetFields says what server-side apply ignores here.
+func (s *status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.store.GetResetFields()
+}
+
+// ConvertToTable prints the object as the resource does.
+func (s *status) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return s.store.ConvertToTable(ctx, object, options)
+}
