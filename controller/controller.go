@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -31,6 +32,8 @@ type Loop struct {
 	Exclusion *Exclusion
 	// Retry is the delay after the first failure of a key, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
+	// Calls, if set, bring further keys to the queue.
+	Calls *Calls
 	// Metrics, if set, measure the queue: its depth, how long keys wait and how long they take.
 	Metrics workqueue.MetricsProvider
 }
@@ -60,4 +63,29 @@ func delay(err error) (time.Duration, bool) {
 		return 0, false
 	}
 	return a.delay, true
+}
+
+// Calls bring keys to the queue of a loop that no change of an object would, such as what a periodic comparison has found. The zero value is
+// ready.
+type Calls struct {
+	mu  sync.Mutex
+	add func(Key)
+}
+
+// Add lets the loop reconcile a key, if it runs; one that starts reconciles everything anyway.
+func (c *Calls) Add(key Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.add != nil {
+		c.add(key)
+	}
+}
+
+func (c *Calls) connect(add func(Key)) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add = add
 }

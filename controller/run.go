@@ -85,6 +85,7 @@ func positive[N int | time.Duration](value, otherwise N) N {
 
 // watch lets the watched informers fill the queue.
 func (r *runner) watch() error {
+	r.Calls.connect(r.queue.Add)
 	for _, read := range r.Reads {
 		r.synced = append(r.synced, read.HasSynced)
 	}
@@ -104,6 +105,7 @@ func (r *runner) close() {
 	for _, remove := range r.remove {
 		remove()
 	}
+	r.Calls.connect(nil)
 	r.queue.ShutDown()
 }
 

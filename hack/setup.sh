@@ -16,7 +16,7 @@ needs() {
 		losetup                             mount           slipway
 		mkfs.ext4                           e2fsprogs       slipway
 		/bin/busybox                        busybox-static  slipway: the image localhost/slipway-tools
-		mkfs.xfs                            xfsprogs        tests of volumes
+		mkfs.xfs                            xfsprogs        slipway
 		bindfs                              bindfs          tests of volumes: a FUSE daemon
 		/usr/bin/python3                    python3-minimal tests of volumes: a driver in Python
 		ip                                  iproute2        tests of the network

@@ -67,3 +67,9 @@ func Certain(err error) bool {
 		return false
 	}
 }
+
+// Called tells whether an error is the outcome of a call of the driver.
+func Called(err error) bool {
+	var e *Error
+	return errors.As(err, &e)
+}

@@ -1,0 +1,149 @@
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/storage/csi/session"
+)
+
+// protection is what is known of the finalizers of PersistentVolumes beyond the cache, which lags behind.
+type protection struct {
+	locks session.Locks // of a PersistentVolume, while its finalizer is added or removed
+
+	mu      sync.Mutex
+	removed map[types.UID]bool      // the finalizer was removed and not added again
+	free    map[types.UID]time.Time // since when a PersistentVolume is attached nowhere
+}
+
+// protect holds a PersistentVolume that is about to be attached: detaching needs what it says.
+func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) error {
+	defer a.protection.locks.Lock(pv.Name)()
+	if a.held(pv.Finalizers) && !a.protection.isRemoved(pv.UID) {
+		return nil
+	}
+	if err := a.patchVolume(ctx, pv, object{"finalizers": []string{a.finalizer}}); err != nil {
+		return err
+	}
+	a.protection.setRemoved(pv.UID, false)
+	return nil
+}
+
+// reconcileProtection lets a PersistentVolume go that is attached nowhere: at once when it is being deleted, otherwise after a while.
+func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) error {
+	pv, err := a.volumes.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read PersistentVolume %q: %w", key.Name, err)
+	}
+	if !a.ownVolume(pv) || !a.held(pv.Finalizers) {
+		a.protection.forget(pv.UID)
+		return nil
+	}
+	defer a.protection.locks.Lock(pv.Name)()
+	if len(attached(a.byVolume, pv.Name)) > 0 {
+		a.protection.forget(pv.UID)
+		return nil
+	}
+	if left := a.Linger - a.protection.freeFor(pv.UID); left > 0 && pv.DeletionTimestamp == nil {
+		return controller.After(left)
+	}
+	a.protection.setRemoved(pv.UID, true)
+	err = a.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	a.protection.forget(pv.UID)
+	return nil
+}
+
+func (a *attacher) patchVolume(ctx context.Context, pv *corev1.PersistentVolume, metadata object) error {
+	metadata["uid"] = pv.UID
+	text, err := json.Marshal(object{"metadata": metadata})
+	if err == nil {
+		_, err = a.Client.CoreV1().PersistentVolumes().Patch(ctx, pv.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("patch finalizers of PersistentVolume %q: %w", pv.Name, err)
+	}
+	return nil
+}
+
+// protectedKeys are the PersistentVolumes that the finalizer holds.
+func (a *attacher) protectedKeys(object any) []controller.Key {
+	pv, ok := object.(*corev1.PersistentVolume)
+	if !ok || !a.ownVolume(pv) || !a.held(pv.Finalizers) {
+		return nil
+	}
+	return []controller.Key{{Name: pv.Name}}
+}
+
+func protectionChanged(old, new any) bool {
+	before, after := old.(*corev1.PersistentVolume), new.(*corev1.PersistentVolume)
+	return len(before.Finalizers) != len(after.Finalizers) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+}
+
+// volumeKeys is the PersistentVolume of an attachment that came or went.
+func (a *attacher) volumeKeys(object any) []controller.Key {
+	va, ok := object.(*storagev1.VolumeAttachment)
+	if !ok || va.Spec.Attacher != a.name {
+		return nil
+	}
+	var keys []controller.Key
+	for _, name := range volumeOf(va) {
+		keys = append(keys, controller.Key{Name: name})
+	}
+	return keys
+}
+
+func (p *protection) isRemoved(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.removed[uid]
+}
+
+func (p *protection) setRemoved(uid types.UID, removed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.removed == nil {
+		p.removed = map[types.UID]bool{}
+	}
+	if removed {
+		p.removed[uid] = true
+		return
+	}
+	delete(p.removed, uid)
+}
+
+// freeFor is how long a PersistentVolume has been attached nowhere, as far as this process has seen.
+func (p *protection) freeFor(uid types.UID) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free == nil {
+		p.free = map[types.UID]time.Time{}
+	}
+	since, known := p.free[uid]
+	if !known {
+		since = time.Now()
+		p.free[uid] = since
+	}
+	return time.Since(since)
+}
+
+func (p *protection) forget(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.free, uid)
+}

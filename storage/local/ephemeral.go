@@ -1,0 +1,124 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/storage/local/filesystem"
+)
+
+// The keys of a volume's context.
+const (
+	// ephemeralKey is "true" for a volume that is written in a pod and lives as long.
+	ephemeralKey = "csi.storage.k8s.io/ephemeral"
+	// sizeKey is the size of an ephemeral volume as a quantity, such as 100Mi.
+	sizeKey = "size"
+)
+
+// publishEphemeral makes a volume and mounts it at the pod's path. A pod that is started again after a reboot finds what it had written.
+func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
+	handle, target, wanted := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
+	if wanted.GetBlock() != nil {
+		return status.Error(codes.InvalidArgument, "an ephemeral volume is mounted, it is no block device")
+	}
+	content, err := contentOf([]*csi.VolumeCapability{wanted})
+	if err != nil {
+		return err
+	}
+	file := fileName(handle)
+	v, err := d.volumes.load(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && v.State != stateReady {
+		v = volume{Name: handle, State: stateReady, Filesystem: content, Target: target}
+		if v.Size, v.Allocation, err = ephemeralParameters(request.GetVolumeContext(), content); err != nil {
+			return err
+		}
+		err = d.create(ctx, file, v, origin{})
+	}
+	if err != nil {
+		return err
+	}
+	if v.Target != target {
+		return status.Errorf(codes.AlreadyExists, "ephemeral volume %q is published at %q", handle, v.Target)
+	}
+	if err := d.mount(ctx, file, v, target, wanted); err != nil {
+		return err
+	}
+	if request.GetReadonly() {
+		return filesystem.SetReadOnly(target)
+	}
+	return nil
+}
+
+// ephemeralParameters reads what a pod says about a volume.
+func ephemeralParameters(given map[string]string, content filesystem.Type) (size int64, a allocation, err error) {
+	parameters := maps.Clone(given)
+	text, has := parameters[sizeKey]
+	delete(parameters, sizeKey)
+	if a, err = parseParameters(parameters, nil); err != nil {
+		return 0, "", err
+	}
+	r := &csi.CapacityRange{}
+	if has {
+		if r.RequiredBytes, err = parseSize(text); err != nil {
+			return 0, "", status.Errorf(codes.InvalidArgument, "volume attribute %s is %q: write a size such as 100Mi", sizeKey, text)
+		}
+	}
+	size, err = sizeIn(r, content.MinSize())
+	return size, a, err
+}
+
+// units are the endings of sizes as Kubernetes has them.
+func units() map[string]int64 {
+	return map[string]int64{
+		"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
+	}
+}
+
+// parseSize reads a whole number of a unit.
+func parseSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "kKMGTi")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	unit, known := units()[text[len(digits):]]
+	if !known || number <= 0 || number > maxSize/unit {
+		return 0, strconv.ErrRange
+	}
+	return number * unit, nil
+}
+
+// removeEphemeral removes the volume of a handle if it is an ephemeral one.
+func (d *Driver) removeEphemeral(handle string) error {
+	if strings.Contains(handle, "/") {
+		return nil // a handle of CreateVolume's
+	}
+	file := fileName(handle)
+	v, err := d.volumes.load(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && v.Target == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.removeVolume(file)
+}
+
+// abandoned tells whether a volume was an ephemeral one of a pod of which nothing is left: kubelet removes the directories above the target last.
+func (d *Driver) abandoned(v volume) bool {
+	if v.Target == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Dir(v.Target))
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,208 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/storage/local"
+)
+
+// node is a driver that serves, and a client of it that fails the test.
+type node struct {
+	csi.IdentityClient
+	csi.ControllerClient
+	csi.NodeClient
+
+	t    *testing.T
+	dir  string          // holds everything
+	used map[string]bool // volumes that are staged
+	part *parttest.Part
+}
+
+// start starts a driver in a directory.
+func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
+	t.Helper()
+	socket := filepath.Join(dir, "csi.sock")
+	driver := &local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: socket}
+	for _, f := range change {
+		f(driver)
+	}
+	n := dial(t, dir)
+	n.part = parttest.Run(t, driver.Run)
+	return n
+}
+
+// dial makes a client of the driver in a directory.
+func dial(t *testing.T, dir string) *node {
+	t.Helper()
+	soon := grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}})
+	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &node{csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn), t, dir, map[string]bool{}, nil}
+}
+
+// must ends the test on an error.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// wants fails the test unless err has a code and says something.
+func wants(t *testing.T, err error, code codes.Code, text string) {
+	t.Helper()
+	if status.Code(err) != code || !strings.Contains(status.Convert(err).Message(), text) {
+		t.Errorf("got %v, want %s with %q", err, code, text)
+	}
+}
+
+// mounted is the capability of a volume with a file system; "" is the driver's choice.
+func mounted(fsType string) *csi.VolumeCapability {
+	return with(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, &csi.VolumeCapability{
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}},
+	})
+}
+
+// raw is the capability of a raw block volume.
+func raw() *csi.VolumeCapability {
+	return with(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, &csi.VolumeCapability{
+		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
+	})
+}
+
+// with changes the access mode of a capability.
+func with(mode csi.VolumeCapability_AccessMode_Mode, c *csi.VolumeCapability) *csi.VolumeCapability {
+	c.AccessMode = &csi.VolumeCapability_AccessMode{Mode: mode}
+	return c
+}
+
+// request asks for a volume of some MiB.
+func request(name string, mib int64, c *csi.VolumeCapability) *csi.CreateVolumeRequest {
+	return &csi.CreateVolumeRequest{
+		Name: name, VolumeCapabilities: []*csi.VolumeCapability{c}, CapacityRange: &csi.CapacityRange{RequiredBytes: mib << 20},
+	}
+}
+
+// create makes a volume and returns its handle.
+func (n *node) create(r *csi.CreateVolumeRequest) string {
+	n.t.Helper()
+	return must[*csi.CreateVolumeResponse](n.t)(n.CreateVolume(context.Background(), r)).GetVolume().GetVolumeId()
+}
+
+// staging is where a volume is staged, target where it is published.
+func (n *node) staging(handle string) string {
+	return filepath.Join(n.dir, "staging", filepath.Base(handle))
+}
+func (n *node) target(handle string) string {
+	return filepath.Join(n.dir, "target", filepath.Base(handle))
+}
+
+// use stages and publishes a volume until the test ends or stopUsing, and returns where it is.
+func (n *node) use(handle string, c *csi.VolumeCapability) string {
+	n.t.Helper()
+	n.stage(handle, c)
+	r := &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), TargetPath: n.target(handle), VolumeCapability: c}
+	must[*csi.NodePublishVolumeResponse](n.t)(n.NodePublishVolume(context.Background(), r))
+	return n.target(handle)
+}
+
+func (n *node) stage(handle string, c *csi.VolumeCapability) {
+	n.t.Helper()
+	r := &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), VolumeCapability: c}
+	must[*csi.NodeStageVolumeResponse](n.t)(n.NodeStageVolume(context.Background(), r))
+	n.used[handle] = true
+	n.t.Cleanup(func() {
+		if n.used[handle] {
+			n.stopUsing(handle)
+		}
+	})
+}
+
+func (n *node) stopUsing(handle string) {
+	n.t.Helper()
+	unpublish := &csi.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: n.target(handle)}
+	must[*csi.NodeUnpublishVolumeResponse](n.t)(n.NodeUnpublishVolume(context.Background(), unpublish))
+	unstage := &csi.NodeUnstageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle)}
+	must[*csi.NodeUnstageVolumeResponse](n.t)(n.NodeUnstageVolume(context.Background(), unstage))
+	delete(n.used, handle)
+}
+
+// remove deletes a volume.
+func (n *node) remove(handle string) {
+	n.t.Helper()
+	must[*csi.DeleteVolumeResponse](n.t)(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle}))
+}
+
+// image is the path of a volume's image, record that of its record.
+func (n *node) image(handle string) string {
+	return filepath.Join(n.dir, "data", "volumes", filepath.Base(handle)+".img")
+}
+func (n *node) record(handle string) string {
+	return filepath.Join(n.dir, "data", "volumes", filepath.Base(handle)+".json")
+}
+
+// command runs a program.
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	output, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, output)
+	}
+	return string(output)
+}
+
+// write writes a file of some bytes and puts it on the disk.
+func write(path string, size int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for chunk := make([]byte, 64<<10); size > 0; size -= len(chunk) {
+		chunk[0]++ // not all zero
+		if _, err := f.Write(chunk[:min(size, len(chunk))]); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// onXFS is a directory on a file system that can share blocks between files; t.TempDir is on that of the machine.
+func onXFS(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	disk, mount := filepath.Join(dir, "disk"), filepath.Join(dir, "mount")
+	if err := os.Mkdir(mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(disk, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(disk, 4<<30); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mkfs.xfs", "-q", disk)
+	command(t, "mount", "-o", "loop,nouuid", disk, mount)
+	t.Cleanup(func() { command(t, "umount", mount) })
+	return mount
+}

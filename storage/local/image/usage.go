@@ -1,0 +1,116 @@
+package image
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allocated is what the file at path has of the disk in bytes, counting what it shares with other files.
+func Allocated(path string) (int64, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return 0, fmt.Errorf("measure image: %w", &os.PathError{Op: "stat", Path: path, Err: err})
+	}
+	return stat.Blocks * 512, nil
+}
+
+// Taken is what files have of the disk together in bytes: blocks that they share count once. Only where files can share blocks need
+// shares be true; it makes measuring slower. A file that does not exist has nothing.
+func Taken(paths []string, shares bool) (int64, error) {
+	taken := int64(0)
+	var shared []extent
+	for _, path := range paths {
+		allocated, err := Allocated(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		taken += allocated
+		if !shares {
+			continue
+		}
+		extents, err := sharedExtents(path)
+		if err != nil {
+			return 0, fmt.Errorf("measure image %q: %w", path, err)
+		}
+		for _, e := range extents {
+			taken -= e.end - e.start
+		}
+		shared = append(shared, extents...)
+	}
+	return taken + union(shared), nil
+}
+
+// extent is a range of the disk in bytes.
+type extent struct{ start, end int64 }
+
+// union is how many bytes lie in at least one of the extents.
+func union(extents []extent) (length int64) {
+	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.start, b.start) })
+	end := int64(0)
+	for _, e := range extents {
+		length += max(0, e.end-max(e.start, end))
+		end = max(end, e.end)
+	}
+	return length
+}
+
+// What the kernel's header linux/fiemap.h has and package unix has not.
+const (
+	fsIocFiemap        = 0xC020660B
+	fiemapExtentLast   = 0x1
+	fiemapExtentShared = 0x2000
+	fiemapExtents      = 256
+)
+
+type fiemapExtent struct {
+	Logical, Physical, Length uint64
+	_                         [2]uint64
+	Flags                     uint32
+	_                         [3]uint32
+}
+
+type fiemap struct {
+	Start, Length                    uint64
+	Flags, Mapped, ExtentCount, Fill uint32
+	Extents                          [fiemapExtents]fiemapExtent
+}
+
+// sharedExtents finds what the file shares with others.
+func sharedExtents(path string) (shared []extent, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for start := uint64(0); ; {
+		request := fiemap{Start: start, Length: ^uint64(0) - start, ExtentCount: fiemapExtents}
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), fsIocFiemap, uintptr(unsafe.Pointer(&request))); errno != 0 {
+			return nil, fmt.Errorf("map extents: %w", errno)
+		}
+		if request.Mapped == 0 {
+			return shared, nil
+		}
+		for _, e := range request.Extents[:request.Mapped] {
+			if e.Flags&fiemapExtentShared != 0 {
+				shared = append(shared, extent{int64(e.Physical), int64(e.Physical + e.Length)})
+			}
+			start = e.Logical + e.Length
+			if e.Flags&fiemapExtentLast != 0 {
+				return shared, nil
+			}
+		}
+	}
+}

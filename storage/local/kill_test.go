@@ -1,0 +1,214 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/storage/local"
+	"github.com/slipway-platform/slipway/storage/local/loop"
+)
+
+// driverDir makes the test's program a driver, in the directory that it names.
+const driverDir = "SLIPWAY_TEST_LOCAL_DRIVER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(driverDir); dir != "" {
+		driver := local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "csi.sock")}
+		fmt.Fprintln(os.Stderr, driver.Run(context.Background(), func() {}))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// victim is a driver in a process of its own.
+type victim struct {
+	*node
+	process *exec.Cmd
+}
+
+// run starts the process, again after a kill, and waits until the driver answers.
+func (v *victim) run() {
+	v.t.Helper()
+	v.process = exec.Command("/proc/self/exe")
+	v.process.Env = append(os.Environ(), driverDir+"="+v.dir)
+	v.process.Stderr = os.Stderr
+	if err := v.process.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	eventually.True(v.t, "the driver answers", func() bool {
+		_, err := v.Probe(context.Background(), &csi.ProbeRequest{})
+		return err == nil
+	})
+}
+
+// kill ends the process as a crash does.
+func (v *victim) kill() {
+	_ = v.process.Process.Signal(syscall.SIGKILL)
+	_ = v.process.Wait() // it was killed
+}
+
+// step is an operation, as whoever uses the driver repeats it until it succeeds.
+type step struct {
+	name string
+	call func() error
+}
+
+// finish repeats an operation until it succeeds.
+func (v *victim) finish(s step) {
+	v.t.Helper()
+	var err error
+	for range 100 {
+		if err = s.call(); err == nil {
+			return
+		}
+	}
+	v.t.Fatalf("%s: %v", s.name, err)
+}
+
+// killIn begins an operation, kills the process after a while, starts it again and finishes the operation.
+func (v *victim) killIn(s step, after time.Duration) {
+	v.t.Helper()
+	begun := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		close(begun)
+		_ = s.call() // fails if the kill came in time
+	}()
+	<-begun
+	<-time.After(after)
+	v.kill()
+	<-ended
+	v.run()
+	v.finish(s)
+}
+
+// TestAKillLosesNothingAndLeavesNothing kills the driver's process at random points of every operation of a volume's life.
+func TestAKillLosesNothingAndLeavesNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for name, dir := range disks(t) {
+		v := &victim{node: dial(t, dir)}
+		v.run()
+		t.Cleanup(func() { v.kill() })
+		for _, fsType := range []string{"ext4", "xfs"} {
+			for _, s := range v.life(fsType, mounted(fsType)) {
+				v.killIn(s, time.Duration(random.Int64N(int64(40*time.Millisecond))))
+			}
+		}
+		v.nothingLeft(name)
+	}
+}
+
+// life are the operations of a volume's life, with checks of what it holds between them.
+func (v *victim) life(name string, c *csi.VolumeCapability) []step {
+	ctx := context.Background()
+	handle, snapshot, clone := "node1/"+name, "node1/"+name+"-snapshot", "node1/"+name+"-clone"
+	create := request(name, 300, c)
+	publish := func(handle string) func() error {
+		return func() error {
+			return errors.Join(
+				errorOf(v.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: v.staging(handle), VolumeCapability: c})),
+				errorOf(v.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: v.staging(handle), TargetPath: v.target(handle), VolumeCapability: c})))
+		}
+	}
+	unpublish := func(handle string) func() error {
+		return func() error {
+			return errors.Join(
+				errorOf(v.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: v.target(handle)})),
+				errorOf(v.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: handle, StagingTargetPath: v.staging(handle)})))
+		}
+	}
+	ephemeral := &csi.NodePublishVolumeRequest{
+		VolumeId: "csi-" + name, TargetPath: v.target("csi-" + name), VolumeCapability: mounted(""),
+		VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true", "size": "16Mi"},
+	}
+	return []step{
+		{"create", func() error { return errorOf(v.CreateVolume(ctx, create)) }},
+		{"publish", publish(handle)},
+		{"write", func() error { return v.write(handle) }},
+		{"snapshot", func() error {
+			return errorOf(v.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name + "-snapshot", SourceVolumeId: handle}))
+		}},
+		{"check after snapshot", func() error { return v.check(handle) }}, // waits for ever if nothing thaws
+		{"clone", func() error { return errorOf(v.CreateVolume(ctx, fromVolume(request(name+"-clone", 300, c), handle))) }},
+		{"publish clone", publish(clone)},
+		{"check clone", func() error { return v.check(clone) }},
+		{"unpublish clone", unpublish(clone)},
+		{"restore", func() error {
+			return errorOf(v.CreateVolume(ctx, fromSnapshot(request(name+"-restored", 300, c), snapshot)))
+		}},
+		{"expand", func() error {
+			return errorOf(v.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 400 << 20}}))
+		}},
+		{"unpublish", unpublish(handle)},
+		{"publish larger", publish(handle)},
+		{"check larger", func() error { return v.check(handle) }},
+		{"unpublish larger", unpublish(handle)},
+		{"publish ephemeral", func() error { return errorOf(v.NodePublishVolume(ctx, ephemeral)) }},
+		{"unpublish ephemeral", func() error {
+			return errorOf(v.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: ephemeral.VolumeId, TargetPath: ephemeral.TargetPath}))
+		}},
+		{"delete snapshot", func() error {
+			return errorOf(v.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: snapshot}))
+		}},
+		{"delete", func() error { return errorOf(v.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: handle})) }},
+		{"delete clone", func() error { return errorOf(v.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: clone})) }},
+		{"delete restored", func() error {
+			return errorOf(v.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: "node1/" + name + "-restored"}))
+		}},
+	}
+}
+
+// write puts what a volume must not lose into it.
+func (v *victim) write(handle string) error {
+	f, err := os.OpenFile(filepath.Join(v.target(handle), "first"), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("kept")
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// check fails unless a volume holds what was written first, and can be written to.
+func (v *victim) check(handle string) error {
+	content, err := os.ReadFile(filepath.Join(v.target(handle), "first"))
+	if err != nil || string(content) != "kept" {
+		return fmt.Errorf("it holds %q (%w)", content, err)
+	}
+	return write(filepath.Join(v.target(handle), "again"), 1<<20)
+}
+
+// nothingLeft checks that no file, device or mount is left of volumes that were deleted.
+func (v *victim) nothingLeft(where string) {
+	v.t.Helper()
+	for _, folder := range []string{"volumes", "snapshots"} {
+		folder = filepath.Join(v.dir, "data", folder)
+		for _, entry := range must[[]os.DirEntry](v.t)(os.ReadDir(folder)) {
+			v.t.Errorf("%s: %s is left in %s", where, entry.Name(), folder)
+		}
+		for _, device := range must[[]loop.Device](v.t)(loop.List(folder)) {
+			v.t.Errorf("%s: %s is left", where, device.Path)
+		}
+	}
+	left := must[[]*mountinfo.Info](v.t)(mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return !strings.HasPrefix(m.Mountpoint, v.dir+"/"), false
+	}))
+	for _, m := range left {
+		v.t.Errorf("%s: %s is left mounted", where, m.Mountpoint)
+	}
+}

@@ -1,0 +1,65 @@
+package local_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/storage/local"
+)
+
+// reference is how many specs run with csi-driver-host-path, of 103.
+const reference = 85
+
+// TestTheDriverConforms runs csi-sanity, the conformance suite of the specification's authors. Of its specs, those about attaching by a controller do not
+// apply: a local volume is not attached from elsewhere.
+func TestTheDriverConforms(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "csi.sock")
+	parttest.Run(t, (&local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: socket}).Run)
+
+	config := sanity.NewTestConfig()
+	config.Address = "unix://" + socket
+	config.TargetPath, config.StagingPath = filepath.Join(dir, "target"), filepath.Join(dir, "staging")
+	config.TestVolumeSize = 64 << 20
+	config.TestVolumeMutableParameters = map[string]string{"allocation": "thick"}
+	config.DialOptions = append(config.DialOptions, grpc.WithUnaryInterceptor(measured))
+	suite := sanity.GinkgoTest(&config)
+
+	passed := 0
+	ginkgo.ReportAfterSuite("count", func(report ginkgo.Report) {
+		for _, spec := range report.SpecReports {
+			if spec.LeafNodeType == types.NodeTypeIt && spec.State == types.SpecStatePassed {
+				passed++
+			}
+			if spec.State == types.SpecStateSkipped {
+				t.Logf("skipped: %s: %s", spec.FullText(), spec.Failure.Message)
+			}
+		}
+	})
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	ginkgo.RunSpecs(t, "csi-sanity")
+	suite.Finalize()
+	t.Logf("%d specs ran and passed", passed)
+	if passed <= reference {
+		t.Errorf("%d specs ran and passed, want more than the %d of the reference driver", passed, reference)
+	}
+}
+
+// measured has the size of an answer computed, which is kept inside it: the suite compares topologies that were sent with ones that were received,
+// field by field with the hidden ones, and sending computes sizes.
+func measured(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, request, answer, conn, options...)
+	if message, ok := answer.(proto.Message); ok {
+		proto.Size(message)
+	}
+	return err
+}

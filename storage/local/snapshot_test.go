@@ -1,0 +1,166 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/storage/local/filesystem"
+	"github.com/slipway-platform/slipway/storage/local/image"
+)
+
+// snapshot takes one and returns its handle.
+func (n *node) snapshot(name, volume string) string {
+	n.t.Helper()
+	r := &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: volume}
+	return must[*csi.CreateSnapshotResponse](n.t)(n.CreateSnapshot(context.Background(), r)).GetSnapshot().GetSnapshotId()
+}
+
+func fromSnapshot(r *csi.CreateVolumeRequest, snapshot string) *csi.CreateVolumeRequest {
+	r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: snapshot},
+	}}
+	return r
+}
+
+func fromVolume(r *csi.CreateVolumeRequest, volume string) *csi.CreateVolumeRequest {
+	r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: volume},
+	}}
+	return r
+}
+
+// disks are directories on file systems where images are copied and where they are shared.
+func disks(t *testing.T) map[string]string {
+	return map[string]string{"copied": t.TempDir(), "shared": onXFS(t)}
+}
+
+// count keeps a program writing 1, 2, 3, ... to a file, each on the disk before the next, until the test ends.
+func count(t *testing.T, path string) {
+	t.Helper()
+	f := must[*os.File](t)(os.Create(path))
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 1; err == nil && ctx.Err() == nil; i++ {
+			if _, err = f.WriteString(strconv.Itoa(i) + "\n"); err == nil {
+				err = f.Sync()
+			}
+		}
+		f.Close()
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the writer noticed: %v", err)
+		}
+	})
+	eventually.True(t, "the writer writes", func() bool { return last(t, path) > 0 })
+}
+
+// last is the number that the writer was at; lines before it must be complete.
+func last(t *testing.T, path string) int {
+	t.Helper()
+	content := string(must[[]byte](t)(os.ReadFile(path)))
+	lines := strings.Split(strings.TrimRight(content, "\x00"), "\n")
+	for i, line := range lines[:len(lines)-1] {
+		if line != strconv.Itoa(i+1) {
+			t.Fatalf("line %d of the copy is %q", i+1, line)
+		}
+	}
+	return len(lines) - 1
+}
+
+func TestCopiesOfAVolumeInUseAreOfOneMoment(t *testing.T) {
+	for name, dir := range disks(t) {
+		for _, fsType := range []string{"ext4", "xfs"} {
+			t.Run(name+" "+fsType, func(t *testing.T) {
+				n := start(t, dir)
+				handle := n.create(request(fsType, 300, mounted(fsType)))
+				file := filepath.Join(n.use(handle, mounted(fsType)), "count")
+				count(t, file)
+
+				before := last(t, file)
+				snapshot := n.snapshot("of-"+fsType, handle)
+				clone := n.use(n.create(fromVolume(request("clone-"+fsType, 300, mounted(fsType)), handle)), mounted(fsType))
+				at := last(t, file)
+				eventually.True(t, "the writer goes on", func() bool { return last(t, file) > at })
+
+				restored := n.use(n.create(fromSnapshot(request("restored-"+fsType, 600, mounted(fsType)), snapshot)), mounted(fsType))
+				for _, copied := range []string{restored, clone} {
+					if got := last(t, filepath.Join(copied, "count")); got < before || got > at {
+						t.Errorf("the copy is at %d, want between %d and %d", got, before, at)
+					}
+				}
+				if got := must[filesystem.Space](t)(filesystem.Measure(restored)).Bytes; got < 500<<20 {
+					t.Errorf("the larger volume's file system has %d bytes", got)
+				}
+			})
+		}
+	}
+}
+
+func TestCopiesShareBlocksWhereTheDiskCan(t *testing.T) {
+	n := start(t, onXFS(t))
+	handle := n.create(request("source", 300, mounted("ext4")))
+	if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	before := must[filesystem.Space](t)(filesystem.Measure(n.dir)).FreeBytes
+	n.snapshot("shared", handle)
+	clone := n.create(fromVolume(request("clone", 300, mounted("ext4")), handle))
+	if took := before - must[filesystem.Space](t)(filesystem.Measure(n.dir)).FreeBytes; took > 16<<20 {
+		t.Errorf("two copies of 64 MiB take %d bytes", took)
+	}
+	both := []string{n.image(handle), n.image(clone)}
+	if taken := must[int64](t)(image.Taken(both, true)); taken < 64<<20 || taken > 80<<20 {
+		t.Errorf("a volume with 64 MiB and its clone are said to take %d bytes", taken)
+	}
+}
+
+func TestASnapshotOutlivesItsVolume(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("source", 16, raw()))
+	if err := os.WriteFile(n.use(handle, raw()), []byte("kept"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.CreateSnapshot(context.Background(), &csi.CreateSnapshotRequest{Name: "live", SourceVolumeId: handle}); err == nil {
+		t.Error("a raw block volume in use was copied block by block")
+	} else {
+		wants(t, err, codes.FailedPrecondition, "in use as a raw block device")
+	}
+	n.stopUsing(handle)
+	snapshot := n.snapshot("kept", handle)
+	_, err := n.CreateSnapshot(context.Background(), &csi.CreateSnapshotRequest{Name: "kept", SourceVolumeId: "node1/other"})
+	wants(t, err, codes.AlreadyExists, "is of volume")
+	n.remove(handle)
+	restored := n.create(fromSnapshot(request("restored", 16, raw()), snapshot))
+	must[*csi.DeleteSnapshotResponse](t)(n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: snapshot}))
+	if got := string(must[[]byte](t)(os.ReadFile(n.use(restored, raw()))))[:4]; got != "kept" {
+		t.Errorf("it begins with %q", got)
+	}
+	_, err = n.CreateVolume(context.Background(), fromVolume(request("odd", 16, mounted("ext4")), restored))
+	wants(t, err, codes.InvalidArgument, "a raw block volume, which cannot become a volume with ext4")
+}
+
+func TestARawBlockVolumeInUseIsCopiedWhereThatTakesAMoment(t *testing.T) {
+	n := start(t, onXFS(t))
+	handle := n.create(request("source", 16, raw()))
+	device := n.use(handle, raw())
+	if err := os.WriteFile(device, []byte("kept"), 0); err != nil {
+		t.Fatal(err)
+	}
+	clone := n.use(n.create(fromVolume(request("clone", 16, raw()), handle)), raw())
+	if got := string(must[[]byte](t)(os.ReadFile(clone)))[:4]; got != "kept" {
+		t.Errorf("it begins with %q", got)
+	}
+}

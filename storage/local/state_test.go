@@ -1,0 +1,166 @@
+package local_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+
+	"github.com/slipway-platform/slipway/storage/local"
+	"github.com/slipway-platform/slipway/storage/local/filesystem"
+)
+
+func TestCapacityIsWhatHasNotBeenPromised(t *testing.T) {
+	n := start(t, onXFS(t), func(d *local.Driver) { d.Reserve = local.Reserve{Share: 0.25, Bytes: 100 << 20} })
+	capacity := func() int64 {
+		t.Helper()
+		return must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), &csi.GetCapacityRequest{})).GetAvailableCapacity() >> 20
+	}
+	whole := capacity() // of 4 GiB, less a quarter, 100 MiB and what the file system takes
+	if whole < 2500 || whole > 2972 {
+		t.Errorf("%d MiB are offered of an empty disk", whole)
+	}
+	handle := n.create(request("half", 512, mounted("ext4")))
+	if got := whole - capacity(); got < 511 || got > 513 {
+		t.Errorf("after a promise of 512 MiB, %d are taken", got)
+	}
+	if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 256<<20); err != nil {
+		t.Fatal(err)
+	}
+	if got := whole - capacity(); got < 508 || got > 516 {
+		t.Errorf("with the half of a promise of 512 MiB written, %d are taken", got)
+	}
+	_, err := n.CreateVolume(context.Background(), request("too-much", whole-500, mounted("ext4")))
+	wants(t, err, codes.ResourceExhausted, "what was promised to other volumes")
+	_, err = n.ControllerExpandVolume(context.Background(), &csi.ControllerExpandVolumeRequest{
+		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
+	})
+	wants(t, err, codes.ResourceExhausted, "what was promised to other volumes")
+	n.snapshot("one", handle) // which shares 256 MiB with the volume, as long as those are not written over
+	if got := whole - capacity(); got < 760 || got > 790 {
+		t.Errorf("with a snapshot of 256 MiB, %d are taken", got)
+	}
+	elsewhere := &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{local.TopologyKey: "node2"}}}
+	if got := must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), elsewhere)).GetAvailableCapacity(); got != 0 {
+		t.Errorf("%d bytes are offered of another node", got)
+	}
+}
+
+func TestOvercommitmentPromisesMore(t *testing.T) {
+	n := start(t, onXFS(t), func(d *local.Driver) { d.Overcommit = 10 })
+	n.create(request("large", 20<<10, mounted("ext4")))
+	_, err := n.CreateVolume(context.Background(), request("larger", 20<<10, mounted("ext4")))
+	wants(t, err, codes.ResourceExhausted, "what was promised")
+}
+
+func TestADamagedRecordIsAnErrorOfItsVolumeAlone(t *testing.T) {
+	dir := t.TempDir()
+	n := start(t, dir)
+	damaged, other := n.create(request("damaged", 16, mounted("ext4"))), n.create(request("other", 16, mounted("ext4")))
+	n.part.Stop()
+	for _, content := range []string{"", "{", `{"name": "other", "state": "ready", "size": 1}`, `{"name": "damaged", "state": "fine", "size": 1}`} {
+		if err := os.WriteFile(n.record(damaged), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := start(t, dir)
+		for _, err := range []error{
+			errorOf(n.CreateVolume(context.Background(), request("damaged", 16, mounted("ext4")))),
+			errorOf(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: damaged})),
+			errorOf(n.ControllerGetVolume(context.Background(), &csi.ControllerGetVolumeRequest{VolumeId: damaged})),
+			errorOf(n.NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: damaged, StagingTargetPath: n.staging(damaged), VolumeCapability: mounted("")})),
+		} {
+			wants(t, err, codes.Internal, fmt.Sprintf("record %q is damaged", n.record(damaged)))
+		}
+		if _, err := os.Stat(n.image(damaged)); err != nil {
+			t.Errorf("the image: %v", err)
+		}
+		health := must[*csi.ControllerListVolumeHealthResponse](t)(n.ControllerListVolumeHealth(context.Background(), &csi.ControllerListVolumeHealthRequest{}))
+		if len(health.Entries) != 1 || health.Entries[0].GetVolumeId() != damaged || health.Entries[0].HealthStatuses[0].GetReason() != "RecordDamaged" {
+			t.Errorf("health is %v", health)
+		}
+		n.use(other, mounted("ext4"))
+		n.stopUsing(other)
+		n.part.Stop()
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+func TestAVolumeWithoutItsImageIsIll(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("lost", 16, mounted("ext4")))
+	if err := os.Remove(n.image(handle)); err != nil {
+		t.Fatal(err)
+	}
+	health := must[*csi.NodeGetVolumeHealthResponse](t)(n.NodeGetVolumeHealth(context.Background(), &csi.NodeGetVolumeHealthRequest{VolumeId: handle}))
+	statuses := health.GetVolumeHealth().GetHealthStatuses()
+	if len(statuses) != 1 || statuses[0].GetStatus() != csi.VolumeHealthErrorType_DATA_LOSS {
+		t.Errorf("health is %v", health)
+	}
+	_, err := n.NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), VolumeCapability: mounted("")})
+	wants(t, err, codes.Internal, n.image(handle))
+}
+
+func TestAnotherNodesVolumeIsNotDeletedHere(t *testing.T) {
+	n := start(t, t.TempDir())
+	_, err := n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: "node2/mine"})
+	wants(t, err, codes.FailedPrecondition, `is on node "node2"`)
+	for _, handle := range []string{"node1/..", "node1/", "/", "none"} {
+		must[*csi.DeleteVolumeResponse](t)(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle}))
+	}
+}
+
+func TestOneProcessServesADirectory(t *testing.T) {
+	dir := t.TempDir()
+	start(t, dir)
+	second := local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "second.sock")}
+	err := second.Run(context.Background(), func() { t.Error("the second process is ready") })
+	if err == nil {
+		t.Error("a second process was started")
+	}
+}
+
+func TestListsComeInPages(t *testing.T) {
+	n := start(t, t.TempDir())
+	var want []string
+	for i := range 5 {
+		want = append(want, n.create(request(fmt.Sprintf("v%d", i), 8, raw())))
+	}
+	var got []string
+	list := func(token string, size int32) string {
+		t.Helper()
+		page := must[*csi.ListVolumesResponse](t)(n.ListVolumes(context.Background(), &csi.ListVolumesRequest{MaxEntries: size, StartingToken: token}))
+		for _, entry := range page.GetEntries() {
+			got = append(got, entry.GetVolume().GetVolumeId())
+		}
+		return page.GetNextToken()
+	}
+	token := list("", 2)
+	n.remove(want[1]) // which the page ended with
+	token = list(token, 2)
+	if list(token, 2) != "" || !slices.Equal(got, want) {
+		t.Errorf("pages have %v, want %v", got, want)
+	}
+}
+
+func TestAFileSystemThatAKillLeftFrozenIsThawed(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("frozen", 16, mounted("ext4")))
+	dir := n.use(handle, mounted("ext4"))
+	n.part.Stop()
+	delete(n.used, handle)
+	err := filesystem.Frozen(dir, func() error {
+		n = start(t, n.dir)
+		return write(filepath.Join(dir, "a"), 4096) // waits for ever if nothing thaws
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.used[handle] = true
+	n.stopUsing(handle)
+}
