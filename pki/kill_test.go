@@ -30,12 +30,13 @@ func runChild(dir string) {
 	}
 }
 
-// TestKillAtAnyMoment kills a process that is issuing, at many moments, beginning with the first start.
+// TestKillAtAnyMoment kills a process that is issuing, at many moments, beginning with the first start. A machine
+// on which the process comes to nothing in that time gives it more with every further run.
 func TestKillAtAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)
 	authority := ""
-	for n := range 25 {
+	for n := 0; n < 25 || authority == ""; n++ {
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), childDir+"="+dir)
 		child.Stdout = os.Stderr
@@ -47,7 +48,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		select {
 		case err := <-ended:
 			t.Fatalf("run %d: Ensure failed after an earlier kill: %v", n, err)
-		case <-time.After(time.Duration(20+n*37%400) * time.Millisecond):
+		case <-time.After(time.Duration((20+n*37%400)*(1+n/25)) * time.Millisecond):
 		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -62,9 +63,6 @@ func TestKillAtAnyMoment(t *testing.T) {
 			t.Fatalf("run %d: the authority was replaced", n)
 		}
 		authority = string(now)
-	}
-	if authority == "" {
-		t.Fatal("no run came as far as the authority")
 	}
 	ensure(t, spec)
 	for _, l := range leavesOf(spec) {
