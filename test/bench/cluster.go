@@ -101,7 +101,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	if _, err := c.client.CoreV1().Services("default").Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create service: %w", err)
 	}
-	_, err = c.startPod(ctx, "idle")
+	_, err = c.startPod(ctx, pausePod("idle"))
 	return err
 }
 
@@ -113,18 +113,22 @@ func (c *cluster) empty(ctx context.Context) error {
 	return c.deletePod(ctx, "idle")
 }
 
+// pausePod is a pod that does nothing.
+func pausePod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: pauseImage}}},
+	}
+}
+
 // startPod creates a pod and returns the time from the request to the watch event that says that it is running.
-func (c *cluster) startPod(ctx context.Context, name string) (time.Duration, error) {
-	pods := c.client.CoreV1().Pods("default")
+func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
+	pods, name := c.client.CoreV1().Pods("default"), pod.Name
 	events, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		return 0, fmt.Errorf("watch pod %q: %w", name, err)
 	}
 	defer events.Stop()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: pauseImage}}},
-	}
 	began := time.Now()
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return 0, fmt.Errorf("create pod %q: %w", name, err)

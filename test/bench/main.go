@@ -33,6 +33,8 @@ type options struct {
 	stock    string
 	rounds   int
 	pods     int
+	volumes  int
+	together int
 	idle     time.Duration
 	markdown string
 }
@@ -43,6 +45,8 @@ func main() {
 	flag.StringVar(&o.stock, "stock", "bin/stock", "`directory` that the stock programs are built into and kept in")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured")
 	flag.IntVar(&o.pods, "pods", 10, "pods started one after the other in each round")
+	flag.IntVar(&o.volumes, "volumes", 3, "pods with an attachable FlexVolume started one after the other in each round")
+	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
 	flag.Parse()
@@ -61,8 +65,8 @@ func run(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("clusters need root: run it with sudo")
 	}
-	if o.rounds < 1 || o.pods < 1 {
-		return errors.New("-rounds and -pods must be at least 1")
+	if min(o.rounds, o.pods, o.volumes, o.together) < 1 {
+		return errors.New("-rounds, -pods, -volumes and -together must be at least 1")
 	}
 	if err := buildStock(ctx, o.stock); err != nil {
 		return err
@@ -73,6 +77,9 @@ func run(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(work)
 	report := &report{Machine: describeMachine(), Rounds: o.rounds, Idle: o.idle, Started: time.Now()}
+	if err := report.measureEngine(ctx, work); err != nil {
+		return fmt.Errorf("measure FlexVolume engine: %w", err)
+	}
 	programs := filepath.Join(work, "bin")
 	if err := copyPrograms(programs, o); err != nil {
 		return err

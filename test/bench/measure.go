@@ -30,8 +30,12 @@ type round struct {
 	Cold, Warm time.Duration
 	// ColdSeconds is the processor time that the processes have used until the cold start was done.
 	ColdSeconds float64
-	// Pods are the times from the creation of a pod until it runs.
-	Pods []time.Duration
+	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an attachable FlexVolume, and Hanging
+	// those while another driver hangs.
+	Pods, Volumes, Hanging []time.Duration
+	// Together is the time from the creation of the first of many such pods until all of them run; it is for that many.
+	Together time.Duration
+	Count    int
 	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time per second.
 	Idle []usage
 }
@@ -91,7 +95,7 @@ func measureFirst(ctx context.Context, h *host, s side, o options, result *round
 
 	for number := range o.pods {
 		name := fmt.Sprintf("pod-%d", number)
-		took, err := c.startPod(ctx, name)
+		took, err := c.startPod(ctx, pausePod(name))
 		if err != nil {
 			return word, err
 		}
@@ -101,6 +105,11 @@ func measureFirst(ctx context.Context, h *host, s side, o options, result *round
 		}
 	}
 	fmt.Fprintf(os.Stderr, ", pod %.2fs", median(seconds(result.Pods)))
+	if err := measureVolumes(ctx, h, c, o, result); err != nil {
+		return word, err
+	}
+	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
+		median(seconds(result.Volumes)), result.Count, result.Together.Seconds(), median(seconds(result.Hanging)))
 	if err := c.empty(ctx); err != nil {
 		return word, err
 	}

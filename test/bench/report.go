@@ -15,6 +15,9 @@ type report struct {
 	Started time.Time
 	// Sides are the rounds of each side, in the order of sideNames.
 	Sides [2][]round
+	// calls and discovery are of the FlexVolume engine alone.
+	calls     []callCost
+	discovery discovery
 }
 
 // row is one comparison. It takes a value of each side's rounds, prints it, and compares the ratio with the aim, if it has one.
@@ -22,8 +25,15 @@ type row struct {
 	name  string
 	value func([]round) float64
 	print func(float64) string
-	// most is the greatest ratio that the aim allows; zero is no aim. limit is the greatest value of slipway's own, where it is not zero.
-	most, limit float64
+	aim   aim
+}
+
+// aim is what a comparison should show; what is zero or nil is not asked for.
+type aim struct {
+	// most and least bound the ratio, and limit the value of slipway's own.
+	most, least, limit float64
+	// alone is the value of slipway's own, without a disturbance, that takes the place of stock's in the ratio.
+	alone func([]round) float64
 }
 
 // rows are the comparisons of the report. Values are medians over the rounds.
@@ -31,24 +41,32 @@ func rows() []row {
 	idle := func(quantity func(usage) float64) func([]round) float64 {
 		return over(func(r round) float64 { return total(r.Idle, quantity) })
 	}
-	pods := func(of func([]float64) float64) func([]round) float64 {
-		return func(rounds []round) float64 {
-			var all []float64
-			for _, r := range rounds {
-				all = append(all, seconds(r.Pods)...)
-			}
-			return of(all)
-		}
-	}
+	pods := func(r round) []time.Duration { return r.Pods }
+	volumes := func(r round) []time.Duration { return r.Volumes }
+	beside := func(r round) []time.Duration { return r.Hanging }
 	return []row{
-		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, 1.25, 10},
-		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, 0, 0},
-		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, 0, 0},
-		{"idle: proportional set size", idle(func(u usage) float64 { return float64(u.PSS) }), mebibytes, 0.5, 0},
-		{"idle: anonymous memory", idle(func(u usage) float64 { return float64(u.Anonymous) }), mebibytes, 0.85, 0},
-		{"idle: processor time per second", idle(func(u usage) float64 { return u.Seconds }), milliseconds, 0, 0},
-		{"pod created to running, median", pods(median), inSeconds, 1, 0},
-		{"pod created to running, p90", pods(func(v []float64) float64 { return percentile(v, 90) }), inSeconds, 0, 0},
+		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, aim{most: 1.25, limit: 10}},
+		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, aim{}},
+		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, aim{}},
+		{"idle: proportional set size", idle(func(u usage) float64 { return float64(u.PSS) }), mebibytes, aim{most: 0.5}},
+		{"idle: anonymous memory", idle(func(u usage) float64 { return float64(u.Anonymous) }), mebibytes, aim{most: 0.85}},
+		{"idle: processor time per second", idle(func(u usage) float64 { return u.Seconds }), milliseconds, aim{}},
+		{"pod created to running, median", all(pods, median), inSeconds, aim{most: 1}},
+		{"pod created to running, p90", all(pods, func(v []float64) float64 { return percentile(v, 90) }), inSeconds, aim{}},
+		{"pod with attachable FlexVolume", all(volumes, median), inSeconds, aim{most: 0.3}},
+		{"such a pod, another driver hangs", all(beside, median), upToLimit, aim{most: 1.1, alone: all(volumes, median)}},
+		{"many such pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), perSecond, aim{least: 1.5}},
+	}
+}
+
+// all puts the times of all rounds together.
+func all(times func(round) []time.Duration, of func([]float64) float64) func([]round) float64 {
+	return func(rounds []round) float64 {
+		var values []float64
+		for _, r := range rounds {
+			values = append(values, seconds(times(r))...)
+		}
+		return of(values)
 	}
 }
 
@@ -65,29 +83,47 @@ func over(value func(round) float64) func([]round) float64 {
 
 func inSeconds(v float64) string    { return fmt.Sprintf("%.2f s", v) }
 func mebibytes(v float64) string    { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
+func perSecond(v float64) string    { return fmt.Sprintf("%.2f/s", v) }
 func milliseconds(v float64) string { return fmt.Sprintf("%.0f ms", 1000*v) }
 
-// aim says what is aimed at, and whether it was met: with the number that missed it if not.
-func (r row) aim(own, ratio float64) (aim, outcome string) {
-	if r.most == 0 {
-		return "", ""
+// upToLimit prints a time that was not waited for any longer than hangLimit.
+func upToLimit(v float64) string {
+	if v >= hangLimit.Seconds() {
+		return "> " + inSeconds(hangLimit.Seconds())
 	}
-	aim = fmt.Sprintf("<= %.2f", r.most)
-	var missed []string
-	// The number that is printed counts: 1.254 is 1.25.
-	if math.Round(100*ratio) > math.Round(100*r.most) {
-		missed = append(missed, fmt.Sprintf("%.2f", ratio))
-	}
-	if r.limit != 0 {
-		aim += ", < " + fmt.Sprintf("%.0f s", r.limit)
-		if own >= r.limit {
-			missed = append(missed, r.print(own))
+	return inSeconds(v)
+}
+
+// judge says what is aimed at, and whether it was met: with the number that missed it if not.
+func (r row) judge(own, ratio float64) (text, outcome string) {
+	var aims, missed []string
+	add := func(aim string, met bool, number string) {
+		if aims = append(aims, aim); !met {
+			missed = append(missed, number)
 		}
 	}
-	if len(missed) > 0 {
-		return aim, "missed: " + strings.Join(missed, ", ")
+	of := ""
+	if r.aim.alone != nil {
+		of = " of alone"
 	}
-	return aim, "met"
+	// The number that is printed counts: 1.254 is 1.25.
+	printed := fmt.Sprintf("%.2f", ratio)
+	if r.aim.most != 0 {
+		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), printed)
+	}
+	if r.aim.least != 0 {
+		add(fmt.Sprintf(">= %.2f%s", r.aim.least, of), math.Round(100*ratio) >= math.Round(100*r.aim.least), printed)
+	}
+	if r.aim.limit != 0 {
+		add(fmt.Sprintf("< %.0f s", r.aim.limit), own < r.aim.limit, r.print(own))
+	}
+	switch {
+	case len(aims) == 0:
+		return "", ""
+	case len(missed) > 0:
+		return strings.Join(aims, ", "), "missed: " + strings.Join(missed, ", ")
+	}
+	return strings.Join(aims, ", "), "met"
 }
 
 // comparison is the table of both sides.
@@ -95,7 +131,11 @@ func (r *report) comparison() table {
 	t := table{heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
 	for _, row := range rows() {
 		own, stock := row.value(r.Sides[0]), row.value(r.Sides[1])
-		aim, outcome := row.aim(own, own/stock)
+		compared := stock
+		if row.aim.alone != nil {
+			compared = row.aim.alone(r.Sides[0])
+		}
+		aim, outcome := row.judge(own, own/compared)
 		t.rows = append(t.rows, []string{row.name, row.print(own), row.print(stock), fmt.Sprintf("%.2f", own/stock), aim, outcome})
 	}
 	return t
@@ -141,10 +181,10 @@ const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the
 
 // text is the report for a terminal of 100 columns.
 func (r *report) text() string {
-	return "\n" + r.conditions() + "\n" + r.comparison().text() + "\n" + r.processes().text() + "\n" + sumNote
+	return "\n" + r.conditions() + "\n" + r.comparison().text() + "\n" + r.engine().text() + "\n" + r.processes().text() + "\n" + sumNote
 }
 
 // markdown is the report for a document.
 func (r *report) markdown() string {
-	return r.conditions() + "\n" + r.comparison().markdown() + "\n" + r.processes().markdown() + "\n" + sumNote
+	return r.conditions() + "\n" + r.comparison().markdown() + "\n" + r.engine().markdown() + "\n" + r.processes().markdown() + "\n" + sumNote
 }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+const (
+	// manyDrivers are watched while nothing changes for idleDiscovery.
+	manyDrivers   = 500
+	idleDiscovery = 10 * time.Second
+	// singleChanges are made one after the other, each as soon as the one before is in force; burstChanges as fast as possible.
+	singleChanges = 10
+	burstChanges  = 10_000
+)
+
+// discovery is what finding drivers costs and how long it takes.
+type discovery struct {
+	// idle is the processor time per second, in seconds, of a process that watches drivers that do not change.
+	idle float64
+	// changes are the times from the change of a driver until its new version can be used.
+	changes []time.Duration
+	// burst is how long the burst took, and apart the shortest time between the begins of two scans meanwhile.
+	burst, apart time.Duration
+}
+
+// scanTimes notes when each scan of the directory began.
+type scanTimes struct {
+	mu     sync.Mutex
+	begins []time.Time
+}
+
+func (s *scanTimes) CallBegins(string, flexvolume.Operation) {}
+func (s *scanTimes) CallEnds(flexvolume.Call)                {}
+
+func (s *scanTimes) ScanEnds(scan flexvolume.Scan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begins = append(s.begins, time.Now().Add(-scan.Duration))
+}
+
+// apart is the shortest time between two scans.
+func (s *scanTimes) apart() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shortest := time.Duration(0)
+	for i := range s.begins[1:] {
+		if between := s.begins[i+1].Sub(s.begins[i]); shortest == 0 || between < shortest {
+			shortest = between
+		}
+	}
+	return shortest
+}
+
+// measureDiscovery runs a registry with many drivers in this process, which does nothing else meanwhile.
+func measureDiscovery(ctx context.Context, dir string) (result discovery, err error) {
+	scans := &scanTimes{}
+	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept"), Observer: scans}
+	for number := range manyDrivers {
+		if _, err := installDriver(r.Dir, fmt.Sprintf("example.com/driver%d", number), "quick"); err != nil {
+			return result, err
+		}
+	}
+	err = whileRunning(ctx, r, func(ctx context.Context) error {
+		for _, entry := range r.List() {
+			if _, err := r.Ready(ctx, entry.Name); err != nil {
+				return err
+			}
+		}
+		if result.idle, err = processorTime(ctx, idleDiscovery); err != nil {
+			return err
+		}
+		for number := range singleChanges {
+			took, err := change(ctx, r, number)
+			if err != nil {
+				return err
+			}
+			result.changes = append(result.changes, took)
+		}
+		began := time.Now()
+		for number := range burstChanges {
+			if err := writeVersion(r.Dir, singleChanges+number); err != nil {
+				return err
+			}
+		}
+		result.burst = time.Since(began)
+		_, err := change(ctx, r, singleChanges+burstChanges)
+		result.apart = scans.apart()
+		return err
+	})
+	return result, err
+}
+
+// processorTime is that of this process, per second, while it waits that long.
+func processorTime(ctx context.Context, long time.Duration) (float64, error) {
+	used := func() (float64, error) {
+		var usage unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+			return 0, fmt.Errorf("read processor time: %w", err)
+		}
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
+	}
+	if err := rest(ctx, long/5); err != nil { // the last init's end
+		return 0, err
+	}
+	before, err := used()
+	if err != nil {
+		return 0, err
+	}
+	if err := rest(ctx, long); err != nil {
+		return 0, err
+	}
+	after, err := used()
+	return (after - before) / long.Seconds(), err
+}
+
+// changed is the driver that changes.
+const changed = "example.com/driver0"
+
+// change makes another version of the driver and waits until it can be used.
+func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Duration, error) {
+	began := time.Now()
+	if err := writeVersion(r.Dir, number); err != nil {
+		return 0, err
+	}
+	want, err := flexvolume.Find(r.Dir, changed)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		next := r.Changed()
+		if entry, _ := r.Lookup(changed); entry.State == flexvolume.StateReady && entry.Version == want.Version {
+			return time.Since(began), nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// writeVersion puts another version of the driver in place, without the sync of an installation.
+func writeVersion(pluginDir string, number int) error {
+	content, err := drivers.ReadFile("drivers/quick")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(pluginDir, flexvolume.EscapeName(changed))
+	partial := filepath.Join(dir, ".new")
+	if err := os.WriteFile(partial, fmt.Appendf(content, "# %d\n", number), 0o755); err != nil {
+		return fmt.Errorf("write driver: %w", err)
+	}
+	if err := os.Rename(partial, filepath.Join(dir, "driver0")); err != nil {
+		return fmt.Errorf("write driver: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// drivers are the FlexVolume drivers of the benchmark. Both sides use the same.
+//
+//go:embed drivers
+var drivers embed.FS
+
+const (
+	attachable = "bench.example.com/attachable"
+	hanging    = "bench.example.com/hanging"
+	// hangLimit is how long a pod may take to run while another driver hangs, before that is ended.
+	hangLimit = time.Minute
+)
+
+// installDriver installs one of the drivers under a name.
+func installDriver(pluginDir, name, file string) (flexvolume.Installation, error) {
+	content, err := drivers.ReadFile("drivers/" + file)
+	if err != nil {
+		return flexvolume.Installation{}, err
+	}
+	source, err := os.CreateTemp("", "slipway-bench-driver-")
+	if err != nil {
+		return flexvolume.Installation{}, fmt.Errorf("write driver: %w", err)
+	}
+	defer os.Remove(source.Name())
+	_, err = source.Write(content)
+	if err := errors.Join(err, source.Close()); err != nil {
+		return flexvolume.Installation{}, fmt.Errorf("write driver: %w", err)
+	}
+	return flexvolume.Install(pluginDir, name, source.Name())
+}
+
+// measureVolumes measures pods with an attachable FlexVolume. Drivers are installed for it and removed again.
+func measureVolumes(ctx context.Context, h *host, c *cluster, o options, result *round) (err error) {
+	if _, err := installDriver(h.path("drivers"), attachable, "attachable"); err != nil {
+		return err
+	}
+	// The first one also waits until the driver has been found.
+	if _, err := c.cycleVolume(ctx, "volume-first"); err != nil {
+		return err
+	}
+	for number := range o.volumes {
+		took, err := c.cycleVolume(ctx, fmt.Sprintf("volume-%d", number))
+		if err != nil {
+			return err
+		}
+		result.Volumes = append(result.Volumes, took)
+	}
+	result.Count = o.together
+	if result.Together, err = c.startTogether(ctx, o.together); err != nil {
+		return err
+	}
+	if result.Hanging, err = measureHanging(ctx, h, c, o.volumes); err != nil {
+		return err
+	}
+	_, err = flexvolume.Remove(h.path("drivers"), attachable)
+	return err
+}
+
+// measureHanging measures such pods while another driver hangs in its init; not after the first that has taken hangLimit.
+func measureHanging(ctx context.Context, h *host, c *cluster, count int) (all []time.Duration, err error) {
+	dir := filepath.Join(h.path("drivers"), flexvolume.EscapeName(hanging))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make directory of driver: %w", err)
+	}
+	release := filepath.Join(dir, ".hang")
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		return nil, fmt.Errorf("write file of driver: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if _, err := installDriver(h.path("drivers"), hanging, "hanging"); err != nil {
+		return nil, err
+	}
+	for number := range count {
+		limit := time.AfterFunc(hangLimit, func() { _ = os.Remove(release) })
+		took, err := c.cycleVolume(ctx, fmt.Sprintf("hanging-%d", number))
+		limit.Stop()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, min(took, hangLimit)); took >= hangLimit {
+			break
+		}
+	}
+	return all, nil
+}
+
+// volumePod is a pod with one attachable FlexVolume of its own. The volume is called like the pod, because upstream takes volumes
+// that are called alike for the same.
+func volumePod(name string) *corev1.Pod {
+	pod := pausePod(name)
+	pod.Spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{
+		FlexVolume: &corev1.FlexVolumeSource{Driver: attachable, FSType: "ext4"},
+	}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/data"}}
+	return pod
+}
+
+// cycleVolume starts a pod with a volume, ends it, and waits until the volume is detached, so that it does not disturb what follows. It returns what startPod
+// returns.
+func (c *cluster) cycleVolume(ctx context.Context, name string) (time.Duration, error) {
+	took, err := c.startPod(ctx, volumePod(name))
+	if err != nil {
+		return 0, err
+	}
+	if err := c.deletePod(ctx, name); err != nil {
+		return 0, err
+	}
+	return took, c.waitDetached(ctx)
+}
+
+// waitDetached waits until no volume is attached to the node.
+func (c *cluster) waitDetached(ctx context.Context) error {
+	err := poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil || len(nodes.Items) == 0 {
+			return false, err
+		}
+		status := nodes.Items[0].Status
+		return len(status.VolumesAttached)+len(status.VolumesInUse) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until volumes are detached: %w", err)
+	}
+	return nil
+}
+
+// startTogether creates so many pods with a volume each at once, and returns the time until all of them run. They are gone
+// when it returns.
+func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
+	pods := c.client.CoreV1().Pods("default")
+	const group = "bench=together"
+	events, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: group})
+	if err != nil {
+		return 0, fmt.Errorf("watch pods: %w", err)
+	}
+	defer events.Stop()
+	began := time.Now()
+	for number := range count {
+		pod := volumePod(fmt.Sprintf("together-%d", number))
+		pod.Labels["bench"] = "together"
+		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			return 0, fmt.Errorf("create pod %q: %w", pod.Name, err)
+		}
+	}
+	running := map[string]bool{}
+	for len(running) < count {
+		select {
+		case event, open := <-events.ResultChan():
+			if !open {
+				return 0, errors.New("watch pods: the watch ended")
+			}
+			if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+				running[pod.Name] = true
+			}
+		case <-ctx.Done():
+			return 0, fmt.Errorf("wait for pods: %d of %d run: %w", len(running), count, context.Cause(ctx))
+		}
+	}
+	took := time.Since(began)
+	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), metav1.ListOptions{LabelSelector: group}); err != nil {
+		return 0, fmt.Errorf("delete pods: %w", err)
+	}
+	err = poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
+		left, err := pods.List(ctx, metav1.ListOptions{LabelSelector: group})
+		return err == nil && len(left.Items) == 0, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("wait for the end of pods: %w", err)
+	}
+	return took, c.waitDetached(ctx)
+}
