@@ -2,6 +2,8 @@ package pki
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -16,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-const keyBits = 2048
+// tokenKeyBits is the size of the RSA key that signs the tokens of service accounts.
+const tokenKeyBits = 2048
 
 // errDamaged marks a file that exists and does not hold what it should.
 var errDamaged = errors.New("damaged")
@@ -76,15 +79,17 @@ func (i *issuer) loadKeys() error {
 // keyFile is a private key and the certificate or public key that depends on it.
 type keyFile struct {
 	path, cert string
+	// signsTokens: the tokens of service accounts are signed with RS256, as ever, because others verify them too.
+	signsTokens bool
 }
 
 func (i *issuer) keyFiles() []keyFile {
-	files := []keyFile{{i.identity.ServiceAccountKey, i.identity.ServiceAccountPublicKey}}
+	files := []keyFile{{path: i.identity.ServiceAccountKey, cert: i.identity.ServiceAccountPublicKey, signsTokens: true}}
 	for _, a := range i.authoritySpecs() {
-		files = append(files, keyFile{a.files.Key, a.files.Cert})
+		files = append(files, keyFile{path: a.files.Key, cert: a.files.Cert})
 	}
 	for _, l := range i.leaves() {
-		files = append(files, keyFile{l.files.Key, l.files.Cert})
+		files = append(files, keyFile{path: l.files.Key, cert: l.files.Cert})
 	}
 	return files
 }
@@ -112,14 +117,32 @@ func makeKeys(files []keyFile) ([]crypto.Signer, error) {
 // makeKey writes a new key. A certificate of the key that it replaces is removed first, so that none
 // ever stands beside a key that is not its own.
 func makeKey(file keyFile) (crypto.Signer, error) {
-	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	key, encoded, err := generateKey(file.signsTokens)
 	if err != nil {
 		return nil, fmt.Errorf("generate private key %q: %w", file.path, err)
 	}
 	if err := removeFile(file.cert); err != nil {
 		return nil, err
 	}
-	return key, atomicfile.Write(file.path, encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), secret)
+	return key, atomicfile.Write(file.path, encoded, secret)
+}
+
+// generateKey makes an RSA key for tokens, and for certificates one on the curve P-256: an RSA key takes a hundred milliseconds to make and every handshake
+// with it some more, and a host has seventeen keys. The key comes in PEM, too.
+func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
+	if signsTokens {
+		key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)
+		if err != nil {
+			return nil, nil, err
+		}
+		return key, encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	return key, encodePEM("EC PRIVATE KEY", der), err
 }
 
 // tighten takes a private key away from everyone but its owner.

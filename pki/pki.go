@@ -1,6 +1,6 @@
 // Package pki writes the identity of a host before its first part starts: certificate authorities,
-// certificates, kubeconfigs and the key pair of service accounts. All keys are 2048-bit RSA, all
-// signatures SHA-256.
+// certificates, kubeconfigs and the key pair of service accounts. Keys are ECDSA's on the curve P-256, but for the one of
+// service accounts, which is 2048-bit RSA; all signatures are SHA-256. Keys of other kinds that are there already are kept.
 //
 // File names and subjects are those of OpenShift 3's /etc/origin/master where it has the file. Ensure
 // may be called at each start: it keeps what is good, issues anew what is not, and never replaces a

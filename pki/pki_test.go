@@ -1,6 +1,9 @@
 package pki
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
@@ -178,12 +181,54 @@ func verify(t *testing.T, l leaf) {
 			t.Errorf("%s: %v", l.files.Cert, err)
 		}
 	}
-	key, ok := pair.PrivateKey.(*rsa.PrivateKey)
-	if !ok || key.N.BitLen() != 2048 || pair.Leaf.SignatureAlgorithm != x509.SHA256WithRSA {
-		t.Errorf("%s: key %T, signed with %v, want 2048-bit RSA with SHA-256", l.files.Cert, pair.PrivateKey, pair.Leaf.SignatureAlgorithm)
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok || key.Curve != elliptic.P256() || pair.Leaf.SignatureAlgorithm != x509.ECDSAWithSHA256 {
+		t.Errorf("%s: key %T, signed with %v, want ECDSA on P-256 with SHA-256", l.files.Cert, pair.PrivateKey, pair.Leaf.SignatureAlgorithm)
 	}
 	if lifetime := pair.Leaf.NotAfter.Sub(time.Now()); lifetime > year || lifetime < year-time.Hour {
 		t.Errorf("%s: ends in %v, want a year", l.files.Cert, lifetime)
+	}
+}
+
+func TestTokensOfServiceAccountsAreSignedWithRSA(t *testing.T) {
+	spec := newSpec(t)
+	identity, err := Ensure(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := readKey(identity.ServiceAccountKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, ok := key.(*rsa.PrivateKey); !ok || key.N.BitLen() != tokenKeyBits {
+		t.Errorf("key %T, want %d-bit RSA", key, tokenKeyBits)
+	}
+}
+
+// Earlier versions made RSA keys for everything.
+func TestKeysOfAnotherKindAreKept(t *testing.T) {
+	spec := newSpec(t)
+	identity, err := Ensure(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := identity.APIServer.Key
+	content := encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(old))
+	if err := os.WriteFile(file, content, secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ensure(spec); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != string(content) {
+		t.Errorf("the key was replaced: %v", err)
+	}
+	if _, err := tls.LoadX509KeyPair(identity.APIServer.Cert, file); err != nil {
+		t.Errorf("its certificate: %v", err)
 	}
 }
 

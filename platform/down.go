@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/network/agent"
+	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/teardown"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
@@ -123,11 +123,6 @@ func (h *host) releasePods(ctx context.Context) error {
 	if _, err := os.Stat(h.containerdState()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	programs, err := payload.Unpack(h.binDir())
-	if err != nil {
-		return err
-	}
-	h.programs = programs
 	problem := h.withContainerd(ctx, func(ctx context.Context) error {
 		return teardown.Pods(ctx, h.containerdSocket(), podGrace)
 	})
@@ -141,7 +136,10 @@ func (h *host) releasePods(ctx context.Context) error {
 func (h *host) withContainerd(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	runtime := h.runtime()
+	runtime, err := h.runtime()
+	if err != nil {
+		return err
+	}
 	command, err := runtime.Command(ctx)
 	if err != nil {
 		return err
@@ -178,7 +176,7 @@ func (h *host) removeNetwork(ctx context.Context) error {
 
 // removeState removes what is true of this boot only.
 func (h *host) removeState(context.Context) error {
-	return errors.Join(os.RemoveAll(h.runtime().ShimSocketDir()), os.RemoveAll(h.runDir()))
+	return errors.Join(os.RemoveAll(containerd.Runtime{State: h.containerdState()}.ShimSocketDir()), os.RemoveAll(h.runDir()))
 }
 
 // purge removes everything that this host keeps, also where the configuration puts it outside the data

@@ -34,7 +34,8 @@ type host struct {
 	drivers  func() *flexvolume.Registry
 	// attachments are those that this process makes; one set, which several parts share.
 	attachments func() *face.Attachments
-	programs    payload.Programs
+	// programs unpacks the small programs at its first call; later ones have its result.
+	programs func() (payload.Programs, error)
 }
 
 func newHost(c *config.Config, file string) (*host, error) {
@@ -46,6 +47,7 @@ func newHost(c *config.Config, file string) (*host, error) {
 		}
 		h.file = absolute
 	}
+	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.binDir()) })
 	h.drivers = sync.OnceValue(func() *flexvolume.Registry {
 		return &flexvolume.Registry{
 			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,

@@ -27,9 +27,13 @@ func (h *host) api() (Component, error) {
 }
 
 func (h *host) images() (Component, error) {
+	programs, err := h.programs()
+	if err != nil {
+		return nil, err
+	}
 	return image.Loader{
 		Store:      image.Store{Socket: h.containerdSocket()},
-		Pause:      h.programs.Pause,
+		Pause:      programs.Pause,
 		Busybox:    busybox,
 		Executable: "/proc/self/exe",
 		Archives:   h.Node.Slipway.ImageDirectory,
@@ -100,6 +104,10 @@ func (h *host) network() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := h.programs()
+	if err != nil {
+		return nil, err
+	}
 	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
 		NodeName:    h.Node.NodeName,
@@ -109,7 +117,7 @@ func (h *host) network() (Component, error) {
 		ClusterCIDR: cluster,
 		ServiceCIDR: h.Master.ServiceNetwork(),
 		ConfDir:     h.cniConfDir(),
-		BinDir:      h.programs.Dir,
+		BinDir:      programs.Dir,
 		StateDir:    h.cniStateDir(),
 		MTU:         int(h.Node.NetworkConfig.MTU),
 		DNSDevice:   h.Node.Slipway.DNSDevice,

@@ -2,41 +2,32 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/memory"
-	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// prepare makes what must be there before the first process: the machine's address, identities,
-// programs. It is repeated by each process, for which everything is there already.
-func (h *host) prepare() error {
+// prepare makes what must be there before the first process: the machine's address and identities. It is repeated by each process, for which
+// everything is there already.
+func (h *host) prepare() (err error) {
 	if err := h.locate(); err != nil {
 		return err
 	}
-	// Making keys and unpacking programs are the slow halves of a first start: side by side.
-	var unpacking sync.WaitGroup
-	var unpackErr error
-	unpacking.Go(func() { h.programs, unpackErr = payload.Unpack(h.binDir()) })
-	var identityErr error
-	h.identity, identityErr = pki.Ensure(h.pkiSpec())
-	unpacking.Wait()
-	return errors.Join(identityErr, unpackErr)
+	h.identity, err = pki.Ensure(h.pkiSpec())
+	return err
 }
 
 // processes are what the supervisor runs.
@@ -52,7 +43,6 @@ func (h *host) processes() ([]process, error) {
 		}
 		return func() (*exec.Cmd, error) { return exec.Command(self, args...), nil }
 	}
-	runtime := h.runtime()
 	return []process{
 		{
 			name: controlPlaneName, parts: partStatuses(controlPlaneTable()), command: own(controlPlaneName),
@@ -60,8 +50,14 @@ func (h *host) processes() ([]process, error) {
 		},
 		{
 			name: containerdName, parts: partStatuses([]row{{name: containerdName}}),
-			command:   func() (*exec.Cmd, error) { return runtime.Command(context.Background()) },
-			waitReady: runtime.WaitReady,
+			command: func() (*exec.Cmd, error) {
+				runtime, err := h.runtime()
+				if err != nil {
+					return nil, err
+				}
+				return runtime.Command(context.Background())
+			},
+			waitReady: containerd.Runtime{Socket: h.containerdSocket()}.WaitReady,
 			stopGrace: 10 * time.Second, logFile: h.logFile(containerdName),
 		},
 		{
@@ -71,15 +67,19 @@ func (h *host) processes() ([]process, error) {
 	}, nil
 }
 
-// runtime is this host's containerd.
-func (h *host) runtime() containerd.Runtime {
+// runtime is this host's containerd, after its programs have been unpacked.
+func (h *host) runtime() (containerd.Runtime, error) {
+	programs, err := h.programs()
+	if err != nil {
+		return containerd.Runtime{}, err
+	}
 	return containerd.Runtime{
-		Program: h.programs.Containerd, Shim: h.programs.Shim, Runc: h.programs.Runc,
+		Program: programs.Containerd, Shim: programs.Shim, Runc: programs.Runc,
 		Root: h.Node.Slipway.ContainerdDirectory, State: h.containerdState(), Socket: h.containerdSocket(),
-		CNIConfDir: h.cniConfDir(), CNIBinDir: h.programs.Dir,
+		CNIConfDir: h.cniConfDir(), CNIBinDir: programs.Dir,
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory,
 		SandboxImage:      image.PauseName,
-	}
+	}, nil
 }
 
 func controlPlaneCommand(opts *options) *cobra.Command {

@@ -93,9 +93,19 @@ func (h *host) runUntilMoved(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() { keepLogsSmall(ctx, logs) })
 	group.Go(func() { h.watchAddress(ctx, cancel) })
+	// The control plane starts meanwhile; containerd and the node wait for it.
+	var unpackErr error
+	group.Go(func() {
+		if _, unpackErr = h.programs(); unpackErr != nil {
+			cancel()
+		}
+	})
 	err = newSupervisor(version.Slipway(), h.dataDir, h.socket(), processes).Run(ctx)
 	cancel()
 	group.Wait()
+	if unpackErr != nil {
+		return unpackErr
+	}
 	return err
 }
 
