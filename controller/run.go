@@ -30,7 +30,7 @@ func (s Set) Run(ctx context.Context, ready func()) error {
 			return err
 		}
 		runners = append(runners, r)
-		if err := r.watch(); err != nil {
+		if err := r.watch(); err != nil && ctx.Err() == nil { // informers may end a little earlier than their loops
 			return err
 		}
 	}

@@ -39,9 +39,6 @@ func Finalizer(driverName string) string { return "external-attacher/" + driver.
 // nodeIDAnnotation keeps the node's ID on a VolumeAttachment: the node may be gone when the volume is detached.
 const nodeIDAnnotation = "csi.alpha.kubernetes.io/node-id"
 
-// byVolume finds VolumeAttachments by their PersistentVolume.
-const byVolume = "persistentVolume"
-
 // attacher attaches for one driver.
 type attacher struct {
 	*session.Session
@@ -49,7 +46,6 @@ type attacher struct {
 	name, finalizer string
 	publishes       bool
 	attachments     storagelisters.VolumeAttachmentLister
-	byVolume        cache.Indexer
 	volumes         corelisters.PersistentVolumeLister
 	nodes           corelisters.NodeLister
 	csiNodes        storagelisters.CSINodeLister
@@ -81,7 +77,6 @@ func Feature(options Options) session.Feature {
 			nodes:       core.Nodes().Lister(),
 			csiNodes:    storage.CSINodes().Lister(),
 		}
-		a.byVolume = storage.VolumeAttachments().Informer().GetIndexer()
 		return a.loops()
 	}
 }
@@ -89,7 +84,7 @@ func Feature(options Options) session.Feature {
 func (a *attacher) loops() ([]controller.Loop, error) {
 	storage, core := a.Informers.Storage().V1(), a.Informers.Core().V1()
 	attachments := storage.VolumeAttachments().Informer()
-	if err := a.Index(attachments, byVolume, volumeOf); err != nil {
+	if err := a.IndexAttachments(); err != nil {
 		return nil, err
 	}
 	reads := []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.Nodes().Informer(), storage.CSINodes().Informer()}
@@ -101,12 +96,12 @@ func (a *attacher) loops() ([]controller.Loop, error) {
 		{Name: "detach", Watches: own, Reads: reads, Reconcile: a.reconcileDetach, Workers: a.Workers, Retry: a.Retry, Exclusion: &exclusion},
 		{Name: "protect", Watches: []controller.Watch{
 			{Informer: core.PersistentVolumes().Informer(), Keys: a.protectedKeys, Changed: protectionChanged},
-			{Informer: attachments, Keys: a.volumeKeys, Changed: func(_, _ any) bool { return false }},
+			{Informer: attachments, Keys: a.VolumeKeys, Changed: session.Unchanged},
 		}, Reconcile: a.reconcileProtection, Retry: a.Retry},
 	}
 	if verify := a.verifier(); verify != nil {
 		loops = append(loops, controller.Loop{
-			Name: "verify", Watches: []controller.Watch{{Informer: attachments, Keys: a.verifyKey, Changed: func(_, _ any) bool { return false }}},
+			Name: "verify", Watches: []controller.Watch{{Informer: attachments, Keys: a.verifyKey, Changed: session.Unchanged}},
 			Reads: reads, Reconcile: verify.reconcile, Workers: 1,
 		})
 	}
@@ -126,27 +121,6 @@ func (a *attacher) keys(object any) []controller.Key {
 func changed(old, new any) bool {
 	before, after := old.(*storagev1.VolumeAttachment), new.(*storagev1.VolumeAttachment)
 	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Status.Attached && !after.Status.Attached
-}
-
-// volumeOf is the PersistentVolume of an attachment.
-func volumeOf(object any) []string {
-	va, ok := object.(*storagev1.VolumeAttachment)
-	if !ok || va.Spec.Source.PersistentVolumeName == nil {
-		return nil
-	}
-	return []string{*va.Spec.Source.PersistentVolumeName}
-}
-
-// attached lists the attachments of a PersistentVolume, whoever attaches them.
-func attached(index cache.Indexer, volume string) []*storagev1.VolumeAttachment {
-	objects, _ := index.ByIndex(byVolume, volume) // the index is there: loops made it
-	var found []*storagev1.VolumeAttachment
-	for _, object := range objects {
-		if va, ok := object.(*storagev1.VolumeAttachment); ok {
-			found = append(found, va)
-		}
-	}
-	return found
 }
 
 func (a *attacher) held(finalizers []string) bool { return slices.Contains(finalizers, a.finalizer) }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +52,7 @@ func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) 
 		return nil
 	}
 	defer a.protection.locks.Lock(pv.Name)()
-	if len(attached(a.byVolume, pv.Name)) > 0 {
+	if len(a.AttachmentsOf(pv.Name)) > 0 {
 		a.protection.forget(pv.UID)
 		return nil
 	}
@@ -93,19 +92,6 @@ func (a *attacher) protectedKeys(object any) []controller.Key {
 func protectionChanged(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolume), new.(*corev1.PersistentVolume)
 	return len(before.Finalizers) != len(after.Finalizers) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
-}
-
-// volumeKeys is the PersistentVolume of an attachment that came or went.
-func (a *attacher) volumeKeys(object any) []controller.Key {
-	va, ok := object.(*storagev1.VolumeAttachment)
-	if !ok || va.Spec.Attacher != a.name {
-		return nil
-	}
-	var keys []controller.Key
-	for _, name := range volumeOf(va) {
-		keys = append(keys, controller.Key{Name: name})
-	}
-	return keys
 }
 
 func (p *protection) isRemoved(uid types.UID) bool {

@@ -57,10 +57,10 @@ func Final(err error) bool {
 }
 
 // Certain tells whether a final error names a reason for which a driver that follows the specification has done nothing. The other codes, such as
-// INTERNAL, may come from a driver that failed half way.
+// INTERNAL, may come from a driver that failed half way; RESOURCE_EXHAUSTED may pass by itself.
 func Certain(err error) bool {
 	switch CodeOf(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.ResourceExhausted, codes.FailedPrecondition,
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.FailedPrecondition,
 		codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
 		return true
 	default:

@@ -1,0 +1,201 @@
+// Package apitest is an API server in memory for tests of controllers: real HTTP, so that a test can fail or cut off any request, and the rules that
+// controllers depend on: resource versions, preconditions, finalizers, status as a subresource, watches. It knows the types of client-go's scheme and
+// checks neither rights nor values.
+package apitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Server holds objects.
+type Server struct {
+	URL string
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	version int64
+	objects map[string]map[string]object // by collection, then by namespace and name
+	history []change
+	counts  map[string]int
+	stopped bool
+}
+
+// object is JSON of an object.
+type object = map[string]any
+
+// change is one event of a watch.
+type change struct {
+	version    int64
+	collection string
+	kind       string // ADDED, MODIFIED or DELETED
+	object     object
+}
+
+// Start runs a server until the test ends.
+func Start(t testing.TB) *Server {
+	s := &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
+	s.changed = sync.NewCond(&s.mu)
+	server := httptest.NewServer(s)
+	s.URL = server.URL
+	t.Cleanup(func() {
+		s.stop()
+		server.Close()
+	})
+	return s
+}
+
+func (s *Server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	s.changed.Broadcast()
+}
+
+// Config connects clients.
+func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
+
+// Requests counts what was asked so far, by verb and resource, such as "patch persistentvolumes" or "patch volumeattachments/status".
+func (s *Server) Requests() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for key, n := range s.counts {
+		counts[key] = n
+	}
+	return counts
+}
+
+// target is what a request is about.
+type target struct {
+	verb, group, version, resource, namespace, name, subresource string
+}
+
+func (t target) collection() string { return t.group + "/" + t.resource }
+
+func (t target) key() string { return t.namespace + "/" + t.name }
+
+func (t target) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: t.group, Resource: t.resource}
+}
+
+// parse reads /api/v1/... and /apis/<group>/<version>/... .
+func parse(r *http.Request) (t target, ok bool) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		t.version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		t.group, t.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return t, false
+	}
+	if parts[0] == "namespaces" && len(parts) >= 3 {
+		t.namespace, parts = parts[1], parts[2:]
+	}
+	t.resource = parts[0]
+	if len(parts) > 1 {
+		t.name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.subresource = parts[2]
+	}
+	t.verb = strings.ToLower(r.Method)
+	switch {
+	case t.verb == "get" && r.URL.Query().Get("watch") != "":
+		t.verb = "watch"
+	case t.verb == "get" && t.name == "":
+		t.verb = "list"
+	case t.verb == "post":
+		t.verb = "create"
+	case t.verb == "put":
+		t.verb = "update"
+	}
+	return t, true
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t, ok := parse(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	s.count(t)
+	if t.verb == "watch" {
+		s.watch(w, r, t)
+		return
+	}
+	result, err := s.do(r, t)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, result)
+}
+
+func (s *Server) count(t target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resource := t.resource
+	if t.subresource != "" {
+		resource += "/" + t.subresource
+	}
+	s.counts[t.verb+" "+resource]++
+}
+
+func (s *Server) do(r *http.Request, t target) (any, error) {
+	body, err := read(r, t)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch t.verb {
+	case "list":
+		return s.list(t), nil
+	case "get":
+		return s.get(t)
+	case "create":
+		return s.create(t, body)
+	case "update":
+		return s.update(t, body)
+	case "patch":
+		return s.patch(t, r.Header.Get("Content-Type"), body)
+	case "delete":
+		return s.delete(t, body)
+	default:
+		return nil, apierrors.NewMethodNotSupported(t.groupResource(), t.verb)
+	}
+}
+
+func fail(w http.ResponseWriter, err error) {
+	known, ok := err.(apierrors.APIStatus)
+	if !ok {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	answer(w, int(status.Code), status)
+}
+
+func answer(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// meta gives access to metadata.
+func meta(o object) *unstructured.Unstructured { return &unstructured.Unstructured{Object: o} }
+
+func text(version int64) string { return strconv.FormatInt(version, 10) }

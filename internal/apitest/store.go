@@ -1,0 +1,233 @@
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// read gives the body of a request as JSON; clients of known types send protobuf.
+func read(r *http.Request, t target) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || len(body) == 0 || t.verb == "patch" || strings.Contains(r.Header.Get("Content-Type"), "json") {
+		return body, err
+	}
+	decoded, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	decoded.GetObjectKind().SetGroupVersionKind(*kind)
+	return json.Marshal(decoded)
+}
+
+func (s *Server) list(t target) object {
+	items := []object{}
+	collection := s.objects[t.collection()]
+	for _, key := range slices.Sorted(maps.Keys(collection)) {
+		if t.namespace == "" || strings.HasPrefix(key, t.namespace+"/") {
+			items = append(items, collection[key])
+		}
+	}
+	version := schema.GroupVersion{Group: t.group, Version: t.version}
+	return object{"kind": listKind(version, t.resource), "apiVersion": version.String(), "metadata": object{"resourceVersion": text(s.version)}, "items": items}
+}
+
+// listKind is the kind of a list of a resource. The names of resources follow from those of kinds.
+func listKind(version schema.GroupVersion, resource string) string {
+	for kind := range scheme.Scheme.KnownTypes(version) {
+		if plural, _ := apimeta.UnsafeGuessKindToResource(version.WithKind(kind)); plural.Resource == resource {
+			return kind + "List"
+		}
+	}
+	return "List"
+}
+
+func (s *Server) get(t target) (object, error) {
+	have, ok := s.objects[t.collection()][t.key()]
+	if !ok {
+		return nil, apierrors.NewNotFound(t.groupResource(), t.name)
+	}
+	return have, nil
+}
+
+func (s *Server) create(t target, body []byte) (object, error) {
+	created := object{}
+	if err := json.Unmarshal(body, &created); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	m := meta(created)
+	if m.GetName() == "" {
+		m.SetName(m.GetGenerateName() + string(uuid.NewUUID())[:8])
+	}
+	t.name = m.GetName()
+	if t.namespace != "" {
+		m.SetNamespace(t.namespace)
+	}
+	if _, ok := s.objects[t.collection()][t.key()]; ok {
+		return nil, apierrors.NewAlreadyExists(t.groupResource(), t.name)
+	}
+	if m.GetUID() == "" {
+		m.SetUID(uuid.NewUUID())
+	}
+	m.SetCreationTimestamp(metav1.Now())
+	s.put(t, "ADDED", created)
+	return created, nil
+}
+
+// put stores an object with a version of its own and tells the watches.
+func (s *Server) put(t target, kind string, o object) {
+	s.version++
+	meta(o).SetResourceVersion(text(s.version))
+	collection := s.objects[t.collection()]
+	if collection == nil {
+		collection = map[string]object{}
+		s.objects[t.collection()] = collection
+	}
+	collection[t.key()] = o
+	if kind == "DELETED" {
+		delete(collection, t.key())
+	}
+	s.history = append(s.history, change{s.version, t.collection(), kind, o})
+	s.changed.Broadcast()
+}
+
+func (s *Server) update(t target, body []byte) (object, error) {
+	have, err := s.get(t)
+	if err != nil {
+		return nil, err
+	}
+	next := object{}
+	if err := json.Unmarshal(body, &next); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return s.replace(t, have, next)
+}
+
+// replace is what update and patch have in common.
+func (s *Server) replace(t target, have, next object) (object, error) {
+	before, after := meta(have), meta(next)
+	if wanted := after.GetResourceVersion(); wanted != "" && wanted != before.GetResourceVersion() {
+		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("the object has been modified"))
+	}
+	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
+		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID %s, not %s", before.GetUID(), uid))
+	}
+	if t.subresource == "status" {
+		kept := runtime.DeepCopyJSON(have)
+		kept["status"] = next["status"]
+		next, after = kept, meta(kept)
+	} else if hasStatus[t.resource] {
+		next["status"] = have["status"]
+	}
+	after.SetUID(before.GetUID())
+	after.SetCreationTimestamp(before.GetCreationTimestamp())
+	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	after.SetResourceVersion(before.GetResourceVersion())
+	if before.GetDeletionTimestamp() != nil {
+		for _, finalizer := range after.GetFinalizers() {
+			if !slices.Contains(before.GetFinalizers(), finalizer) {
+				return nil, apierrors.NewInvalid(schema.GroupKind{Group: t.group, Kind: before.GetKind()}, t.name, nil)
+			}
+		}
+		if len(after.GetFinalizers()) == 0 {
+			s.put(t, "DELETED", next)
+			return next, nil
+		}
+	}
+	if reflect.DeepEqual(have, next) {
+		return have, nil // nothing is written, as in etcd
+	}
+	s.put(t, "MODIFIED", next)
+	return next, nil
+}
+
+// hasStatus are resources whose status only the subresource changes.
+var hasStatus = map[string]bool{"persistentvolumes": true, "persistentvolumeclaims": true, "volumeattachments": true, "nodes": true, "pods": true,
+	"volumesnapshots": true, "volumesnapshotcontents": true}
+
+func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
+	have, err := s.get(t)
+	if err != nil {
+		return nil, err
+	}
+	original, err := json.Marshal(have)
+	if err != nil {
+		return nil, err
+	}
+	var result []byte
+	switch types.PatchType(kind) {
+	case types.StrategicMergePatchType:
+		typed, err := scheme.Scheme.New(meta(have).GroupVersionKind())
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		result, err = strategicpatch.StrategicMergePatch(original, patch, typed)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	case types.MergePatchType:
+		if result, err = jsonpatch.MergePatch(original, patch); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	default:
+		return nil, apierrors.NewBadRequest("patch type " + kind)
+	}
+	next := object{}
+	if err := json.Unmarshal(result, &next); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return s.replace(t, runtime.DeepCopyJSON(normal(have)), next)
+}
+
+// normal is an object with the number types that JSON decoding gives.
+func normal(o object) object {
+	text, _ := json.Marshal(o)
+	result := object{}
+	_ = json.Unmarshal(text, &result)
+	return result
+}
+
+func (s *Server) delete(t target, body []byte) (object, error) {
+	have, err := s.get(t)
+	if err != nil {
+		return nil, err
+	}
+	var options metav1.DeleteOptions
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &options); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	next := normal(have)
+	m := meta(next)
+	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != m.GetUID() {
+		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID"))
+	}
+	if len(m.GetFinalizers()) == 0 {
+		s.put(t, "DELETED", next)
+		return next, nil
+	}
+	if m.GetDeletionTimestamp() == nil {
+		now := metav1.NewTime(time.Now())
+		m.SetDeletionTimestamp(&now)
+		s.put(t, "MODIFIED", next)
+	}
+	return next, nil
+}

@@ -1,0 +1,164 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// snapshotGroup is the API group of snapshots.
+const snapshotGroup = "snapshot.storage.k8s.io"
+
+// allowModeChange on a snapshot's content lets an administrator allow that a volume of another mode is made from it.
+const allowModeChange = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
+
+// dataSource is what a claim wants its volume to be made from, or nil.
+func dataSource(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference {
+	if reference := claim.Spec.DataSourceRef; reference != nil {
+		return reference
+	}
+	if source := claim.Spec.DataSource; source != nil {
+		return &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	}
+	return nil
+}
+
+func kindOf(source *corev1.TypedObjectReference) schema.GroupKind {
+	kind := schema.GroupKind{Kind: source.Kind}
+	if source.APIGroup != nil {
+		kind.Group = *source.APIGroup
+	}
+	return kind
+}
+
+var (
+	claimKind    = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	snapshotKind = schema.GroupKind{Group: snapshotGroup, Kind: "VolumeSnapshot"}
+)
+
+// knownSource tells whether volumes are made from the claim's data source here. Others are filled by populators, which make a claim of their own.
+func knownSource(claim *corev1.PersistentVolumeClaim) bool {
+	source := dataSource(claim)
+	return source == nil || kindOf(source) == claimKind || kindOf(source) == snapshotKind
+}
+
+// planSource adds what the volume is made from.
+func (p *provisioner) planSource(ctx context.Context, plan *plan) (err error) {
+	source := dataSource(plan.claim)
+	if source == nil {
+		return nil
+	}
+	if source.Namespace != nil && *source.Namespace != "" && *source.Namespace != plan.claim.Namespace {
+		return fmt.Errorf("use data source %s %q: it is in another namespace, %q", source.Kind, source.Name, *source.Namespace)
+	}
+	if kindOf(source) == claimKind {
+		plan.request.VolumeContentSource, err = p.clone(plan, source.Name)
+	} else {
+		plan.request.VolumeContentSource, err = p.snapshot(ctx, plan, source.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("use data source %s %q: %w", source.Kind, source.Name, err)
+	}
+	return nil
+}
+
+// clone is the volume of another claim as the source.
+func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, error) {
+	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CLONE_VOLUME) {
+		return nil, errors.New("the driver cannot clone volumes (CLONE_VOLUME)")
+	}
+	claim, err := p.claimsByNS.PersistentVolumeClaims(plan.claim.Namespace).Get(name)
+	if err != nil {
+		return nil, err
+	}
+	if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+		return nil, errors.New("it is not bound, or is being deleted")
+	}
+	pv, err := p.volumes.Get(claim.Spec.VolumeName)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case pv.Spec.CSI == nil || pv.Spec.CSI.Driver != p.name:
+		return nil, fmt.Errorf("its volume belongs to another driver than %q", p.name)
+	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
+		return nil, fmt.Errorf("its PersistentVolume %q is bound to another claim", pv.Name)
+	case isBlock(pv.Spec.VolumeMode) != isBlock(plan.claim.Spec.VolumeMode):
+		return nil, errors.New("its volume mode is another one")
+	}
+	if err := plan.holds(pv.Spec.Capacity[corev1.ResourceStorage]); err != nil {
+		return nil, err
+	}
+	volume := &csi.VolumeContentSource_VolumeSource{VolumeId: pv.Spec.CSI.VolumeHandle}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: volume}}, nil
+}
+
+// holds tells whether the new volume is large enough for what it is made from.
+func (plan *plan) holds(size resource.Quantity) error {
+	if wanted := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]; wanted.Cmp(size) < 0 {
+		return fmt.Errorf("the claim asks for %s, less than its %s", wanted.String(), size.String())
+	}
+	return nil
+}
+
+func isBlock(mode *corev1.PersistentVolumeMode) bool {
+	return mode != nil && *mode == corev1.PersistentVolumeBlock
+}
+
+// snapshot is a VolumeSnapshot as the source.
+func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*csi.VolumeContentSource, error) {
+	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT) {
+		return nil, errors.New("the driver has no snapshots (CREATE_DELETE_SNAPSHOT)")
+	}
+	version := schema.GroupVersion{Group: snapshotGroup, Version: "v1"}
+	snapshot, err := p.dynamic.Resource(version.WithResource("volumesnapshots")).Namespace(plan.claim.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	ready, _, _ := unstructured.NestedBool(snapshot.Object, "status", "readyToUse")
+	contentName, _, _ := unstructured.NestedString(snapshot.Object, "status", "boundVolumeSnapshotContentName")
+	if !ready || contentName == "" || snapshot.GetDeletionTimestamp() != nil {
+		return nil, errors.New("it is not ready to use, or is being deleted")
+	}
+	content, err := p.dynamic.Resource(version.WithResource("volumesnapshotcontents")).Get(ctx, contentName, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	handle, err := p.snapshotHandle(plan, snapshot, content)
+	if err != nil {
+		return nil, err
+	}
+	source := &csi.VolumeContentSource_SnapshotSource{SnapshotId: handle}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: source}}, nil
+}
+
+// snapshotHandle is the driver's ID of a snapshot that belongs to the driver, is bound in both directions, and fits.
+func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured.Unstructured) (string, error) {
+	driverName, _, _ := unstructured.NestedString(content.Object, "spec", "driver")
+	boundTo, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "uid")
+	mode, _, _ := unstructured.NestedString(content.Object, "spec", "sourceVolumeMode")
+	handle, _, _ := unstructured.NestedString(content.Object, "status", "snapshotHandle")
+	size, sized, _ := unstructured.NestedInt64(content.Object, "status", "restoreSize")
+	block := mode == string(corev1.PersistentVolumeBlock)
+	switch {
+	case driverName != p.name:
+		return "", fmt.Errorf("it was taken by another driver, %q", driverName)
+	case boundTo != string(snapshot.GetUID()):
+		return "", fmt.Errorf("its VolumeSnapshotContent %q is bound to another snapshot", content.GetName())
+	case handle == "":
+		return "", fmt.Errorf("its VolumeSnapshotContent %q has no handle yet", content.GetName())
+	case mode != "" && block != isBlock(plan.claim.Spec.VolumeMode) && content.GetAnnotations()[allowModeChange] != "true":
+		return "", fmt.Errorf("it was taken of a volume of mode %s; an administrator may allow another one with the annotation %s of its VolumeSnapshotContent", mode, allowModeChange)
+	}
+	if !sized {
+		return handle, nil
+	}
+	return handle, plan.holds(*resource.NewQuantity(size, resource.BinarySI))
+}
