@@ -50,9 +50,6 @@ unit: build ## run the tests beside the code
 scenario: build ## run the scenarios: real clusters, booted from bin/slipway
 	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
 
-scenario-drivers: build ## run the slow scenarios of faulty FlexVolume drivers, which are not in make test yet
-	$(GO) test -count=1 -tags flexvolumedrivers -timeout 40m ./test/scenario/flexvolumedrivers
-
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench
 

@@ -18,7 +18,7 @@ needs() {
 		/bin/busybox                        busybox-static  slipway: the image localhost/slipway-tools
 		mkfs.xfs                            xfsprogs        slipway
 		bindfs                              bindfs          tests of volumes: a FUSE daemon
-		/usr/bin/python3                    python3-minimal tests of volumes: a driver in Python
+		/usr/bin/python3                    python3         tests of volumes: a driver in Python
 		ip                                  iproute2        tests of the network
 		nsenter                             util-linux      tests of processes
 		slapd                               slapd           tests of LDAP

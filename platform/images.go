@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func imagesCommand(opts *options) *cobra.Command {
-	command := &cobra.Command{Use: "images", Short: "List and load container images of this host", GroupID: "look"}
+	command := &cobra.Command{Use: "images", Short: "List, load and build container images of this host", GroupID: "look"}
 	command.AddCommand(
 		&cobra.Command{
 			Use:   "load FILE...",
@@ -21,6 +22,7 @@ func imagesCommand(opts *options) *cobra.Command {
 			Args:  cobra.MinimumNArgs(1),
 			RunE:  func(cmd *cobra.Command, args []string) error { return loadImages(cmd, opts, args) },
 		},
+		buildCommand(opts),
 		&cobra.Command{
 			Use:   "list",
 			Short: "List the images that pods can use without a registry",
@@ -28,6 +30,40 @@ func imagesCommand(opts *options) *cobra.Command {
 			RunE:  func(cmd *cobra.Command, _ []string) error { return listImages(cmd, opts) },
 		},
 	)
+	return command
+}
+
+func buildCommand(opts *options) *cobra.Command {
+	recipe := image.Recipe{}
+	command := &cobra.Command{
+		Use:   "build DIRECTORY --tag NAME",
+		Short: "Make an image of a recipe that only adds files and settings to another image",
+		Long: "Make an image of a Dockerfile that needs no container to run in (FROM, ARG, ENV, COPY, LABEL, USER, WORKDIR,\n" +
+			"ENTRYPOINT, CMD), on a base that this host has, and give it to the pods of this host. Nothing is pulled. Do it on\n" +
+			"each host of the cluster: the image is the same.",
+		Example: "  slipway images build --tag localhost/loop-driver:1 --build-arg BASE=localhost/slipway-tools:current --file deploy/Dockerfile .",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			recipe.Context = args[0]
+			if recipe.File == "" {
+				recipe.File = filepath.Join(args[0], "Dockerfile")
+			}
+			name, err := image.Store{Socket: h.containerdSocket()}.Build(cmd.Context(), recipe)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), name)
+			return nil
+		},
+	}
+	command.Flags().StringVarP(&recipe.File, "file", "f", "", "the recipe; Dockerfile in DIRECTORY by default")
+	command.Flags().StringVarP(&recipe.Name, "tag", "t", "", "the name of the image, such as localhost/name:1")
+	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "a value for an ARG of the recipe, NAME=value")
+	_ = command.MarkFlagRequired("tag")
 	return command
 }
 

@@ -63,8 +63,18 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	return path, err
 }
 
-// WaitForAttach waits on the node for the volume's device. Without the operation, the device that Attach returned is taken.
+// WaitForAttach waits on the node for the volume's device. Without the operation, the device that Attach returned is taken. A device that is
+// mounted already is there: kubelet asks again after its restart.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *v1.Pod, timeout time.Duration) (string, error) {
+	dir, err := a.GetDeviceMountPath(spec)
+	if err != nil {
+		return "", err
+	}
+	if done, err := engine.Done(dir, a.marker(dir)); err != nil {
+		return "", err
+	} else if done {
+		return mountedDevice(devicePath, dir), nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	driver, err := a.plugin.ready(ctx)

@@ -2,8 +2,10 @@ package flexvolume
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -153,5 +155,43 @@ func TestAnAttachedVolumeCanBeDetachedAfterItsDriverHasLostAttach(t *testing.T) 
 	}
 	if again := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); again != nil {
 		t.Error("it can still be attached")
+	}
+}
+
+// TestARestartUnderVolumesOfARemovedDriver: kubelet mounts again what it finds, and what is mounted needs no driver.
+func TestARestartUnderVolumesOfARemovedDriver(t *testing.T) {
+	c := start(t, nil, "", "")
+	mounter := attach(t, c)
+	before := c.mounts()
+	if err := os.RemoveAll(filepath.Dir(c.path)); err != nil {
+		t.Fatal(err)
+	}
+	c = start(t, c, "", "")
+	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name)).(volume.AttachableVolumePlugin)
+	spec := must[volume.ReconstructedVolume](t)(plugin.ConstructVolumeSpec("pv1", mounter.GetPath())).Spec
+	attacher := must[volume.Attacher](t)(plugin.NewAttacher())
+	must[string](t)(attacher.WaitForAttach(spec, "", nil, time.Minute))
+	if err := attacher.MountDevice(spec, "", deviceDir(t, c), volume.DeviceMounterArgs{}); err != nil {
+		t.Error(err)
+	}
+	if err := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1"))).SetUp(volume.MounterArgs{}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, c.mounts()); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+}
+
+// TestADeviceOfTheInTreePluginIsFoundWhereThatMountedIt: it ignored what the driver answers to getvolumename.
+func TestADeviceOfTheInTreePluginIsFoundWhereThatMountedIt(t *testing.T) {
+	c := start(t, nil, "", "")
+	dir := filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "old")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name)).(volume.AttachableVolumePlugin)
+	rebuilt := must[volume.ReconstructedVolume](t)(plugin.ConstructVolumeSpec("old", filepath.Join(c.root, "pods", "uid2", "volumes", "example.com~test", "old")))
+	if got := must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).GetDeviceMountPath(rebuilt.Spec)); got != dir {
+		t.Errorf("directory %s, want %s", got, dir)
 	}
 }

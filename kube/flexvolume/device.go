@@ -22,7 +22,12 @@ func (p *plugin) deviceMountPath(spec *volume.Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(p.host.GetPluginDir(pluginDirName), p.name, "mounts", name), nil
+	return p.deviceDir(name), nil
+}
+
+// deviceDir is where the device of a volume is mounted, by the volume's name in its storage.
+func (p *plugin) deviceDir(name string) string {
+	return filepath.Join(p.host.GetPluginDir(pluginDirName), p.name, "mounts", name)
 }
 
 // marker is the file that shows an interrupted mount at a device's directory.
@@ -32,6 +37,11 @@ func (d device) marker(deviceMountPath string) string {
 
 // MountDevice mounts the attached device.
 func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath string, _ volume.DeviceMounterArgs) error {
+	if done, err := engine.Done(deviceMountPath, a.marker(deviceMountPath)); done {
+		return nil
+	} else if err != nil {
+		return notCalled(err)
+	}
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
 	if err != nil {

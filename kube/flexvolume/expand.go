@@ -69,7 +69,7 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	device := mountedDevice(options)
+	device := mountedDevice(options.DevicePath, options.DeviceStagePath)
 	err = driver.ExpandFS(ctx, wanted, device, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
 	if !errors.Is(err, engine.ErrNotSupported) {
 		return err == nil, err
@@ -83,13 +83,13 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	return true, nil
 }
 
-// mountedDevice is the volume's device. Kubelet forgets those of drivers whose attach does not name one when it is restarted; the mount
-// table still has them.
-func mountedDevice(options volume.NodeResizeOptions) string {
-	if options.DevicePath != "" || options.DeviceStagePath == "" {
-		return options.DevicePath
+// mountedDevice is the device that is mounted at dir, where it is not known. Kubelet forgets those of drivers whose attach does not name one when
+// it is restarted; the mount table still has them.
+func mountedDevice(known, dir string) string {
+	if known != "" || dir == "" {
+		return known
 	}
-	source, _, err := mount.GetDeviceNameFromMount(mount.New(""), options.DeviceStagePath)
+	source, _, err := mount.GetDeviceNameFromMount(mount.New(""), dir)
 	if err != nil || !strings.HasPrefix(source, "/dev/") {
 		return ""
 	}

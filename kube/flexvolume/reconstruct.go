@@ -62,12 +62,15 @@ func (v podVolume) forget() error {
 }
 
 // ConstructVolumeSpec makes the volume that is mounted at a pod's directory anew from its record. Without one, as after the in-tree
-// plug-in, it is an inline volume without options, as that one makes it.
+// plug-in, it is an inline volume without options, as that one makes it, and its device is where that one has mounted it.
 func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.ReconstructedVolume, error) {
 	// <root>/pods/<uid>/volumes/<vendor~driver>/<volume>
 	pod := types.UID(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(mountPath)))))
 	content, err := os.ReadFile(p.podVolume(volumeName, pod).recordPath())
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(p.deviceDir(volumeName)); err == nil {
+			p.names.set(p.key(record{}.volume(volumeName)), volumeName)
+		}
 		return volume.ReconstructedVolume{Spec: record{}.spec(p.name, volumeName)}, nil
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	client "github.com/containerd/containerd/v2/client"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -47,7 +48,7 @@ const (
 	labelArchive = "slipway.io/archive"
 )
 
-// Image is an image of one layer that is made on this host.
+// Image is an image of one layer, above those of its base if it has one, that is made on this host.
 type Image struct {
 	// Name is its reference.
 	Name string
@@ -56,6 +57,9 @@ type Image struct {
 
 	entries []entry
 	config  ocispec.ImageConfig
+	// layers are those of the base, and diffIDs the digests of what is in them.
+	layers  []ocispec.Descriptor
+	diffIDs []digest.Digest
 	// unpackedOnly: the layer's archive is not kept once it is unpacked, which saves the space of a large image a second time.
 	unpackedOnly bool
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	client "github.com/containerd/containerd/v2/client"
@@ -66,20 +67,23 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 	config, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageConfig, ocispec.Image{
 		Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Config:   img.config,
-		RootFS:   ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{layer.Digest}},
+		RootFS:   ocispec.RootFS{Type: "layers", DiffIDs: append(slices.Clone(img.diffIDs), layer.Digest)},
 	}, nil)
 	if err != nil {
 		return err
 	}
 	references := map[string]string{"containerd.io/gc.ref.content.config": config.Digest.String()}
-	if !img.unpackedOnly {
-		references["containerd.io/gc.ref.content.l.0"] = layer.Digest.String()
+	layers := append(slices.Clone(img.layers), layer)
+	for i, one := range layers {
+		if !img.unpackedOnly {
+			references[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = one.Digest.String()
+		}
 	}
 	manifest, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageManifest, ocispec.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2},
 		MediaType: ocispec.MediaTypeImageManifest,
 		Config:    config,
-		Layers:    []ocispec.Descriptor{layer},
+		Layers:    layers,
 	}, references)
 	if err != nil {
 		return err

@@ -130,8 +130,9 @@ func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) 
 	out := process.output(ended == nil)
 	switch {
 	case errors.Is(ended, context.DeadlineExceeded):
+		deadline, _ := ctx.Deadline()
 		return answer{}, d.fail(c.op, KindTimeout, fmt.Sprintf("no answer within %s, its process group was killed: %s",
-			time.Since(began).Round(time.Second), out.quote(hide)), ended)
+			deadline.Sub(began).Round(time.Second), out.quote(hide)), ended)
 	case errors.Is(ended, errFlood):
 		return answer{}, d.fail(c.op, KindTooLong, "it did not stop printing, its process group was killed: "+out.quote(hide), ended)
 	case ended != nil:

@@ -89,22 +89,32 @@ func (d *Driver) Unpublish(ctx context.Context, dir, marker string) error {
 	return errors.Join(removeDir(dir), finish(marker))
 }
 
+// Done says whether there is nothing to do for Stage or Publish: what they make is mounted at dir, serves, and was not interrupted. It needs no
+// driver, so that it holds also after the driver has been removed.
+func Done(dir, marker string) (bool, error) {
+	there, err := mounted(dir)
+	if err != nil || !there {
+		return false, err
+	}
+	interrupted, err := exists(marker)
+	if err != nil || interrupted {
+		return false, err
+	}
+	// A broken mount, such as that of a FUSE daemon that has died, is made anew.
+	_, broken := os.Stat(dir)
+	return broken == nil, nil
+}
+
 // begin makes dir and the marker, and undoes what an earlier call left half done. done says that there is nothing to do.
 func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(context.Context, string) error) (done bool, err error) {
+	if done, err := Done(dir, marker); done || err != nil {
+		return done, err
+	}
 	there, err := mounted(dir)
 	if err != nil {
 		return false, err
 	}
 	if there {
-		interrupted, err := exists(marker)
-		if err != nil {
-			return false, err
-		}
-		// A broken mount, such as that of a FUSE daemon that has died, is made anew.
-		_, broken := os.Stat(dir)
-		if !interrupted && broken == nil {
-			return true, nil
-		}
 		if err := orUnmount(ctx, dir, reverse); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrHalfDone, err)
 		}

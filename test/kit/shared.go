@@ -17,13 +17,18 @@ import (
 // that test, so it cannot be a local of any.
 var shared struct {
 	once    sync.Once
+	options Options
 	cluster *Cluster
 	err     error
 }
 
 // Main is a package's TestMain: it runs the tests, then takes the shared cluster down. What that leaves
 // behind fails the package.
-func Main(m *testing.M) {
+func Main(m *testing.M) { MainWith(m, Options{}) }
+
+// MainWith is Main for a shared cluster that differs from one with defaults.
+func MainWith(m *testing.M, options Options) {
+	shared.options = options
 	code := m.Run()
 	if shared.cluster != nil {
 		for _, problem := range shared.cluster.dispose() {
@@ -40,7 +45,7 @@ func Main(m *testing.M) {
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {
-		if shared.cluster, shared.err = prepare(Options{}); shared.err == nil {
+		if shared.cluster, shared.err = prepare(shared.options); shared.err == nil {
 			_, shared.err = shared.cluster.up()
 		}
 	})

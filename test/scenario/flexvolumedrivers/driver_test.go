@@ -1,131 +1,264 @@
-//go:build flexvolumedrivers
-
 package flexvolumedrivers
 
 import (
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func hungDriver(t *testing.T, c *kit.Cluster) {
-	inInit := install(t, c, "hunginit.example.com/loop", `wait_at begin`, `[ $operation = init ] && exec sleep 1000; wait_at begin`)
-	inMount := install(t, c, "hungmount.example.com/loop")
-	inMount.block("mount", "begin")
-	c.Apply(inInit.volume("init"))
-	c.Apply(inMount.volume("mount"))
-	inMount.waitBlocked("mount", "begin")
+// The scripts of the drivers; disk has attach, mounts has not.
+var (
+	//go:embed testdata/disk
+	disk string
+	//go:embed testdata/mounts
+	mounts string
+)
 
-	works := install(t, c, "works.example.com/loop")
-	c.Apply(works.volume("works"))
-	c.WaitPodRunning("works")
-	works.remove("works")
-
-	inMount.unblock("mount", "begin")
-	c.WaitPodRunning("mount")
-	inInit.update()
-	c.WaitPodRunning("init")
-	inMount.remove("mount")
-	inInit.remove("init")
+// driver is one installed driver with the volumes that it keeps.
+type driver struct {
+	t    testing.TB
+	c    *kit.Cluster
+	name string // vendor/driver
+	// dir has, of a driver of the script disk, a file <volume>.img for each volume, attached.<volume> while it is attached, and calls.
+	dir string
 }
 
-func deadline(t *testing.T, c *kit.Cluster) {
-	d := install(t, c, "deadline.example.com/loop")
-	d.block("mount", "begin")
-	c.Apply(d.volume("late"))
-	c.WaitFor("event of the deadline", func(ctx context.Context) error { return hasEvent(ctx, c, "FailedMount", "no answer within 2s") })
-	d.unblock("mount", "begin")
-	c.WaitPodRunning("late")
-	node := c.Pod("late").Spec.NodeName
-	want := fmt.Sprintf("slipway_flexvolume_operation_errors_total{driver=%q,kind=\"timeout\",operation=\"mount\"}", d.name)
-	if page := c.OC("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics"); !strings.Contains(page, want) {
-		t.Errorf("kubelet's metrics do not have %s", want)
-	}
-	d.remove("late")
+// install installs the script disk under a name, waits until it can be used and, when the test ends, checks that nothing of it is left. replace are changes of the script.
+func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
+	t.Helper()
+	d := installScript(t, c, name, disk, replace...)
+	d.waitReady()
+	return d
 }
 
-// leftBehind restarts the node under two volumes: of a driver whose mount leaves a process behind with its output open, as FUSE daemons do, and of one
-// that is not installed any more.
-func leftBehind(t *testing.T, c *kit.Cluster) {
-	const mount, unmount = `mount "$(device_of "$image")" "$1" ||`, `umount "$1" || failure`
-	fuse := install(t, c, "daemon.example.com/loop",
-		mount, `{ sleep 100000 & echo $! >"$dir/daemon"; }; `+mount, unmount, `kill "$(cat "$dir/daemon")"; `+unmount)
-	removed := install(t, c, "removed.example.com/loop")
-	c.Apply(fuse.volume("daemon") + removed.volume("kept"))
-	c.WaitPodRunning("daemon")
-	c.WaitPodRunning("kept")
-	if err := os.RemoveAll(removed.folder()); err != nil {
-		t.Fatal(err)
-	}
-	restart(c, "node")
-	c.WaitPodRunning("daemon")
-	c.WaitPodRunning("kept")
-	content, err := os.ReadFile(filepath.Join(fuse.dir, "daemon"))
+func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ...string) *driver {
+	t.Helper()
+	d := &driver{t: t, c: c, name: name, dir: t.TempDir()}
+	d.put(script, replace...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("calls of %s:\n%s", name, d.calls())
+			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false") // so that the clean-up can succeed
+		}
+		d.clearFaults()
+		d.waitReleased()
+		d.uninstall()
+	})
+	return d
+}
+
+// escaped is the driver's name in paths.
+func (d *driver) escaped() string { return strings.ReplaceAll(d.name, "/", "~") }
+
+// folder is where the driver is installed.
+func (d *driver) folder() string { return filepath.Join(d.c.VolumePluginDir, d.escaped()) }
+
+// file is the installed driver.
+func (d *driver) file() string {
+	return filepath.Join(d.folder(), d.name[strings.IndexByte(d.name, '/')+1:])
+}
+
+// update puts another version of the script disk in place.
+func (d *driver) update(replace ...string) {
+	d.t.Helper()
+	d.put(disk, replace...)
+}
+
+// put puts a version of the driver in place as the discovery document asks for: under a name with a dot, then renamed.
+func (d *driver) put(script string, replace ...string) {
+	d.t.Helper()
+	hidden := filepath.Join(d.folder(), ".new")
+	const capabilities = `"attach":true,"supportsMetrics":true`
+	text := strings.NewReplacer(append(slices.Clone(replace), "@DIR@", d.dir, "@CAPABILITIES@", capabilities)...).Replace(script)
+	err := errors.Join(os.MkdirAll(d.folder(), 0o755), os.WriteFile(hidden, []byte(text), 0o755), os.Rename(hidden, d.file()))
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	pid := strings.TrimSpace(string(content))
-	if !lives(pid) {
-		t.Errorf("the driver's daemon %s has ended", pid)
+}
+
+func (d *driver) uninstall() {
+	d.t.Helper()
+	if err := os.RemoveAll(d.folder()); err != nil {
+		d.t.Error(err)
 	}
-	fuse.remove("daemon")
-	c.WaitFor("end of the driver's daemon", func(context.Context) error {
-		if lives(pid) {
-			return fmt.Errorf("process %s lives", pid)
+}
+
+// calls are the driver's so far, one a line.
+func (d *driver) calls() string {
+	d.t.Helper()
+	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// called are the calls of an operation for a volume.
+func (d *driver) called(op, name string) []string {
+	d.t.Helper()
+	var found []string
+	for line := range strings.Lines(d.calls()) {
+		if strings.HasPrefix(line, op+" ") && strings.Contains(line, d.volume(name)) {
+			found = append(found, line)
 		}
-		return nil
-	})
-	removed.remove("kept")
-	for _, op := range []string{"unmount", "unmountdevice", "detach"} {
-		if removed.count(op) == 0 {
-			t.Errorf("%s of the removed driver was not called", op)
+	}
+	return found
+}
+
+// wasCalled checks how often an operation was called for a volume.
+func (d *driver) wasCalled(op, name string, times int) {
+	d.t.Helper()
+	if n := len(d.called(op, name)); n != times {
+		d.t.Errorf("%s of %s was called %d times for %s, want %d", op, d.name, n, name, times)
+	}
+}
+
+// fault makes shell code run before ("begin") or after ("end") the work of an operation for a volume, from now on. In the code, $fault is its file.
+func (d *driver) fault(op, where, name, code string) {
+	d.t.Helper()
+	path := d.faultFile(op, where, name)
+	if err := errors.Join(os.WriteFile(path+".new", []byte(code), 0o600), os.Rename(path+".new", path)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *driver) faultFile(op, where, name string) string {
+	if op == "init" {
+		return filepath.Join(d.dir, "fault.init."+where+".")
+	}
+	return filepath.Join(d.dir, "fault."+op+"."+where+"."+d.volume(name))
+}
+
+// hold makes the operation wait.
+func (d *driver) hold(op, where, name string) {
+	d.t.Helper()
+	d.fault(op, where, name, `while [ -e "$fault" ]; do mkdir -p "$fault.held"; sleep 0.05; done`)
+}
+
+// holdOnce makes only the next call of the operation wait.
+func (d *driver) holdOnce(op, where, name string) {
+	d.t.Helper()
+	d.fault(op, where, name, `if mkdir "$fault.held" 2>/dev/null; then while [ -e "$fault" ]; do sleep 0.05; done; fi`)
+}
+
+// waitHeld waits until the operation waits.
+func (d *driver) waitHeld(op, where, name string) {
+	d.t.Helper()
+	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.held(op, where, name) })
+}
+
+func (d *driver) held(op, where, name string) error {
+	_, err := os.Stat(d.faultFile(op, where, name) + ".held")
+	return err
+}
+
+// release lets the operation go on.
+func (d *driver) release(op, where, name string) {
+	d.t.Helper()
+	for _, suffix := range []string{"", ".held"} {
+		if err := os.Remove(d.faultFile(op, where, name) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.t.Fatal(err)
 		}
 	}
 }
 
-// lives says whether a process has not ended; one that nobody has waited for has.
-func lives(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	return err == nil && !strings.Contains(string(stat), ") Z ")
+func (d *driver) clearFaults() {
+	faults, _ := filepath.Glob(filepath.Join(d.dir, "fault.*")) // the pattern is a good one
+	for _, fault := range faults {
+		if err := os.Remove(fault); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.t.Error(err)
+		}
+	}
 }
 
-func manyPods(t *testing.T, c *kit.Cluster) {
-	d := install(t, c, "many.example.com/loop")
-	var names []string
-	var manifest strings.Builder
-	for i := range 20 {
-		names = append(names, fmt.Sprintf("pod-%d", i))
-		manifest.WriteString(d.volume(names[i]))
-	}
-	c.Apply(manifest.String())
-	version := 0
-	c.WaitFor("all pods", func(ctx context.Context) error {
-		// Every version is another one, and the tests of the engine show that none is missed.
-		version++
-		d.update("# A FlexVolume driver", fmt.Sprintf("# Version %d of a FlexVolume driver", version))
-		running := c.OC("get", "pods", "-o", `jsonpath={.items[?(@.status.phase=="Running")].metadata.name}`)
-		if n := len(strings.Fields(running)); n != len(names) {
-			return fmt.Errorf("%d of %d run", n, len(names))
+// waitReady waits until both processes that call drivers have called the driver's init, and kept a copy of it. A pod that is made before waits for
+// kubelet's next look at it, ten seconds later.
+func (d *driver) waitReady() {
+	d.t.Helper()
+	d.c.WaitFor("init of "+d.name, func(context.Context) error {
+		for _, process := range []string{"node", "control-plane"} {
+			if _, err := os.Stat(d.c.Path("flexvolume", process, d.escaped(), ".kept.json")); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	if version < 2 {
-		t.Errorf("the driver was updated %d times, want more", version)
+}
+
+// waitReleased waits until no mount, loop device, process or attachment of the driver is left.
+func (d *driver) waitReleased() {
+	d.t.Helper()
+	d.c.WaitFor("release of the volumes of "+d.name, func(context.Context) error {
+		return errors.Join(d.leftMounts(d.name, d.escaped()), d.leftLoops(), d.leftProcesses(), d.attached(""))
+	})
+}
+
+// leftMounts looks for mounts of the cluster whose path has one of the texts.
+func (d *driver) leftMounts(texts ...string) error {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		if starts := c.Exec(name, "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
-			t.Errorf("volume of %s has the data of others: %q", name, starts)
+	for line := range strings.Lines(string(table)) {
+		for _, text := range texts {
+			if strings.Contains(line, d.c.DataDir+"/") && strings.Contains(line, "/"+text+"/") {
+				return fmt.Errorf("mounted: %s", line)
+			}
 		}
 	}
-	if n := d.count("mount"); n != len(names) {
-		t.Errorf("mount was called %d times for %d pods", n, len(names))
+	return nil
+}
+
+func (d *driver) leftLoops() error {
+	loops, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
+	if err == nil && strings.Contains(string(loops), d.dir+"/") {
+		err = fmt.Errorf("loop devices:\n%s", loops)
 	}
-	c.OC("delete", "pods", "--all", "--wait=false")
-	d.waitReleased()
-	d.remove(names...)
+	return err
+}
+
+// attached says which volumes are attached, or whether the one that is named is.
+func (d *driver) attached(name string) error {
+	pattern := "attached.*"
+	if name != "" {
+		pattern = "attached." + d.volume(name)
+	}
+	if found, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(found) > 0 { // the pattern is a good one
+		return fmt.Errorf("attached: %q", found)
+	}
+	return nil
+}
+
+// leftProcesses looks for processes of the driver, also of the copy that the cluster keeps.
+func (d *driver) leftProcesses() error {
+	running := d.processes()
+	if len(running) > 0 {
+		return fmt.Errorf("processes: %q", running)
+	}
+	return nil
+}
+
+// processes are the command lines of the driver's processes.
+func (d *driver) processes() []string {
+	var found []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	for _, path := range lines {
+		content, _ := os.ReadFile(path) // it may have ended
+		line := string(content)
+		own := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
+		if strings.Contains(line, d.dir+"/") || own && strings.Contains(line, d.escaped()+"/") {
+			found = append(found, line)
+		}
+	}
+	return found
 }

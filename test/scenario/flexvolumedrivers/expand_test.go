@@ -1,9 +1,8 @@
-//go:build flexvolumedrivers
-
 package flexvolumedrivers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,140 +11,140 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func claimGrows(t *testing.T, c *kit.Cluster) {
-	d := install(t, c, "expand.example.com/loop")
-	c.Apply(d.large("grow"))
-	c.WaitPodRunning("grow")
+// grown is the size that claims of large volumes are given; a file system that has grown to it has at least grownBytes for files.
+const (
+	grown      = "400Mi"
+	grownBytes = 330 << 20
+)
 
-	d.block("expandvolume", "end")
-	grow(c, "grow", "400Mi")
-	d.waitBlocked("expandvolume", "end")
-	c.WaitFor("condition Resizing", func(ctx context.Context) error { return hasCondition(ctx, c, corev1.PersistentVolumeClaimResizing) })
-	d.unblock("expandvolume", "end")
-	waitCapacity(c, "grow", "400Mi")
+func TestAClaimGrowsWithItsDriver(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	d := install(t, c, "expand.example.com/disk")
+	d.claim("grow", large)
+	d.pod("grow", nil)
+	d.waitRunning("grow")
 
-	for _, op := range []string{"expandvolume", "expandfs"} {
-		if n := d.count(op); n != 1 {
-			t.Errorf("%s was called %d times, want once", op, n)
-		}
-	}
-	if size := c.OC("get", "persistentvolume", "grow-"+c.Namespace, "-o", "jsonpath={.spec.capacity.storage}"); size != "400Mi" {
-		t.Errorf("the volume has %s", size)
-	}
-	if info, err := os.Stat(filepath.Join(d.dir, "grow.img")); err != nil || info.Size() != 400<<20 {
-		t.Errorf("the image: %v, error %v", info, err)
-	}
-	if blocks := c.Exec("grow", "stat", "-f", "-c", "%b %S", "/data"); !atLeast(blocks, 330<<20) {
-		t.Errorf("the pod sees a file system of %s (blocks, bytes each)", blocks)
-	}
-	c.WaitFor("event of the node", func(ctx context.Context) error { return hasEvent(ctx, c, "FileSystemResizeSuccessful", "") })
-	c.WaitFor("end of the expansion", func(ctx context.Context) error {
-		for _, condition := range []corev1.PersistentVolumeClaimConditionType{
-			corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
-		} {
-			if hasCondition(ctx, c, condition) == nil {
-				return fmt.Errorf("there is %s", condition)
-			}
-		}
-		left := c.OC("get", "persistentvolume", "grow-"+c.Namespace, "-o", "jsonpath={.metadata.annotations}")
-		if strings.Contains(left, "pre-resize-capacity") {
-			return fmt.Errorf("there are %s", left)
+	d.hold("expandvolume", "end", "grow")
+	grow(c, "grow")
+	d.waitHeld("expandvolume", "end", "grow")
+	c.WaitFor("condition Resizing", func(ctx context.Context) error {
+		if claim := readClaim(ctx, c, "grow"); !has(claim, corev1.PersistentVolumeClaimResizing) {
+			return fmt.Errorf("status %+v", claim.Status)
 		}
 		return nil
+	})
+	d.release("expandvolume", "end", "grow")
+	waitGrown(d, "grow")
+
+	d.wasCalled("expandvolume", "grow", 1)
+	d.wasCalled("expandfs", "grow", 1)
+	if size := c.OC("get", "persistentvolume", d.volume("grow"), "-o", "jsonpath={.spec.capacity.storage}"); size != grown {
+		t.Errorf("the volume has %s", size)
+	}
+	if info, err := os.Stat(filepath.Join(d.dir, d.volume("grow")+".img")); err != nil || info.Size() != 400<<20 {
+		t.Errorf("the image: %v, error %v", info, err)
+	}
+	waitEvent(c, "FileSystemResizeSuccessful", "")
+	c.WaitFor("end of the expansion", func(ctx context.Context) error {
+		claim := readClaim(ctx, c, "grow")
+		if has(claim, corev1.PersistentVolumeClaimResizing) || has(claim, corev1.PersistentVolumeClaimFileSystemResizePending) {
+			return fmt.Errorf("status %+v", claim.Status)
+		}
+		pv, err := c.Client.CoreV1().PersistentVolumes().Get(ctx, d.volume("grow"), metav1.GetOptions{})
+		if err == nil && len(pv.Annotations) > 0 {
+			for name := range pv.Annotations {
+				if strings.Contains(name, "pre-resize-capacity") {
+					err = errors.New("the volume still has annotation " + name)
+				}
+			}
+		}
+		return err
 	})
 	checkMetrics(t, c, d)
 	d.remove("grow")
 }
 
-func failedExpansion(t *testing.T, c *kit.Cluster) {
-	d := install(t, c, "expandfail.example.com/loop", `truncate -s "$3"`, "false")
-	c.Apply(d.large("stuck"))
-	c.WaitPodRunning("stuck")
-	grow(c, "stuck", "400Mi")
-	c.WaitFor("event of the failure", func(ctx context.Context) error { return hasEvent(ctx, c, "VolumeResizeFailed", "cannot extend") })
+func TestAnExpansionThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	d := install(t, c, "expandfail.example.com/disk", `truncate -s "$3"`, "false")
+	d.claim("stuck", large)
+	d.pod("stuck", nil)
+	d.waitRunning("stuck")
+	grow(c, "stuck")
+	waitEvent(c, "VolumeResizeFailed", "cannot extend")
 	d.update()
-	waitCapacity(c, "stuck", "400Mi")
+	waitGrown(d, "stuck")
 	d.remove("stuck")
 }
 
-// grow asks for a claim of another size.
-func grow(c *kit.Cluster, claim, size string) {
-	c.OC("patch", "persistentvolumeclaim", claim, "--patch", `{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`)
-}
-
-// waitCapacity waits until a claim, and the file system of the pod of the same name, has a size.
-func waitCapacity(c *kit.Cluster, claim, size string) {
-	pokeUntil(c, claim, func() bool {
-		return c.OC("get", "persistentvolumeclaim", claim, "-o", "jsonpath={.status.capacity.storage}") == size
+// grow asks for a larger claim.
+func grow(c *kit.Cluster, claim string) {
+	c.WaitFor("growth of claim "+claim, func(ctx context.Context) error {
+		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"` + grown + `"}}}}`)
+		_, err := c.Client.CoreV1().PersistentVolumeClaims(c.Namespace).Patch(ctx, claim, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
 	})
 }
 
-// pokeUntil changes a pod until something holds: kubelet looks whether a volume has grown when it looks at the pod anyway, and it does that once a
-// minute without a reason.
-func pokeUntil(c *kit.Cluster, pod string, holds func() bool) {
+// waitGrown waits until a claim, and the file system of the pod of the same name, have the size.
+func waitGrown(d *driver, claim string) {
+	pokeUntil(d.c, claim, func() error {
+		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != grown {
+			return fmt.Errorf("the claim has %s", size)
+		}
+		return nil
+	})
+	var blocks, size int
+	if _, err := fmt.Sscan(d.c.Exec(claim, "stat", "-f", "-c", "%b %S", "/data"), &blocks, &size); err != nil || blocks*size < grownBytes {
+		d.t.Errorf("pod %s sees a file system of %d blocks of %d bytes, error %v", claim, blocks, size, err)
+	}
+}
+
+// pokeUntil changes a pod until there is no error: kubelet looks whether a volume has grown when it looks at the pod anyway, and it does that
+// once a minute without a reason.
+func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
-	c.WaitFor("growth of the volume of pod "+pod, func(context.Context) error {
-		if holds() {
+	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {
+		err := condition()
+		if err == nil {
 			return nil
 		}
 		poke++
-		_, err := c.TryOC("annotate", "pod", pod, "--overwrite", fmt.Sprintf("poke=%d", poke))
-		if err == nil {
-			status := c.OC("get", "persistentvolumeclaim", pod, "-o", "jsonpath={.status}")
-			err = fmt.Errorf("claim's status %s", status)
-		}
-		return err
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"poke":"%d"}}}`, poke)
+		_, patchErr := c.Client.CoreV1().Pods(c.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+		return errors.Join(err, patchErr)
 	})
 }
 
-func hasCondition(ctx context.Context, c *kit.Cluster, wanted corev1.PersistentVolumeClaimConditionType) error {
-	claims, err := c.Client.CoreV1().PersistentVolumeClaims(c.Namespace).List(ctx, metav1.ListOptions{})
+func readClaim(ctx context.Context, c *kit.Cluster, name string) *corev1.PersistentVolumeClaim {
+	claim, err := c.Client.CoreV1().PersistentVolumeClaims(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return &corev1.PersistentVolumeClaim{}
 	}
-	for _, claim := range claims.Items {
-		for _, condition := range claim.Status.Conditions {
-			if condition.Type == wanted {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("none of %d claims has it", len(claims.Items))
+	return claim
 }
 
-// hasEvent looks for an event of the test's namespace by its reason and a part of its message.
-func hasEvent(ctx context.Context, c *kit.Cluster, reason, message string) error {
-	events, err := c.Client.CoreV1().Events(c.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	var seen []string
-	for _, event := range events.Items {
-		if event.Reason == reason && strings.Contains(event.Message, message) {
-			return nil
+func has(claim *corev1.PersistentVolumeClaim, wanted corev1.PersistentVolumeClaimConditionType) bool {
+	for _, condition := range claim.Status.Conditions {
+		if condition.Type == wanted {
+			return true
 		}
-		seen = append(seen, event.Reason+": "+event.Message)
 	}
-	return fmt.Errorf("there are %q", seen)
-}
-
-// atLeast says whether "<blocks> <bytes each>" are so many bytes.
-func atLeast(blocks string, bytes int) bool {
-	var number, size int
-	_, err := fmt.Sscan(blocks, &number, &size)
-	return err == nil && number*size >= bytes
+	return false
 }
 
 // checkMetrics looks for the driver in the metrics of both processes, and for its volume in kubelet's.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
-	node := c.Pod("grow").Spec.NodeName
 	const controlPlane = "/metrics"
-	kubelet := "/api/v1/nodes/" + node + "/proxy/metrics"
+	kubelet := "/api/v1/nodes/" + c.Pod("grow").Spec.NodeName + "/proxy/metrics"
 	for _, look := range []struct{ path, want string }{
 		{controlPlane, fmt.Sprintf("slipway_flexvolume_operation_seconds_count{driver=%q,operation=\"attach\",status=\"success\"} 1", d.name)},
 		{controlPlane, "slipway_flexvolume_scans_total{status=\"success\"}"},

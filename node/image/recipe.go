@@ -1,0 +1,240 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	client "github.com/containerd/containerd/v2/client"
+	"github.com/distribution/reference"
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	"github.com/moby/buildkit/frontend/dockerfile/shell"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Recipe says how to make an image of another one: a Dockerfile of one stage that adds files and settings. It needs no container to run in, so it may have
+// FROM, ARG, ENV, COPY, LABEL, USER, WORKDIR, ENTRYPOINT and CMD; others, RUN foremost, are an error.
+type Recipe struct {
+	// File is the path of the Dockerfile, and Context that of the directory from which it copies.
+	File, Context string
+	// Name is the image's reference.
+	Name string
+	// Arguments are values for its ARG.
+	Arguments map[string]string
+}
+
+// Build makes an image of a recipe and puts it into the store, replacing one of that name. The base is an image of the store, or scratch: nothing
+// is pulled. It returns the full name. Errors give the line of the recipe.
+func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
+	name, err := reference.ParseDockerRef(recipe.Name)
+	if err != nil {
+		return "", fmt.Errorf("name image %q: %w", recipe.Name, err)
+	}
+	built, err := recipe.read()
+	if err != nil {
+		return "", fmt.Errorf("read recipe %q: %w", recipe.File, err)
+	}
+	c, err := s.connect()
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if err := s.build(ctx, c, name.String(), built, recipe.Context); err != nil {
+		return "", fmt.Errorf("build image %s: %w", name, err)
+	}
+	return name.String(), nil
+}
+
+func (s Store) build(ctx context.Context, c *client.Client, name string, r *reading, dir string) error {
+	img := Image{Name: name}
+	if r.base != "scratch" {
+		base, err := s.baseImage(ctx, c, r.base)
+		if err != nil {
+			return fmt.Errorf("use base %q: %w", r.base, err)
+		}
+		img = base
+		img.Name = name
+	}
+	if err := r.apply(&img, dir); err != nil {
+		return err
+	}
+	return s.load(ctx, c, img)
+}
+
+// reading is a recipe that has been read: its base and its commands, with their variables replaced where that does not depend on the base.
+type reading struct {
+	base      string
+	commands  []instructions.Command
+	arguments map[string]string // given, and with the defaults of those before FROM
+	declared  map[string]string // ARG after FROM
+	lex       *shell.Lex
+}
+
+// read parses the recipe. What was given for an ARG that it does not have is an error.
+func (r Recipe) read() (*reading, error) {
+	file, err := os.Open(r.File)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	parsed, err := parser.Parse(file)
+	if err != nil {
+		return nil, err
+	}
+	stages, before, err := instructions.Parse(parsed.AST, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(stages) != 1 {
+		return nil, fmt.Errorf("it has %d stages; only recipes of one can be built without a builder", len(stages))
+	}
+	read := &reading{
+		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, lex: shell.NewLex(parsed.EscapeToken),
+	}
+	known := map[string]bool{}
+	for _, arg := range before {
+		known[arg.Args[0].Key] = true
+		if err := read.argument(read.arguments, arg.Args, r.Arguments, read.arguments); err != nil {
+			return nil, err
+		}
+	}
+	if read.base, err = read.expand(stages[0].BaseName, read.arguments); err != nil {
+		return nil, err
+	}
+	for _, command := range read.commands {
+		arg, is := command.(*instructions.ArgCommand)
+		if !is {
+			continue
+		}
+		for _, one := range arg.Args {
+			known[one.Key] = true
+		}
+		if err := read.argument(read.declared, arg.Args, r.Arguments, read.declared); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line(command), err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Arguments)) {
+		if !known[name] {
+			return nil, fmt.Errorf("it has no ARG %s", name)
+		}
+	}
+	return read, nil
+}
+
+// argument sets the values of an ARG: what is given, or the default.
+func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, given, seen map[string]string) error {
+	for _, arg := range args {
+		value, is := given[arg.Key]
+		if !is {
+			value = r.arguments[arg.Key]
+			if arg.Value != nil {
+				var err error
+				if value, err = r.expand(*arg.Value, seen); err != nil {
+					return err
+				}
+			}
+		}
+		values[arg.Key] = value
+	}
+	return nil
+}
+
+func (r *reading) expand(word string, values map[string]string) (string, error) {
+	var list []string
+	for name, value := range values {
+		list = append(list, name+"="+value)
+	}
+	expanded, _, err := r.lex.ProcessWord(word, shell.EnvsFromSlice(list))
+	return expanded, err
+}
+
+// apply runs the commands on an image that is like its base.
+func (r *reading) apply(img *Image, dir string) error {
+	for _, command := range r.commands {
+		if expandable, is := command.(instructions.SupportsSingleWordExpansion); is {
+			values := maps.Clone(r.declared)
+			for _, variable := range img.config.Env { // they win over arguments
+				name, value, _ := strings.Cut(variable, "=")
+				values[name] = value
+			}
+			expander := func(word string) (string, error) { return r.expand(word, values) }
+			if err := expandable.Expand(expander); err != nil {
+				return fmt.Errorf("line %d: %w", line(command), err)
+			}
+		}
+		if err := run(command, img, dir); err != nil {
+			return fmt.Errorf("line %d: %s: %w", line(command), strings.ToUpper(command.Name()), err)
+		}
+	}
+	return nil
+}
+
+// run does what one command says.
+func run(command instructions.Command, img *Image, dir string) error {
+	config := &img.config
+	switch command := command.(type) {
+	case *instructions.ArgCommand:
+	case *instructions.EnvCommand:
+		for _, variable := range command.Env {
+			setVariable(config, variable.Key, variable.Value)
+		}
+	case *instructions.LabelCommand:
+		labels := maps.Clone(config.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		for _, label := range command.Labels {
+			labels[label.Key] = label.Value
+		}
+		config.Labels = labels
+	case *instructions.UserCommand:
+		config.User = command.User
+	case *instructions.WorkdirCommand:
+		config.WorkingDir = path.Join("/", absolute(config.WorkingDir, command.Path))
+	case *instructions.EntrypointCommand:
+		config.Entrypoint, config.Cmd = commandLine(command.ShellDependantCmdLine), nil
+	case *instructions.CmdCommand:
+		config.Cmd = commandLine(command.ShellDependantCmdLine)
+	case *instructions.CopyCommand:
+		if command.From != "" || command.Chown != "" || command.Chmod != "" || len(command.ExcludePatterns) > 0 || command.Parents {
+			return errors.New("options are not known here; build it with podman or docker and load the archive")
+		}
+		return copyFiles(command.SourcesAndDest, img, dir)
+	default:
+		return errors.New("it needs a builder such as podman or docker; build the image there and load its archive with: slipway images load")
+	}
+	return nil
+}
+
+func setVariable(config *ocispec.ImageConfig, name, value string) {
+	kept := slices.DeleteFunc(slices.Clone(config.Env), func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
+	config.Env = append(kept, name+"="+value)
+}
+
+func commandLine(line instructions.ShellDependantCmdLine) []string {
+	if line.PrependShell {
+		return append([]string{"/bin/sh", "-c"}, line.CmdLine...)
+	}
+	return line.CmdLine
+}
+
+func absolute(base, name string) string {
+	if path.IsAbs(name) {
+		return name
+	}
+	return path.Join("/", base, name)
+}
+
+// line is where a command begins.
+func line(command instructions.Command) int {
+	for _, place := range command.Location() {
+		return place.Start.Line
+	}
+	return 0
+}

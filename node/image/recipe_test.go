@@ -1,0 +1,117 @@
+package image
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// loadBuiltin puts the image of pod sandboxes and that of small programs into the store.
+func loadBuiltin(t *testing.T, n *node) {
+	t.Helper()
+	for _, make := range []func() (Image, error){
+		func() (Image, error) { return Pause(n.programs.Pause) },
+		func() (Image, error) { return Tools(busybox) },
+	} {
+		img, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.store.Load(t.Context(), img); err != nil {
+			t.Fatal(err)
+		}
+		eventually.True(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
+	}
+}
+
+// recipeOf makes a directory with files to copy and the recipe.
+func recipeOf(t *testing.T, lines ...string) Recipe {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"Dockerfile": strings.Join(lines, "\n") + "\n", "driver": "#!/bin/sh\necho driver\n", "tree/a": "a", "tree/below/b": "b",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Recipe{File: filepath.Join(dir, "Dockerfile"), Context: dir, Name: "localhost/built:1"}
+}
+
+func TestAnImageIsBuiltOfARecipe(t *testing.T) {
+	n := startNode(t)
+	loadBuiltin(t, n)
+	recipe := recipeOf(t,
+		"# A comment, and a base that is given.",
+		"ARG BASE=busybox",
+		"FROM ${BASE}",
+		"ARG NAME=none",
+		"ARG OTHER=default",
+		"ENV NAME=${NAME} OTHER=$OTHER \\",
+		"    THIRD=\"with a space\"",
+		"LABEL purpose=test",
+		"WORKDIR /work",
+		"COPY driver /$NAME",
+		"COPY tree ./tree/",
+		"COPY driver tree/a usr/bin/",
+		`ENTRYPOINT ["/bin/sleep", "600"]`,
+	)
+	recipe.Arguments = map[string]string{"BASE": ToolsName, "NAME": "loop"}
+	for range 2 { // it replaces what has the name
+		name, err := n.store.Build(t.Context(), recipe)
+		if err != nil || name != "localhost/built:1" {
+			t.Fatalf("name %q, error %v", name, err)
+		}
+	}
+	eventually.True(t, "kubelet to see it", func() bool { return n.image(t, "localhost/built:1") != nil })
+	if built := n.image(t, "localhost/built:1"); !built.Pinned {
+		t.Error("kubelet may remove it, and there is no registry that has it")
+	}
+	container := n.run(t, "localhost/built:1")
+	const script = `pwd; /loop; echo "$NAME $OTHER $THIRD"; cat tree/a tree/below/b; echo; ls usr/bin; stat -c %u /loop`
+	const want = "/work\ndriver\nloop default with a space\nab\na\ndriver\n0\n"
+	if got := n.exec(t, container, "sh", "-c", script); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	// An image that was built is a base like any other.
+	next := recipeOf(t, "FROM localhost/built:1", "COPY driver /again")
+	next.Name = "localhost/next"
+	if name, err := n.store.Build(t.Context(), next); err != nil || name != "localhost/next:latest" {
+		t.Errorf("name %q, error %v", name, err)
+	}
+}
+
+func TestARecipeThatCannotBeBuiltSaysWhy(t *testing.T) {
+	n := startNode(t)
+	loadBuiltin(t, n)
+	from := "FROM " + ToolsName
+	for _, test := range []struct {
+		lines []string
+		want  string
+	}{
+		{[]string{from, "RUN true"}, "line 2: RUN: it needs a builder such as podman or docker"},
+		{[]string{from, "COPY missing /"}, "line 2: COPY: missing is not in "},
+		{[]string{from, "COPY ../../../etc/passwd /"}, "line 2: COPY: ../../../etc/passwd is not in "},
+		{[]string{from, "COPY --from=other driver /"}, "line 2: COPY: options are not known here"},
+		{[]string{"FROM example.com/nowhere:1"}, `use base "example.com/nowhere:1": it is not on this host`},
+		{[]string{from, from}, "it has 2 stages"},
+		{[]string{"COPY driver /"}, "no build stage in current context"},
+		{[]string{from, "NONSENSE"}, "unknown instruction: NONSENSE"},
+	} {
+		if _, err := n.store.Build(t.Context(), recipeOf(t, test.lines...)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %s", test.lines, err, test.want)
+		}
+	}
+	recipe := recipeOf(t, from)
+	recipe.Arguments = map[string]string{"VENDR": "example.com"}
+	if _, err := n.store.Build(t.Context(), recipe); err == nil || !strings.Contains(err.Error(), "it has no ARG VENDR") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,146 @@
+package flexvolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// author is a directory as the author of a driver has it: the example's recipe and script, with a driver of its own.
+func author(t *testing.T, c *kit.Cluster, driver, page string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{"driver/" + driver: fmt.Sprintf(`#!/bin/sh
+case $1 in
+init) echo '{"status":"Success","capabilities":{"attach":false}}' ;;
+mount) mkdir -p "$2" && mount -t tmpfs tmpfs "$2" && echo '%s' >"$2/page" && echo '{"status":"Success"}' ;;
+unmount) umount "$2" && echo '{"status":"Success"}' ;;
+*) echo '{"status":"Not supported"}'; exit 1 ;;
+esac
+`, page)}
+	for _, name := range []string{"deploy/Dockerfile", "deploy/deploy.sh"} {
+		content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(content)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// build makes the image of a driver on the host, without a registry, as the example's README says.
+func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
+	t.Helper()
+	dir := author(t, c, driver, page)
+	c.MustSlipway("images", "build", "--tag", image, "--build-arg", "BASE="+kit.ToolsImage, "--build-arg", "VENDOR=deploy.example.com",
+		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
+}
+
+// daemonSet is the example's object with this cluster's directory, another driver and another image in their places.
+func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
+	t.Helper()
+	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(
+		"localhost/loop-driver:1", image, "loop-driver", driver+"-driver",
+		"namespace: flexvolume-drivers", "namespace: "+c.Namespace, "name: flexvolume-drivers", "name: "+c.Namespace,
+		"/usr/libexec/kubernetes/kubelet-plugins/volume/exec", c.VolumePluginDir,
+	).Replace(string(content))
+}
+
+// reader is a pod that has a volume of a driver.
+func reader(name, driver string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: reader, image: %q, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, flexVolume: {driver: deploy.example.com/%s}}]
+`, name, kit.ToolsImage, driver)
+}
+
+// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice makes images of her drivers, Bob runs them with a DaemonSet, Charlie
+// uses volumes of them; then an update, another driver, and a removal. Nobody logs in to a machine or restarts anything.
+func TestDriversAreDeployedFromImages(t *testing.T) {
+	c := kit.Shared(t)
+	page := func(pod, want string) {
+		t.Helper()
+		c.WaitPodRunning(pod)
+		if got := c.Exec(pod, "cat", "/data/page"); got != want+"\n" {
+			t.Errorf("page of %s is %q, want %q", pod, got, want)
+		}
+	}
+	build(t, c, "first", "version 1", "localhost/first-driver:1")
+	c.Apply(daemonSet(t, c, "first", "localhost/first-driver:1"))
+	c.OC("rollout", "status", "daemonset/first-driver", "--timeout=2m")
+	c.Apply(reader("one", "first"))
+	page("one", "version 1")
+
+	build(t, c, "first", "version 2", "localhost/first-driver:2")
+	c.Apply(daemonSet(t, c, "first", "localhost/first-driver:2"))
+	c.OC("rollout", "status", "daemonset/first-driver", "--timeout=2m")
+	waitVersion(t, c, "first", "version 2")
+	c.Apply(reader("two", "first"))
+	page("two", "version 2")
+	page("one", "version 1") // a running pod keeps what it has
+
+	build(t, c, "second", "another driver", "localhost/second-driver:1")
+	c.Apply(daemonSet(t, c, "second", "localhost/second-driver:1"))
+	c.OC("rollout", "status", "daemonset/second-driver", "--timeout=2m")
+	c.Apply(reader("three", "second"))
+	page("three", "another driver")
+	page("two", "version 2")
+
+	c.OC("delete", "daemonset", "first-driver", "second-driver", "--cascade=foreground")
+	page("three", "another driver") // the driver outlives what has deployed it
+	c.OC("delete", "pods", "one", "two", "three")
+	for _, driver := range []string{"first", "second"} {
+		c.WaitFor("removal of "+driver+", which no volume uses any more", func(context.Context) error {
+			if result := c.Slipway("flexvolume", "remove", "deploy.example.com/"+driver); result.Code != 0 {
+				return errors.New(result.Stderr)
+			}
+			return nil
+		})
+	}
+	c.Apply(reader("four", "first"))
+	c.WaitFor("event of the removed driver", func(ctx context.Context) error {
+		events := c.OC("get", "events", "--field-selector", "involvedObject.name=four", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(events, "no volume plugin matched") && !strings.Contains(events, "it has been removed") {
+			return fmt.Errorf("events: %s", events)
+		}
+		return nil
+	})
+	c.OC("delete", "pod", "four")
+}
+
+// waitVersion waits until the node uses the version of a driver that has a text: it keeps a copy of it.
+func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
+	t.Helper()
+	kept := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)
+	c.WaitFor("use of "+text, func(context.Context) error {
+		content, err := os.ReadFile(kept)
+		if err == nil && !strings.Contains(string(content), text) {
+			err = fmt.Errorf("it is %s", content)
+		}
+		return err
+	})
+}

@@ -1,0 +1,228 @@
+package flexvolumedrivers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// restart kills a process of the host and waits until another one is ready in its place.
+func restart(c *kit.Cluster, name string) {
+	killed := pidOf(c, name)
+	c.Kill(name)
+	c.WaitFor("restart of "+name, func(context.Context) error {
+		if status := c.Status(); !status.Ready || pidOf(c, name) == killed {
+			return fmt.Errorf("%+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+func pidOf(c *kit.Cluster, name string) int {
+	for _, process := range c.Status().Processes {
+		if process.Name == name {
+			return process.PID
+		}
+	}
+	return 0
+}
+
+// interrupted are operations of one driver that wait, before or after their work, until their caller has been killed.
+type interrupted struct {
+	*driver
+	starting, stopping, growing []string // operations
+}
+
+// each calls f for each operation at each place; the name of the volume tells both.
+func (i interrupted) each(ops []string, f func(op, where, name string)) {
+	for _, op := range ops {
+		for _, where := range []string{"begin", "end"} {
+			f(op, where, op+"-"+where)
+		}
+	}
+}
+
+func (i interrupted) names(ops []string) (names []string) {
+	i.each(ops, func(_, _, name string) { names = append(names, name) })
+	return names
+}
+
+func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
+
+// begin brings every operation to the place where it waits.
+func (i interrupted) begin() {
+	i.use(i.names(i.stopping)...)
+	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
+	i.waitRunning(append(i.names(i.stopping), i.names(i.growing)...)...)
+	i.each(i.all(), i.holdOnce)
+	i.use(i.names(i.starting)...)
+	i.deletePods(i.names(i.stopping)...)
+	i.each(i.growing, func(op, where, name string) {
+		grow(i.c, name)
+		pokeUntil(i.c, name, func() error { return i.held(op, where, name) })
+	})
+	i.each(i.all(), i.waitHeld)
+}
+
+// end wants every volume to get where it was going. The calls of before the kill still wait unless they have been ended, as they must be.
+func (i interrupted) end() {
+	i.each(i.starting, func(_, _, name string) {
+		i.waitRunning(name)
+		if starts := i.c.Exec(name, "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
+			i.t.Errorf("volume of %s has the starts %q", name, starts)
+		}
+	})
+	i.each(i.stopping, func(_, _, name string) {
+		i.c.WaitFor("release of "+name, func(context.Context) error {
+			return errors.Join(i.leftMounts(i.volume(name), "disk-"+i.volume(name)), i.attached(name))
+		})
+	})
+	i.each(i.growing, func(_, _, name string) { waitGrown(i.driver, name) })
+	i.remove(i.names(i.all())...)
+}
+
+func TestTheNodeIsKilledInTheMiddleOfEachOperation(t *testing.T) {
+	c := withClass(kit.Shared(t))
+	i := interrupted{
+		driver:   install(t, c, "nodekill.example.com/disk"),
+		starting: []string{"waitforattach", "mountdevice", "mount"}, stopping: []string{"unmount", "unmountdevice"}, growing: []string{"expandfs"},
+	}
+	i.begin()
+	restart(c, "node")
+	i.end()
+}
+
+func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
+	c := withClass(kit.Shared(t))
+	i := interrupted{
+		driver:   install(t, c, "masterkill.example.com/disk"),
+		starting: []string{"attach"}, stopping: []string{"detach"}, growing: []string{"expandvolume"},
+	}
+	i.begin()
+	// Nobody wants this volume any more when the controller is back, and no status tells of it.
+	const forgotten = "forgotten"
+	i.holdOnce("attach", "end", forgotten)
+	i.use(forgotten)
+	i.waitHeld("attach", "end", forgotten)
+	i.deletePods(forgotten)
+	i.waitPodsGone(forgotten)
+
+	restart(c, "control-plane")
+	c.WaitFor("detachment of the forgotten volume", func(context.Context) error { return i.attached(forgotten) })
+	i.end()
+}
+
+// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes, and wants the pods not to notice.
+func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
+	c := withClass(kit.Shared(t))
+	var checks []func()
+	for _, prepare := range []func(*testing.T, *kit.Cluster) func(){fuseDaemon, removedDriver, inTree, grownAfterwards} {
+		checks = append(checks, prepare(t, c))
+	}
+	restart(c, "node")
+	for _, check := range checks {
+		check()
+	}
+}
+
+// fuseDaemon is a volume that a daemon of its driver serves: it outlives the node's process, and ends with the volume.
+func fuseDaemon(t *testing.T, c *kit.Cluster) func() {
+	d, source := installMounts(t, c, "fuse.example.com/mounts")
+	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
+	d.waitRunning("fuse")
+	daemon := d.processes()
+	if len(daemon) != 1 {
+		t.Fatalf("daemons: %q", daemon)
+	}
+	before := pidsOf(t, source)
+	return func() {
+		if page := c.Exec("fuse", "cat", "/data/page"); page != "from the source" {
+			t.Errorf("page %q", page)
+		}
+		if after := pidsOf(t, source); after != before {
+			t.Errorf("the daemon was %s and is %s", before, after)
+		}
+		d.deletePods("fuse")
+		d.waitReleased()
+	}
+}
+
+// pidsOf are the processes that have a directory in their command line.
+func pidsOf(t *testing.T, dir string) string {
+	t.Helper()
+	output, err := exec.Command("pgrep", "-f", "bindfs "+dir).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// removedDriver is a volume whose driver is not there any more when the node starts.
+func removedDriver(t *testing.T, c *kit.Cluster) func() {
+	d := install(t, c, "removed.example.com/disk")
+	d.run("kept")
+	d.uninstall()
+	return func() {
+		d.waitRunning("kept")
+		if starts := c.Exec("kept", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
+			t.Errorf("the pod was started again: %q", starts)
+		}
+		d.remove("kept")
+		for _, op := range []string{"unmount", "unmountdevice", "detach"} {
+			d.wasCalled(op, "kept", 1)
+		}
+	}
+}
+
+// inTree leaves on the machine what another cluster's in-tree plug-in has there when its kubelet ends under a pod: directories and mounts without any
+// record. The new cluster releases them, and the volume works after its objects are imported.
+func inTree(t *testing.T, c *kit.Cluster) func() {
+	d := install(t, c, "intree.example.com/disk")
+	name := d.volume("old")
+	options := fmt.Sprintf(`{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":%q,"kubernetes.io/readwrite":"rw"}`, name)
+	device := c.Path("kubelet", "plugins", "kubernetes.io", "flexvolume", d.name, "mounts", name)
+	pod := c.Path("kubelet", "pods", "8c1e3f0a-5d0b-4c43-9a31-0d8a5f1b2c3d", "volumes", d.escaped(), name)
+	for _, args := range [][]string{
+		{"attach", options, "elsewhere"}, {"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options},
+	} {
+		if output, err := exec.Command(d.file(), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args[0], err, output)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(pod, "starts"), []byte("in the other cluster\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		c.WaitFor("release of what the other cluster left", func(context.Context) error {
+			return errors.Join(d.leftMounts(d.name, d.escaped()), d.leftLoops())
+		})
+		d.run("old")
+		if starts := c.Exec("old", "cat", "/data/starts"); !strings.HasPrefix(starts, "in the other cluster\n") || strings.Count(starts, "\n") != 2 {
+			t.Errorf("the volume has %q", starts)
+		}
+		d.remove("old")
+	}
+}
+
+// grownAfterwards is a volume that grows after the restart, whose file system the node has to grow: the driver lacks expandfs.
+func grownAfterwards(t *testing.T, c *kit.Cluster) func() {
+	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
+		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)
+	d.claim("grown", large)
+	d.pod("grown", nil)
+	d.waitRunning("grown")
+	return func() {
+		d.waitRunning("grown")
+		grow(c, "grown")
+		waitGrown(d, "grown")
+		d.remove("grown")
+	}
+}

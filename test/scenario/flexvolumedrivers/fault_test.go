@@ -1,0 +1,116 @@
+package flexvolumedrivers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// The operations of a volume on its way to a pod, and of one on its way back.
+var (
+	forth = []string{"getvolumename", "attach", "waitforattach", "mountdevice", "mount"}
+	back  = []string{"unmount", "unmountdevice", "detach"}
+)
+
+// through runs a volume for each operation, which is named for it, and puts the fault of the operation in its way.
+func through(d *driver, code func(op string) string) {
+	d.t.Helper()
+	d.run(back...)
+	for _, op := range append(forth, back...) {
+		d.fault(op, "begin", op, code(op))
+	}
+	d.use(forth...)
+	d.deletePods(back...)
+}
+
+func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", "exec sleep 1000; success")
+	hung := install(t, c, "hung.example.com/disk")
+	inInit.use("waiting")
+	hung.run(back...)
+	for _, op := range append(forth, back...) {
+		hung.hold(op, "begin", op)
+	}
+	hung.use(forth...)
+	hung.deletePods(back...)
+	for _, op := range append(forth, back...) {
+		hung.waitHeld(op, "begin", op)
+	}
+
+	works := install(t, c, "works.example.com/disk")
+	works.run("works")
+	works.remove("works")
+
+	for _, op := range append(forth, back...) {
+		hung.release(op, "begin", op)
+	}
+	hung.waitRunning(forth...)
+	inInit.update()
+	inInit.waitRunning("waiting")
+	inInit.remove("waiting")
+	hung.remove(append(forth, back...)...)
+}
+
+// TestADriverThatExceedsItsDeadlineIsEnded has a driver that ignores SIGTERM and leaves a grandchild that holds its output, in each operation once.
+func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	d := install(t, c, "deadline.example.com/disk")
+	d.run(back...)
+	for _, op := range append(forth, back...) {
+		d.fault(op, "begin", op, `rm "$fault"; trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`)
+	}
+	d.use(forth...)
+	d.deletePods(back...)
+	waitEvent(c, "FailedMount", "no answer within 1s")
+	d.waitRunning(forth...)
+	d.remove(append(forth, back...)...)
+
+	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
+}
+
+// checkErrors looks for errors of a kind, by operation, in kubelet's metrics.
+func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
+	t.Helper()
+	page := c.OC("get", "--raw", "/api/v1/nodes/"+c.Status().Nodes[0].Name+"/proxy/metrics")
+	for _, op := range ops {
+		if want := fmt.Sprintf("slipway_flexvolume_operation_errors_total{driver=%q,kind=%q,operation=%q} ", d.name, kind, op); !strings.Contains(page, want) {
+			t.Errorf("kubelet's metrics do not have %s", want)
+		}
+	}
+}
+
+// TestADriverThatPrintsGarbageIsNamedInEvents has answers that are none: binary, too long, with noise, of no status.
+func TestADriverThatPrintsGarbageIsNamedInEvents(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	d := install(t, c, "garbage.example.com/disk")
+	faults := map[string]struct{ code, event, kind string }{
+		"binary":   {`printf '\377\376\000\001'; exit 0`, "it printed no JSON", "no-answer"},
+		"endless":  {`exec cat /dev/zero`, "it did not stop printing", "too-long"},
+		"noise":    {`echo 'mounting...'; echo '{"status":"Success"}'; echo 'done'; exit 0`, "it printed text before its answer", "noise"},
+		"nothing":  {`exit 0`, "it printed nothing", "no-answer"},
+		"status":   {`echo '{"status":"OK"}'; exit 0`, `\"OK\"`, "status"},
+		"disagree": {`echo '{"status":"Success"}'; exit 3`, "did not exit with 0", "disagreement"},
+		"killed":   {`kill -9 $$`, "signal: killed", "no-answer"},
+	}
+	var names []string
+	for name, fault := range faults {
+		names = append(names, name)
+		d.fault("mountdevice", "begin", name, fault.code)
+		d.use(name)
+	}
+	for name, fault := range faults {
+		waitEvent(c, "FailedMount", fault.event)
+		d.release("mountdevice", "begin", name)
+	}
+	d.waitRunning(names...)
+	d.remove(names...)
+	for _, fault := range faults {
+		checkErrors(t, c, d, fault.kind, "mountdevice")
+	}
+}

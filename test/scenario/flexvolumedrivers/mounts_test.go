@@ -1,0 +1,95 @@
+package flexvolumedrivers
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// installMounts installs the script mounts, and makes a directory with a page for its volumes.
+func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source string) {
+	t.Helper()
+	d = installScript(t, c, name, mounts)
+	d.waitReady()
+	source = filepath.Join(d.dir, "source")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(source, "page"), []byte("from the source"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return d, source
+}
+
+// inline gives a pod a volume of its own in place of a claim.
+func inline(driver string, options map[string]string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: driver, Options: options}}
+	}
+}
+
+// TestDriversMountWhatTheyLike has drivers in shell, Python and Go, and volumes of each kind that drivers make.
+func TestDriversMountWhatTheyLike(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	shell := install(t, c, "shell.example.com/disk")
+	shell.run("ext4")
+	shell.claim("xfs", large)
+	shell.pod("xfs", nil)
+	python, source := installMounts(t, c, "python.example.com/mounts")
+	kinds := []string{"tmpfs", "overlay", "bind", "fuse"}
+	for _, kind := range kinds {
+		python.pod(kind, inline(python.name, map[string]string{"kind": kind, "source": source}))
+	}
+	golang := installGo(t, c, "go.example.com/directory")
+	golang.pod("go", inline(golang.name, map[string]string{"base": golang.dir}))
+	c.WaitPodRunning("go")
+	shell.waitRunning("xfs")
+	python.waitRunning(kinds...)
+
+	if calls := shell.called("waitforattach", "ext4"); len(calls) != 1 || !strings.HasPrefix(calls[0], "waitforattach  {") {
+		t.Errorf("attach returned no device, and then the calls were %q", calls)
+	}
+	for _, kind := range []string{"ext4", "xfs", "tmpfs", "overlay", "fuse"} {
+		if table := c.Exec(kind, "cat", "/proc/mounts"); !strings.Contains(table, " /data "+kind+" ") {
+			t.Errorf("pod %s has another file system:\n%s", kind, table)
+		}
+	}
+	for _, kind := range []string{"overlay", "bind", "fuse"} {
+		if page := c.Exec(kind, "cat", "/data/page"); page != "from the source" {
+			t.Errorf("page of %s: %q", kind, page)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(golang.dir, "data", "starts")); err != nil {
+		t.Error(err)
+	}
+	python.deletePods(kinds...)
+	golang.deletePods("go")
+	shell.remove("ext4", "xfs")
+	python.waitReleased()
+	golang.waitReleased()
+}
+
+// installGo builds the example in Go and installs it.
+func installGo(t *testing.T, c *kit.Cluster, name string) *driver {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "driver")
+	build := exec.Command("go", "build", "-o", program, "./examples/flexvolume-go")
+	build.Dir = c.RepositoryFile()
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the example: %v\n%s", err, output)
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := installScript(t, c, name, string(content))
+	d.waitReady()
+	return d
+}

@@ -1,0 +1,177 @@
+package flexvolumedrivers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// callers makes a driver note which process has called it, in caller.<operation>.
+const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
+
+// TestANodeThatAttachesByItselfOnASmallDisk has a cluster of its own, because its node differs: the controller is told not to attach, and kubelet's
+// directory is on a disk that a driver can fill.
+func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
+	dir := smallDisk(t)
+	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(
+		"kubeletArguments: {enable-controller-attach-detach: ['false'], eviction-hard: ['memory.available<1Mi']}\nvolumeDirectory: %s/kubelet\n", dir)}))
+	t.Run("attaches and detaches", func(t *testing.T) { nodeAttaches(t, c.For(t)) })
+	t.Run("detaches what it attached before its restart", func(t *testing.T) { nodeDetachesAfterRestart(t, c.For(t)) })
+	t.Run("goes on when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
+}
+
+// smallDisk makes and mounts a disk with little more room than a cluster wants at its start, and returns where it is.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 2400<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"mkfs.ext4", "-q", "-m", "0", image}, {"mount", "-o", "loop", image, dir}} {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", command, err, output)
+		}
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func nodeAttaches(t *testing.T, c *kit.Cluster) {
+	d := install(t, c, "node.example.com/disk", "\nvolume=\n", callers+"volume=\n")
+	d.run("local")
+	d.remove("local")
+	for _, op := range []string{"attach", "detach"} {
+		d.wasCalled(op, "local", 1)
+		by, err := os.ReadFile(filepath.Join(d.dir, "caller."+op))
+		if err != nil || !strings.Contains(string(by), "slipway node") {
+			t.Errorf("%s was called by %q, error %v", op, by, err)
+		}
+	}
+	attach, detach := d.called("attach", "local"), d.called("detach", "local")
+	node := c.Status().Nodes[0].Name
+	options := fmt.Sprintf(`{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":%q,"kubernetes.io/readwrite":"rw"}`, d.volume("local"))
+	if want := "attach " + options + " " + node + "\n"; len(attach) != 1 || attach[0] != want {
+		t.Errorf("calls %q, want %q", attach, want)
+	}
+	if want := "detach disk-" + d.volume("local") + " " + node + "\n"; len(detach) != 1 || detach[0] != want {
+		t.Errorf("calls %q, want %q", detach, want)
+	}
+}
+
+// nodeDetachesAfterRestart kills the node while a volume is used, and while another is being attached for a pod that is gone when the node is back.
+func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
+	d := install(t, c, "again.example.com/disk")
+	d.run("used")
+	d.holdOnce("attach", "end", "forgotten")
+	d.use("forgotten")
+	d.waitHeld("attach", "end", "forgotten")
+	d.deletePods("forgotten")
+	d.waitPodsGone("forgotten")
+	restart(c, "node")
+	c.WaitFor("detachment of the forgotten volume", func(context.Context) error { return d.attached("forgotten") })
+	d.waitRunning("used")
+	if starts := c.Exec("used", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
+		t.Errorf("the pod was started again: %q", starts)
+	}
+	d.remove("used", "forgotten")
+	d.wasCalled("detach", "used", 1)
+}
+
+// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount: the pod waits with an event that says so, a volume that is in use
+// can be released, and when there is space again the pod starts.
+func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
+	d := install(t, c, "fills.example.com/disk")
+	d.run("before")
+	d.fault("mountdevice", "begin", "filling", `
+		i=0
+		while fallocate --length 64M "`+dir+`/fill.$i" 2>/dev/null; do i=$((i + 1)); done
+		cat /dev/zero >"`+dir+`/fill"
+		exit 1`)
+	d.use("filling")
+	waitEvent(c, "FailedMount", "No space left on device")
+	d.deletePods("before")
+	d.waitPodsGone("before")
+	c.WaitFor("release of the volume on the full disk", func(context.Context) error { return d.attached("before") })
+
+	d.release("mountdevice", "begin", "filling")
+	files, _ := filepath.Glob(filepath.Join(dir, "fill*")) // the pattern is a good one
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.waitRunning("filling")
+	d.remove("before", "filling")
+}
+
+// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails for good: a Node object without a machine stands for it.
+func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
+	t.Parallel()
+	c := withClass(kit.Shared(t))
+	d := install(t, c, "gone.example.com/disk")
+	ctx := context.Background()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "ghost", Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+	}}
+	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.OC("delete", "node", "ghost", "--ignore-not-found") })
+	d.claim("moves", nil)
+	d.pod("moves", func(pod *corev1.Pod) {
+		pod.Spec.NodeName = "ghost"
+		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
+	waitHolder(d, "moves", "ghost")
+
+	// The machine has mounted the volume, fails, and is declared out of service; its pod goes without anyone's confirmation.
+	c.WaitFor("status of the ghost", func(ctx context.Context) error {
+		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status.VolumesInUse = []corev1.UniqueVolumeName{corev1.UniqueVolumeName(d.name + "/disk-" + d.volume("moves"))}
+		if node, err = c.Client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{
+			Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute,
+		})
+		_, err = c.Client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	c.OC("delete", "pod", "moves", "--force", "--grace-period=0")
+	waitHolder(d, "moves", "")
+
+	d.pod("moves", nil)
+	d.waitRunning("moves")
+	waitHolder(d, "moves", c.Pod("moves").Spec.NodeName)
+	d.remove("moves")
+}
+
+// waitHolder waits until a volume is attached to a node, or to none.
+func waitHolder(d *driver, name, node string) {
+	d.t.Helper()
+	d.c.WaitFor(fmt.Sprintf("attachment of %s to %q", name, node), func(context.Context) error {
+		content, _ := os.ReadFile(filepath.Join(d.dir, "attached."+d.volume(name))) // none: not attached
+		if holder := strings.TrimSpace(string(content)); holder != node {
+			return fmt.Errorf("it is attached to %q", holder)
+		}
+		return nil
+	})
+}
