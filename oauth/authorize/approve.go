@@ -1,0 +1,131 @@
+package authorize
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/session"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// The paths of the two pages.
+const (
+	Path        = "/oauth/authorize"
+	ApprovePath = "/oauth/approve"
+)
+
+// approval is the data of the page on which a user grants scopes.
+type approval struct {
+	Action, Then, CSRF     string
+	Client, User, Redirect string
+	ServiceAccount         bool
+	Scopes                 []wish
+	Granted                []string
+	Error                  string
+}
+
+// wish is a scope that a client asks for.
+type wish struct{ Name, Description, Warning string }
+
+// ServeApprove shows the page on which a user grants scopes, and takes its form. What is granted, to whom, comes from the client's request, which
+// is read again; the form only chooses among it.
+func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
+	then := r.FormValue("then")
+	asked, values, refused := s.reread(r.Context(), then)
+	if refused != nil {
+		s.refuse(w, r, refused)
+		return
+	}
+	user, err := s.Login.Authenticate(r)
+	if err != nil || user == nil {
+		http.Redirect(w, r, then, http.StatusFound) // where the login begins
+		return
+	}
+	data := approval{
+		Action: ApprovePath, Then: then, Client: asked.client.ID, User: user.Name, Redirect: asked.redirect, ServiceAccount: asked.client.ServiceAccount,
+		Scopes: wishes(asked.scopes),
+	}
+	if data.Granted, err = s.Grants.Scopes(r.Context(), user, asked.client.ID); err != nil {
+		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+		return
+	}
+	if r.Method != http.MethodPost {
+		data.CSRF = session.CSRF(w, r)
+		s.Pages.Show(w, http.StatusOK, page.Grant, data)
+		return
+	}
+	chosen := slices.DeleteFunc(slices.Clone(asked.scopes), func(one string) bool { return !slices.Contains(r.PostForm["scope"], one) })
+	switch {
+	case !session.CheckCSRF(r, r.PostFormValue("csrf")):
+		data.CSRF, data.Error = session.CSRF(w, r), "Could not check CSRF token. Please try again."
+		s.Pages.Show(w, http.StatusForbidden, page.Grant, data)
+	case r.PostFormValue("approve") == "" || len(chosen) == 0:
+		s.refuse(w, r, asked.refusal("access_denied", "the user denied access", nil))
+	default:
+		if err := s.Grants.Add(r.Context(), user, asked.client.ID, chosen); err != nil {
+			s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+			return
+		}
+		values.Set("scope", strings.Join(chosen, " "))
+		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound)
+	}
+}
+
+// reread reads the client's request that a page was shown for.
+func (s *Server) reread(ctx context.Context, then string) (*request, url.Values, *refusal) {
+	unknown := &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page belongs to no request of a client"}}
+	query, ok := strings.CutPrefix(then, Path+"?")
+	if !ok {
+		return nil, nil, unknown
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, nil, unknown
+	}
+	asked, refused := s.read(ctx, values)
+	return asked, values, refused
+}
+
+// wishes explains scopes to a person.
+func wishes(scopes []string) (all []wish) {
+	for _, one := range scopes {
+		made := wish{Name: one}
+		switch one {
+		case scope.Full:
+			made.Description = "Everything that you may do, in all your projects"
+			made.Warning = "Includes your secrets, and rights that you can give to others."
+		case scope.Info:
+			made.Description = "Who you are: your name and groups"
+		case scope.CheckAccess:
+			made.Description = "What you may do, without doing it"
+		case scope.ListProjects:
+			made.Description = "The list of your projects"
+		case scope.ListScopedProjects:
+			made.Description = "The list of those projects that the other permissions are for"
+		default:
+			made = roleWish(one)
+		}
+		all = append(all, made)
+	}
+	return all
+}
+
+func roleWish(text string) wish {
+	role, err := scope.ParseRole(text)
+	if err != nil {
+		return wish{Name: text}
+	}
+	made := wish{Name: text, Description: "What the role " + role.Name + " allows in the project " + role.Namespace}
+	if role.Namespace == scope.AllNamespaces {
+		made.Description = "What the role " + role.Name + " allows in all your projects"
+	}
+	if role.Escalating {
+		made.Warning = "Includes secrets, and rights that can be given to others."
+	}
+	return made
+}

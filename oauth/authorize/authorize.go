@@ -1,0 +1,168 @@
+package authorize
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/grant"
+	"github.com/slipway-platform/slipway/oauth/login"
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/session"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// Server answers clients that ask for codes and tokens.
+type Server struct {
+	Clients  *client.Registry
+	Login    *login.Server
+	Sessions *session.Sessions
+	Grants   *grant.Grants
+	Issuer   *token.Issuer
+	Pages    *page.Pages
+	// GrantMethod is what happens when a user has not granted the scopes and the client does not say: auto, prompt or deny.
+	GrantMethod oauthv1.GrantHandlerType
+	// Report takes errors that are the administrator's affair.
+	Report func(error)
+}
+
+// ServeAuthorize answers a client: who is the user, has the user granted the scopes, and then with a code or a token.
+func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read"}})
+		return
+	}
+	asked, refused := s.read(r.Context(), r.Form)
+	if refused != nil {
+		s.refuse(w, r, refused)
+		return
+	}
+	user, err := s.Login.Authenticate(r)
+	if err != nil {
+		s.refuse(w, r, asked.refusal("access_denied", login.Explain(err), err))
+		return
+	}
+	if user == nil {
+		s.Login.Demand(w, r, asked.client.RespondWithChallenges)
+		return
+	}
+	granted, err := s.granted(r, asked, user)
+	switch {
+	case err != nil:
+		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+	case granted:
+		s.answer(w, r, asked, user)
+	case s.method(asked.client) == oauthv1.GrantHandlerPrompt:
+		there := url.Values{"then": {r.URL.EscapedPath() + "?" + r.Form.Encode()}}
+		http.Redirect(w, r, ApprovePath+"?"+there.Encode(), http.StatusFound)
+	default:
+		s.refuse(w, r, asked.refusal("access_denied", "the client may not be granted access", nil))
+	}
+}
+
+// method is what happens when scopes are not granted.
+func (s *Server) method(c *client.Client) oauthv1.GrantHandlerType {
+	if c.GrantMethod != "" {
+		return c.GrantMethod
+	}
+	return s.GrantMethod
+}
+
+func (s *Server) granted(r *http.Request, asked *request, user *userv1.User) (bool, error) {
+	if s.method(asked.client) == oauthv1.GrantHandlerAuto {
+		return true, nil
+	}
+	scopes, err := s.Grants.Scopes(r.Context(), user, asked.client.ID)
+	return scope.Covers(scopes, asked.scopes), err
+}
+
+// answer sends the user back to the client with a code or a token.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, user *userv1.User) {
+	given := token.To(asked.client, user, asked.scopes, asked.redirect)
+	var location string
+	var err error
+	if asked.responseType == "code" {
+		location, err = s.code(r, asked, given)
+	} else {
+		location, err = s.token(r, asked, given)
+	}
+	if err == nil && asked.client.RespondWithChallenges {
+		// A program is done now: who used a password for it once is not logged in.
+		err = s.Sessions.End(w)
+	}
+	if err != nil {
+		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+		return
+	}
+	w.Header().Set("Location", location)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusFound)
+}
+
+func (s *Server) code(r *http.Request, asked *request, given token.Grant) (string, error) {
+	code, err := s.Issuer.Code(r.Context(), given, asked.state, asked.challenge, asked.method)
+	if err != nil {
+		return "", err
+	}
+	return withQuery(asked.redirect, asked.state, url.Values{"code": {code}}), nil
+}
+
+func (s *Server) token(r *http.Request, asked *request, given token.Grant) (string, error) {
+	issued, err := s.Issuer.Access(r.Context(), given)
+	if err != nil {
+		return "", err
+	}
+	values := url.Values{"access_token": {issued.Secret}, "scope": {strings.Join(issued.Scopes, " ")}, "token_type": {"Bearer"}}
+	if issued.ExpiresIn > 0 {
+		values.Set("expires_in", strconv.FormatInt(issued.ExpiresIn, 10))
+	}
+	if asked.state != "" {
+		values.Set("state", asked.state)
+	}
+	return asked.redirect + "#" + values.Encode(), nil
+}
+
+// withQuery adds values, and the state if there is one, to the query of a client's address.
+func withQuery(address, state string, values url.Values) string {
+	if state != "" {
+		values.Set("state", state)
+	}
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	return address + separator + values.Encode()
+}
+
+func (r *request) refusal(code, description string, cause error) *refusal {
+	return &refusal{Problem: token.Problem{Code: code, Description: description}, redirect: r.redirect, state: r.state, cause: cause}
+}
+
+// refuse tells the client, or whoever asks when it is not known where the client is.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
+	if refused.cause != nil {
+		s.Report(refused.cause)
+	}
+	if refused.redirect != "" {
+		values := url.Values{"error": {refused.Code}, "error_description": {refused.Description}}
+		w.Header().Set("Location", withQuery(refused.redirect, refused.state, values))
+		w.WriteHeader(http.StatusFound)
+		return
+	}
+	status := http.StatusBadRequest
+	if refused.cause != nil && !errors.Is(refused.cause, client.ErrMisconfigured) {
+		status = http.StatusInternalServerError
+	}
+	if page.WantsPage(r) {
+		s.Pages.Show(w, status, page.Error, page.Problem{Error: refused.Description, ErrorCode: refused.Code})
+		return
+	}
+	refused.Write(w, status)
+}

@@ -1,0 +1,84 @@
+// Package authorize is /oauth/authorize, where a client sends a user for a code or a token, and /oauth/approve, where the user grants it
+// scopes.
+//
+// Source: RFC 6749, sections 4.1 and 4.2, RFC 7636, and OpenShift 3.9 Architecture, 4.1.4.6. An error goes back to the client in the query of
+// its address for both response types, as OpenShift's clients expect it.
+package authorize
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// request is a well-formed request of a client.
+type request struct {
+	client            *client.Client
+	redirect          string
+	responseType      string
+	scopes            []string
+	state             string
+	challenge, method string
+}
+
+// refusal is a request that was refused. Its problem goes back to the client, unless it is not known where that is.
+type refusal struct {
+	token.Problem
+	redirect, state string
+	cause           error // for the administrator
+}
+
+// parameters are those that a request may have once.
+func parameters() []string {
+	return []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"}
+}
+
+// read checks the parameters of a request.
+func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal) {
+	for _, name := range parameters() {
+		if len(form[name]) > 1 {
+			return nil, &refusal{Problem: token.Problem{Code: "invalid_request", Description: name + " comes twice"}}
+		}
+	}
+	c, err := s.Clients.Find(ctx, form.Get("client_id"))
+	switch {
+	case errors.Is(err, client.ErrUnknown):
+		return nil, &refusal{Problem: token.Problem{Code: "unauthorized_client", Description: "client_id is of no client"}}
+	case err != nil:
+		return nil, &refusal{Problem: *token.ServerError(), cause: err}
+	}
+	redirect, err := c.Redirect(form.Get("redirect_uri"))
+	if err != nil {
+		return nil, &refusal{Problem: token.Problem{Code: "invalid_request", Description: err.Error()}}
+	}
+	r := &request{client: c, redirect: redirect, responseType: form.Get("response_type"), state: form.Get("state")}
+	if problem := r.complete(form); problem != nil {
+		return nil, &refusal{Problem: *problem, redirect: redirect, state: r.state}
+	}
+	return r, nil
+}
+
+// complete reads what may be refused to the client itself.
+func (r *request) complete(form url.Values) *token.Problem {
+	if !slices.Contains([]string{"code", "token"}, r.responseType) {
+		return &token.Problem{Code: "unsupported_response_type", Description: "response_type must be code or token"}
+	}
+	r.scopes = scope.Split(form.Get("scope"))
+	if len(r.scopes) == 0 {
+		r.scopes = []string{scope.Full}
+	}
+	if err := scope.Permit(r.client.ScopeRestrictions, r.scopes); err != nil {
+		return &token.Problem{Code: "invalid_scope", Description: err.Error()}
+	}
+	method, err := token.CheckChallenge(form.Get("code_challenge"), form.Get("code_challenge_method"))
+	if err != nil {
+		return &token.Problem{Code: "invalid_request", Description: err.Error()}
+	}
+	r.challenge, r.method = form.Get("code_challenge"), method
+	return nil
+}

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// The annotations of a service account that make it a client.
+const (
+	annotationPrefix = "serviceaccounts.openshift.io/"
+	redirectPrefix   = annotationPrefix + "oauth-redirecturi."
+	referencePrefix  = annotationPrefix + "oauth-redirectreference."
+	wantChallenges   = annotationPrefix + "oauth-want-challenges"
+)
+
+// The reasons of the events that say why a service account is no client.
+const (
+	noRedirectURIs = "NoSAOAuthRedirectURIs"
+	noTokens       = "NoSAOAuthTokens"
+)
+
+// ErrMisconfigured is the answer for a service account that is no proper client. Why stands in an event of it, since whoever asks is not known.
+var ErrMisconfigured = errors.New("the service account is not set up as an OAuth client")
+
+// Accounts makes clients of service accounts.
+type Accounts struct {
+	// Kube reads service accounts and their secrets, reviews tokens and writes events.
+	Kube kubernetes.Interface
+	// Routes are what redirect references refer to.
+	Routes store.Objects[*routev1.Route]
+	// GrantMethod is how users grant service accounts their scopes: `prompt`, or `deny`.
+	GrantMethod oauthv1.GrantHandlerType
+	// Warn writes a warning event about a service account.
+	Warn func(ctx context.Context, account *corev1.ServiceAccount, reason, message string)
+}
+
+func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, error) {
+	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, ErrUnknown
+	case err != nil:
+		return nil, fmt.Errorf("find service account %s/%s: %w", namespace, name, err)
+	}
+	id := serviceaccount.MakeUsername(namespace, name)
+	redirects, problems := a.redirects(ctx, account)
+	if len(redirects) == 0 {
+		problems = append(problems, fmt.Sprintf("%s has no redirectURIs; set %s<some-value>=<redirect> or create a dynamic URI using %s<some-value>=<reference>",
+			id, redirectPrefix, referencePrefix))
+		message := problems[0]
+		if len(problems) > 1 {
+			message = "[" + strings.Join(problems, ", ") + "]"
+		}
+		a.Warn(ctx, account, noRedirectURIs, message)
+		return nil, fmt.Errorf("use %s: %w", id, ErrMisconfigured)
+	}
+	if err := a.checkTokens(ctx, account, id); err != nil {
+		return nil, err
+	}
+	return &Client{
+		ID: id, RedirectURIs: redirects, RespondWithChallenges: account.Annotations[wantChallenges] == "true",
+		GrantMethod: a.GrantMethod, ServiceAccount: true, ScopeRestrictions: restrictions(namespace),
+		verify: func(ctx context.Context, secret string) (bool, error) { return a.verify(ctx, id, secret) },
+	}, nil
+}
+
+// restrictions are what a service account may ask for: to know the user, and roles in its own namespace.
+func restrictions(namespace string) []oauthv1.ScopeRestriction {
+	return []oauthv1.ScopeRestriction{
+		{ExactValues: []string{scope.Info, scope.CheckAccess}},
+		{ClusterRole: &oauthv1.ClusterRoleScopeRestriction{RoleNames: []string{"*"}, Namespaces: []string{namespace}, AllowEscalation: true}},
+	}
+}
+
+// checkTokens warns about a service account none of whose tokens is a secret. It stays a client: a token that was requested for it is as good.
+func (a *Accounts) checkTokens(ctx context.Context, account *corev1.ServiceAccount, id string) error {
+	secrets, err := a.Kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
+	if err != nil {
+		return fmt.Errorf("list tokens of %s: %w", id, err)
+	}
+	own := func(s corev1.Secret) bool { return s.Annotations[corev1.ServiceAccountNameKey] == account.Name }
+	if !slices.ContainsFunc(secrets.Items, own) {
+		a.Warn(ctx, account, noTokens, id+" has no tokens")
+	}
+	return nil
+}
+
+// verify tells whether a secret is an API token of the service account.
+func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) {
+	review, err := a.Kube.AuthenticationV1().TokenReviews().Create(ctx,
+		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: secret}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("review token of %s: %w", id, err)
+	}
+	return review.Status.Authenticated && review.Status.User.Username == id, nil
+}
+
+// redirects are the addresses of a service account's annotations, and what is wrong with the others.
+func (a *Accounts) redirects(ctx context.Context, account *corev1.ServiceAccount) (addresses, problems []string) {
+	for _, key := range slices.Sorted(maps.Keys(account.Annotations)) {
+		value := account.Annotations[key]
+		if name, ok := strings.CutPrefix(key, referencePrefix); ok {
+			found, err := a.referenced(ctx, account.Namespace, value, account.Annotations[redirectPrefix+name])
+			if err != nil {
+				problems = append(problems, err.Error())
+			}
+			addresses = append(addresses, found...)
+			continue
+		}
+		name, ok := strings.CutPrefix(key, redirectPrefix)
+		if _, overrides := account.Annotations[referencePrefix+name]; !ok || overrides {
+			continue
+		}
+		if _, err := parseRedirect(value); err == nil {
+			addresses = append(addresses, value)
+		}
+	}
+	return addresses, problems
+}
+
+// referenced are the addresses of the route that a reference names, each changed by override.
+func (a *Accounts) referenced(ctx context.Context, namespace, text, override string) (addresses []string, err error) {
+	var reference oauthv1.OAuthRedirectReference
+	if err := json.Unmarshal([]byte(text), &reference); err != nil {
+		return nil, fmt.Errorf("the reference %.100q is no JSON of an OAuthRedirectReference", text)
+	}
+	if reference.Kind != "OAuthRedirectReference" {
+		return nil, fmt.Errorf("no kind %q is registered for version %q", reference.Kind, reference.APIVersion)
+	}
+	if kind := reference.Reference.Kind; kind != "Route" || reference.Reference.Group != "" && reference.Reference.Group != routev1.GroupName {
+		return nil, fmt.Errorf("no kind %q is registered for version %q", kind, "v1")
+	}
+	route, err := a.Routes.Get(store.InNamespace(ctx, namespace), reference.Reference.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, ingress := range route.Status.Ingress {
+		if ingress.Host == "" || rejected(ingress) {
+			continue
+		}
+		address := overridden(route, ingress.Host, override)
+		if _, err := parseRedirect(address); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, nil
+}
+
+// rejected tells whether a router says that it does not serve the route.
+func rejected(ingress routev1.RouteIngress) bool {
+	return slices.ContainsFunc(ingress.Conditions, func(c routev1.RouteIngressCondition) bool {
+		return c.Type == routev1.RouteAdmitted && c.Status == corev1.ConditionFalse
+	})
+}

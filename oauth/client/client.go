@@ -1,0 +1,105 @@
+// Package client finds OAuth clients: those that an OAuthClient object describes, and service accounts, which are clients of themselves.
+//
+// Source: OpenShift 3.9 Architecture, 4.1.4.1 to 4.1.4.3.
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// ErrUnknown is the answer for an ID that no client has.
+var ErrUnknown = errors.New("there is no such client")
+
+// The clients that every cluster has.
+const (
+	// WebConsole requests tokens for the web console.
+	WebConsole = "openshift-web-console"
+	// Browser requests tokens at /oauth/token/request, for people to copy.
+	Browser = "openshift-browser-client"
+	// Challenging requests tokens for programs that answer WWW-Authenticate, such as `oc login`.
+	Challenging = "openshift-challenging-client"
+)
+
+// Client is an OAuth client, wherever it is described.
+type Client struct {
+	// ID is its client_id.
+	ID string
+	// RedirectURIs are where answers may go.
+	RedirectURIs []string
+	// RespondWithChallenges answers 401 with WWW-Authenticate to who is not logged in, instead of a login page.
+	RespondWithChallenges bool
+	// GrantMethod says what happens when a user has not granted the client its scopes; empty follows the configuration.
+	GrantMethod oauthv1.GrantHandlerType
+	// ScopeRestrictions bound what it may ask for; none allow everything.
+	ScopeRestrictions []oauthv1.ScopeRestriction
+	// MaxAge and InactivityTimeout are for its tokens in seconds; nil follows the configuration, 0 has no end.
+	MaxAge, InactivityTimeout *int32
+	// ServiceAccount is set where the client is one.
+	ServiceAccount bool
+
+	// secrets are those of an OAuthClient; verify asks for a service account.
+	secrets []string
+	verify  func(ctx context.Context, secret string) (bool, error)
+}
+
+// Verify tells whether a client secret is the client's. A client without secrets, which every program can be, has the empty one.
+func (c *Client) Verify(ctx context.Context, secret string) (bool, error) {
+	if c.verify != nil {
+		if secret == "" {
+			return false, nil
+		}
+		return c.verify(ctx, secret)
+	}
+	given := sha256.Sum256([]byte(secret))
+	found := 0
+	for _, own := range c.secrets {
+		hash := sha256.Sum256([]byte(own))
+		found |= subtle.ConstantTimeCompare(given[:], hash[:])
+	}
+	return found == 1, nil
+}
+
+// Registry finds clients.
+type Registry struct {
+	// Clients are the OAuthClient objects.
+	Clients store.Objects[*oauthv1.OAuthClient]
+	// Accounts finds service accounts; nil knows none.
+	Accounts *Accounts
+}
+
+// Find gives the client of an ID, or ErrUnknown.
+func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
+	if namespace, name, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
+		return r.Accounts.find(ctx, namespace, name)
+	}
+	if id == "" || len(id) > maxID {
+		return nil, ErrUnknown
+	}
+	object, err := r.Clients.Get(ctx, id)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, ErrUnknown
+	case err != nil:
+		return nil, fmt.Errorf("find OAuth client %q: %w", id, err)
+	}
+	secrets := append([]string{object.Secret}, object.AdditionalSecrets...)
+	return &Client{
+		ID: object.Name, RedirectURIs: object.RedirectURIs, RespondWithChallenges: object.RespondWithChallenges,
+		GrantMethod: object.GrantMethod, ScopeRestrictions: object.ScopeRestrictions,
+		MaxAge: object.AccessTokenMaxAgeSeconds, InactivityTimeout: object.AccessTokenInactivityTimeoutSeconds,
+		secrets: secrets,
+	}, nil
+}
+
+// maxID is the longest name of an object.
+const maxID = 253

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Redirect chooses the address that an answer goes to: the one that is asked for, if it is equal to one of the client's or lies below it, and
+// the client's only one if none is asked for. An address that is not the client's must never be redirected to.
+func (c *Client) Redirect(asked string) (string, error) {
+	if asked == "" {
+		if len(c.RedirectURIs) != 1 {
+			return "", errors.New("redirect_uri is missing, and the client has not exactly one")
+		}
+		return c.RedirectURIs[0], nil
+	}
+	target, err := parseRedirect(asked)
+	if err != nil {
+		return "", err
+	}
+	for _, text := range c.RedirectURIs {
+		if base, err := parseRedirect(text); err == nil && below(base, target) {
+			return asked, nil
+		}
+	}
+	return "", errors.New("redirect_uri is none of the client's")
+}
+
+// parseRedirect reads an absolute address and refuses what browsers read in more than one way.
+func parseRedirect(text string) (*url.URL, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
+		return nil, errors.New("redirect_uri holds a character that an address cannot have")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("redirect_uri is no address")
+	case !u.IsAbs() || u.Opaque != "" || u.Host == "" && slices.Contains([]string{"http", "https"}, u.Scheme):
+		return nil, errors.New("redirect_uri must be an absolute address")
+	case slices.Contains([]string{"javascript", "data", "vbscript", "file"}, u.Scheme):
+		return nil, fmt.Errorf("redirect_uri has the scheme %s, which is not allowed", u.Scheme)
+	case strings.Contains(text, "#"):
+		return nil, errors.New("redirect_uri must not have a fragment")
+	case u.User != nil:
+		return nil, errors.New("redirect_uri must not have a user name")
+	case slices.Contains(strings.Split(u.Path, "/"), ".."):
+		return nil, errors.New("redirect_uri must not have .. in its path")
+	}
+	return u, nil
+}
+
+// below tells whether target is base or lies below it, as folders do: https://host/app has /app/x below it, and not /apple.
+func below(base, target *url.URL) bool {
+	if base.Scheme != target.Scheme || base.Host != target.Host {
+		return false
+	}
+	if base.RawQuery != "" && base.RawQuery != target.RawQuery {
+		return false
+	}
+	return base.Path == target.Path || strings.HasPrefix(target.Path+"/", strings.TrimSuffix(base.Path, "/")+"/")
+}

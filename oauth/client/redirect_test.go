@@ -1,0 +1,44 @@
+package client
+
+import "testing"
+
+func TestRedirectsGoToTheClientAlone(t *testing.T) {
+	one := &Client{RedirectURIs: []string{"https://app.example.com/callback"}}
+	root := &Client{RedirectURIs: []string{"https://app.example.com", "https://other.example.com/?tenant=a", "com.example.app://login"}}
+	tests := []struct {
+		name, asked, want string
+		client            *Client
+	}{
+		{"equal", "https://app.example.com/callback", "https://app.example.com/callback", one},
+		{"none is asked for", "", "https://app.example.com/callback", one},
+		{"none is asked for, of several", "", "", root},
+		{"below", "https://app.example.com/callback/x?y=z", "https://app.example.com/callback/x?y=z", one},
+		{"with a query", "https://app.example.com/callback?y=z", "https://app.example.com/callback?y=z", one},
+		{"below the root", "https://app.example.com/any", "https://app.example.com/any", root},
+		{"an own scheme", "com.example.app://login", "com.example.app://login", root},
+		{"the query of the client", "https://other.example.com/?tenant=a", "https://other.example.com/?tenant=a", root},
+		{"another query", "https://other.example.com/?tenant=b", "", root},
+		{"a longer name", "https://app.example.com/callbackx", "", one},
+		{"a longer host", "https://app.example.com.evil.org/callback", "", one},
+		{"a user name that looks like the host", "https://app.example.com@evil.org/callback", "", one},
+		{"a user name in front of the host", "https://x@app.example.com/callback", "", one},
+		{"another scheme", "http://app.example.com/callback", "", one},
+		{"another port", "https://app.example.com:8443/callback", "", one},
+		{"a path upwards", "https://app.example.com/callback/../admin", "", one},
+		{"an escaped path upwards", "https://app.example.com/callback/%2e%2e/admin", "", one},
+		{"a backslash", `https://app.example.com\@evil.org/callback`, "", one},
+		{"no scheme", "//app.example.com/callback", "", one},
+		{"a path", "/callback", "", one},
+		{"a fragment", "https://app.example.com/callback#x", "", one},
+		{"an empty fragment", "https://app.example.com/callback#", "", one},
+		{"script", "javascript://app.example.com/%0aalert(1)", "", &Client{RedirectURIs: []string{"javascript://app.example.com/%0aalert(1)"}}},
+		{"a line end", "https://app.example.com/callback\r\nLocation: https://evil.org", "", one},
+		{"a space", "https://app.example.com/callback /x", "", one},
+	}
+	for _, tt := range tests {
+		got, err := tt.client.Redirect(tt.asked)
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// ensureClients makes the clients that every cluster has, and gives those that are there the addresses of this server. What an administrator
+// changed otherwise stays.
+func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient], publicURL, consoleURL string) error {
+	console := []string{}
+	if consoleURL != "" {
+		console = append(console, consoleURL)
+	}
+	for _, wanted := range []*oauthv1.OAuthClient{
+		{ObjectMeta: metav1.ObjectMeta{Name: client.WebConsole}, RedirectURIs: console},
+		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{publicURL + displayPath}, Secret: rand.Text()},
+		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
+	} {
+		wanted.GrantMethod = oauthv1.GrantHandlerAuto
+		if err := ensureClient(ctx, clients, wanted); err != nil {
+			return fmt.Errorf("make OAuth client %q: %w", wanted.Name, err)
+		}
+	}
+	return nil
+}
+
+func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient], wanted *oauthv1.OAuthClient) error {
+	stored, err := clients.Get(ctx, wanted.Name)
+	if kerrors.IsNotFound(err) {
+		_, err = clients.Create(ctx, wanted)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	changed := stored.DeepCopy()
+	for _, address := range wanted.RedirectURIs {
+		if !slices.Contains(changed.RedirectURIs, address) {
+			// The first one is what an answer goes to when none is asked for, as long as it is the only one.
+			changed.RedirectURIs = wanted.RedirectURIs
+		}
+	}
+	if slices.Equal(changed.RedirectURIs, stored.RedirectURIs) {
+		return nil
+	}
+	_, err = clients.Update(ctx, changed)
+	return err
+}

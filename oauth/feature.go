@@ -1,0 +1,195 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/oauth/authorize"
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/grant"
+	"github.com/slipway-platform/slipway/oauth/login"
+	"github.com/slipway-platform/slipway/oauth/mapping"
+	"github.com/slipway-platform/slipway/oauth/membership"
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/session"
+	"github.com/slipway-platform/slipway/oauth/store"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// Feature is the OAuth server as a part of the API server. report takes errors of requests, which hold no secrets.
+func Feature(config Config, report func(error)) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		s, err := newServer(config, deps, report)
+		if err != nil {
+			return apiserver.Hooks{}, fmt.Errorf("set up OAuth server: %w", err)
+		}
+		return s.hooks()
+	}}
+}
+
+// server is everything of the OAuth server.
+type server struct {
+	Config
+	report func(error)
+
+	objects  objects
+	registry *client.Registry
+	issuer   *token.Issuer
+	pages    *page.Pages
+	login    *login.Server
+	grants   *authorize.Server
+	groups   *membership.Groups
+	activity *token.Activity
+	roles    rbaclisters.ClusterRoleLister
+}
+
+// objects are the resources that the server reads and writes.
+type objects struct {
+	users          store.Objects[*userv1.User]
+	identities     store.Objects[*userv1.Identity]
+	clients        store.Objects[*oauthv1.OAuthClient]
+	authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
+	codes          store.Objects[*oauthv1.OAuthAuthorizeToken]
+	tokens         store.Objects[*oauthv1.OAuthAccessToken]
+	routes         store.Objects[*routev1.Route]
+}
+
+func newServer(config Config, deps apiserver.Deps, report func(error)) (*server, error) {
+	kube, err := kubernetes.NewForConfig(deps.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Config: config, report: report, roles: deps.Informers.Rbac().V1().ClusterRoles().Lister()}
+	s.objects = objects{
+		users:          store.Of[*userv1.User](deps.Stores, userv1.Resource("users")),
+		identities:     store.Of[*userv1.Identity](deps.Stores, userv1.Resource("identities")),
+		clients:        store.Of[*oauthv1.OAuthClient](deps.Stores, oauthv1.Resource("oauthclients")),
+		authorizations: store.Of[*oauthv1.OAuthClientAuthorization](deps.Stores, oauthv1.Resource("oauthclientauthorizations")),
+		codes:          store.Of[*oauthv1.OAuthAuthorizeToken](deps.Stores, oauthv1.Resource("oauthauthorizetokens")),
+		tokens:         store.Of[*oauthv1.OAuthAccessToken](deps.Stores, oauthv1.Resource("oauthaccesstokens")),
+		routes:         store.Of[*routev1.Route](deps.Stores, routev1.Resource("routes")),
+	}
+	s.groups, err = membership.New(func() (*registry.Store, bool) {
+		found, ok := deps.Stores[userv1.Resource("groups")]
+		return found, ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.complete(kube)
+}
+
+// complete makes the parts of the server.
+func (s *server) complete(kube kubernetes.Interface) (err error) {
+	if s.pages, err = page.New(s.Templates); err != nil {
+		return err
+	}
+	sessions, err := session.New(s.SessionName, s.SessionMaxAge, s.SessionSecrets)
+	if err != nil {
+		return err
+	}
+	s.registry = &client.Registry{Clients: s.objects.clients, Accounts: &client.Accounts{
+		Kube: kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod, Warn: warner(kube, s.report),
+	}}
+	s.issuer = &token.Issuer{
+		Tokens: s.objects.tokens, Codes: s.objects.codes, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
+	}
+	s.login = &login.Server{
+		Providers: s.Providers, Mapper: &mapping.Mapper{Users: s.objects.users, Identities: s.objects.identities}, Users: s.objects.users,
+		Sessions: sessions, Pages: s.pages, PublicURL: s.PublicURL, AlwaysChoose: s.AlwaysShowProviderSelection, Metrics: s.Metrics, Report: s.report,
+	}
+	s.grants = &authorize.Server{
+		Clients: s.registry, Login: s.login, Sessions: sessions, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
+		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Report: s.report,
+	}
+	s.activity = token.NewActivity(s.objects.tokens, s.registry, s.TokenInactivityTimeout, s.report)
+	return nil
+}
+
+func (s *server) hooks() (apiserver.Hooks, error) {
+	handlers, err := s.handlers()
+	if err != nil {
+		return apiserver.Hooks{}, err
+	}
+	known := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Groups: s.groups.Of, Used: s.activity.Used}
+	return apiserver.Hooks{
+		Authenticators: []authenticator.Request{bearertoken.New(known), websocket.NewProtocolAuthenticator(known)},
+		Authorizers:    []union.NamedAuthorizer{{AuthorizerName: "scopes", Authorizer: &scope.Authorizer{ClusterRole: s.clusterRole}}},
+		Handlers:       handlers,
+		PostStart:      map[string]genericserver.PostStartHookFunc{"slipway/oauth": s.start},
+	}, nil
+}
+
+// clusterRole gives the rules of a cluster role.
+func (s *server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
+	role, err := s.roles.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return role.Rules, nil
+}
+
+// start makes the clients that every cluster has, and follows groups and the use of tokens.
+func (s *server) start(hook genericserver.PostStartHookContext) error {
+	go s.groups.Run(hook.Context)
+	go s.activity.Run(hook.Context)
+	if err := ensureClients(hook.Context, s.objects.clients, s.PublicURL, s.ConsoleURL); err != nil {
+		return err
+	}
+	return s.groups.WaitReady(hook.Context)
+}
+
+// maxBody limits what is read of a request, in bytes: a form with a password.
+const maxBody = 64 << 10
+
+// handlers are the paths that everyone may reach.
+func (s *server) handlers() ([]apiserver.Handler, error) {
+	document, err := describe(s.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	people := &tokenPages{publicURL: s.PublicURL, clients: s.registry, issuer: s.issuer, pages: s.pages, report: s.report}
+	exchange := &token.Endpoint{Clients: s.registry, Issuer: s.issuer, Report: s.report}
+	var handlers []apiserver.Handler
+	for path, handler := range map[string]http.Handler{
+		authorize.Path:        http.HandlerFunc(s.grants.ServeAuthorize),
+		authorize.ApprovePath: http.HandlerFunc(s.grants.ServeApprove),
+		tokenPath:             exchange,
+		requestPath:           http.HandlerFunc(people.serveRequest),
+		displayPath:           http.HandlerFunc(people.serveDisplay),
+		implicitPath:          http.HandlerFunc(people.serveImplicit),
+		"/login":              http.HandlerFunc(s.login.ServeLogin),
+		"/login/":             http.HandlerFunc(s.login.ServeLogin),
+		"/logout":             http.HandlerFunc(s.login.ServeLogout),
+		"/oauth2callback/":    http.HandlerFunc(s.login.ServeCallback),
+		"/.well-known/oauth-authorization-server": serveMetadata(document),
+	} {
+		handlers = append(handlers, apiserver.Handler{Path: path, Public: true, Handler: guard(handler)})
+	}
+	return handlers, nil
+}
+
+// guard sets the headers of every answer and limits what is read.
+func guard(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page.Harden(w.Header())
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		handler.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,78 @@
+// Package grant remembers which scopes users have granted clients, in OAuthClientAuthorization objects named `<user>:<client>`.
+package grant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// Grants are what users have granted.
+type Grants struct {
+	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
+}
+
+func name(user *userv1.User, client string) string { return user.Name + ":" + client }
+
+// Scopes are those that a user has granted a client. What an earlier user of the same name granted does not count.
+func (g *Grants) Scopes(ctx context.Context, user *userv1.User, client string) ([]string, error) {
+	stored, err := g.Authorizations.Get(ctx, name(user, client))
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("find what user %q has granted: %w", user.Name, err)
+	case stored.UserUID != string(user.UID):
+		return nil, nil
+	}
+	return stored.Scopes, nil
+}
+
+// attempts is how often an object that someone else changes at the same time is read again.
+const attempts = 5
+
+// Add remembers that a user has granted a client further scopes.
+func (g *Grants) Add(ctx context.Context, user *userv1.User, client string, scopes []string) (err error) {
+	for range attempts {
+		err = g.add(ctx, user, client, scopes)
+		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) && !kerrors.IsNotFound(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store what user %q grants: %w", user.Name, err)
+	}
+	return nil
+}
+
+func (g *Grants) add(ctx context.Context, user *userv1.User, client string, scopes []string) error {
+	stored, err := g.Authorizations.Get(ctx, name(user, client))
+	if kerrors.IsNotFound(err) {
+		_, err = g.Authorizations.Create(ctx, &oauthv1.OAuthClientAuthorization{
+			ObjectMeta: metav1.ObjectMeta{Name: name(user, client)},
+			ClientName: client, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes,
+		})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	changed := stored.DeepCopy()
+	if changed.UserUID != string(user.UID) {
+		changed.UserUID, changed.Scopes = string(user.UID), nil
+	}
+	for _, scope := range scopes {
+		if !slices.Contains(changed.Scopes, scope) {
+			changed.Scopes = append(changed.Scopes, scope)
+		}
+	}
+	_, err = g.Authorizations.Update(ctx, changed)
+	return err
+}

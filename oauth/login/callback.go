@@ -1,0 +1,70 @@
+package login
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/slipway-platform/slipway/oauth/session"
+)
+
+// callbackPath is where other servers send browsers back to, followed by the provider's name.
+const callbackPath = "/oauth2callback/"
+
+func (s *Server) callback(provider Provider) string {
+	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
+}
+
+// ServeCallback takes a browser that comes back from another server. Its state must hold the value of the browser's own cookie: nobody is logged
+// in by an address that someone else sent.
+func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, callbackPath)
+	for _, provider := range s.Providers {
+		if provider.Name == name && provider.Redirect != nil {
+			s.comeBack(w, r, provider)
+			return
+		}
+	}
+	s.fail(w, r, http.StatusNotFound, "none", nil)
+}
+
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provider) {
+	csrf, then := decodeState(r.URL.Query().Get("state"))
+	if !session.CheckCSRF(r, csrf) {
+		s.fail(w, r, http.StatusBadRequest, "token_expired", nil)
+		return
+	}
+	who, err := provider.Redirect.AuthenticateCallback(r.Context(), s.callback(provider), r.URL.Query())
+	if err != nil {
+		s.fail(w, r, http.StatusUnauthorized, codeOf(err), err)
+		return
+	}
+	user, err := s.Mapper.User(r.Context(), provider.Name, provider.Mapping, who)
+	if err != nil {
+		s.fail(w, r, http.StatusForbidden, codeOf(err), err)
+		return
+	}
+	if err := s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID)}); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
+		return
+	}
+	http.Redirect(w, r, then, http.StatusFound)
+}
+
+// encodeState packs what must come back with a browser.
+func encodeState(csrf, then string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"csrf": {csrf}, "then": {then}}.Encode()))
+}
+
+func decodeState(state string) (csrf, then string) {
+	packed, err := base64.RawURLEncoding.DecodeString(state)
+	if err != nil {
+		return "", "/"
+	}
+	values, err := url.ParseQuery(string(packed))
+	if err != nil {
+		return "", "/"
+	}
+	return values.Get("csrf"), Local(values.Get("then"), "/")
+}

@@ -1,0 +1,104 @@
+package login
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// csrfHeader must come with a request that is to be challenged: a page of another site cannot make a browser send it, and so cannot make it
+// ask for a password and keep that.
+const csrfHeader = "X-CSRF-Token"
+
+// Demand answers someone who is not logged in: a program that takes challenges by 401, a browser with the way to a login page.
+func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool) {
+	if challenges {
+		s.challenge(w, r)
+		return
+	}
+	s.choose(w, r)
+}
+
+// challenge answers a program. The texts tell a person who sees them what to do.
+func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	var elsewhere string
+	for _, provider := range s.Providers {
+		if !provider.Challenge {
+			continue
+		}
+		switch {
+		case provider.Password != nil && r.Header.Get(csrfHeader) != "":
+			header.Set("WWW-Authenticate", `Basic realm="openshift"`)
+		case provider.Password != nil:
+			header.Set("Warning", fmt.Sprintf(`199 Slipway "A non-empty %s header is required to receive basic-auth challenges"`, csrfHeader))
+		case provider.Request != nil && elsewhere == "":
+			elsewhere = provider.Request.ChallengeURL(s.public(r))
+		}
+	}
+	if elsewhere != "" && header.Get("WWW-Authenticate") == "" {
+		header.Set("Location", elsewhere)
+		w.WriteHeader(http.StatusFound)
+		return
+	}
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusUnauthorized)
+	if header.Get("Warning") != "" {
+		fmt.Fprintf(w, "A non-empty %s header is required to receive basic-auth challenges\n", csrfHeader)
+	}
+	if header.Get("WWW-Authenticate") == "" {
+		fmt.Fprintf(w, "You must obtain an API token by visiting %s/oauth/token/request\n", s.PublicURL)
+	}
+}
+
+// public is the address of a request as browsers outside see it.
+func (s *Server) public(r *http.Request) *url.URL {
+	address, err := url.Parse(s.PublicURL + present(r))
+	if err != nil {
+		return &url.URL{}
+	}
+	return address
+}
+
+// choice is a provider on the page of providers.
+type choice struct{ Name, URL string }
+
+// choose sends a browser to the only provider for people, or shows all of them.
+func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
+	var choices []choice
+	for _, provider := range s.Providers {
+		if provider.Login {
+			choices = append(choices, choice{provider.Name, s.entrance(r, provider)})
+		}
+	}
+	switch {
+	case len(choices) == 0:
+		s.fail(w, r, http.StatusUnauthorized, "none", nil)
+	case len(choices) == 1 && !s.AlwaysChoose:
+		http.Redirect(w, r, choices[0].URL, http.StatusFound)
+	default:
+		s.showProviders(w, choices)
+	}
+}
+
+// entrance is where the login with a provider begins.
+func (s *Server) entrance(r *http.Request, provider Provider) string {
+	if provider.Request != nil {
+		return provider.Request.LoginURL(s.public(r))
+	}
+	return s.formPath(provider) + "?" + url.Values{"then": {present(r)}}.Encode()
+}
+
+// formPath is the path of a provider's form: /login, or, where there are several, /login/<name>.
+func (s *Server) formPath(of Provider) string {
+	forms := 0
+	for _, provider := range s.Providers {
+		if provider.Login && provider.Request == nil {
+			forms++
+		}
+	}
+	if forms == 1 {
+		return "/login"
+	}
+	return "/login/" + url.PathEscape(of.Name)
+}

@@ -1,0 +1,173 @@
+package login
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+	"github.com/slipway-platform/slipway/oauth/mapping"
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/session"
+)
+
+// Form is the data of the login page, the same as in OpenShift 3's templates.
+type Form struct {
+	ProviderName     string
+	Action           string
+	Error, ErrorCode string
+	Names            Fields
+	Values           Fields
+}
+
+// Fields are the fields of the form: their names, or what they hold.
+type Fields struct{ Then, CSRF, Username, Password string }
+
+// messages are what a person is told, by the code that stands in the address.
+func message(code string) string {
+	switch code {
+	case "":
+		return ""
+	case "user_required":
+		return "Login is required. Please try again."
+	case "token_expired":
+		return "Could not check CSRF token. Please try again."
+	case "access_denied":
+		return "Invalid login or password. Please try again."
+	case "mapping_claim_error":
+		return "Could not create user: its name belongs to another identity. Ask your administrator."
+	case "mapping_lookup_error":
+		return "Could not find user: your identity is mapped to none. Ask your administrator."
+	case "name_error":
+		return "Could not create user: the name cannot be used. Ask your administrator."
+	case "none":
+		return "Nobody can log in on a page here. Ask your administrator."
+	}
+	return "An authentication error occurred."
+}
+
+// codeOf is the code of an error of a login.
+func codeOf(err error) string {
+	switch {
+	case errors.Is(err, idp.ErrRefused):
+		return "access_denied"
+	case errors.Is(err, mapping.ErrClaim):
+		return "mapping_claim_error"
+	case errors.Is(err, mapping.ErrLookup):
+		return "mapping_lookup_error"
+	case kerrors.IsInvalid(err):
+		return "name_error"
+	}
+	return "authentication_error"
+}
+
+// Explain is what a person, and a client, is told about an error of Authenticate.
+func Explain(err error) string { return message(codeOf(err)) }
+
+// find gives the provider of a path /login or /login/<name>.
+func (s *Server) find(path string) (Provider, bool) {
+	name := strings.TrimPrefix(strings.TrimPrefix(path, "/login"), "/")
+	for _, provider := range s.Providers {
+		if provider.Login && provider.Request == nil && (name == "" || name == provider.Name) {
+			return provider, true
+		}
+	}
+	return Provider{}, false
+}
+
+// ServeLogin is the page of one provider, and takes its form.
+func (s *Server) ServeLogin(w http.ResponseWriter, r *http.Request) {
+	provider, ok := s.find(r.URL.Path)
+	switch {
+	case !ok:
+		s.fail(w, r, http.StatusNotFound, "none", nil)
+	case r.Method == http.MethodGet && provider.Redirect != nil:
+		state := encodeState(session.CSRF(w, r), Local(r.URL.Query().Get("then"), "/"))
+		http.Redirect(w, r, provider.Redirect.StartURL(s.callback(provider), state), http.StatusFound)
+	case r.Method == http.MethodGet:
+		s.showForm(w, r, provider)
+	case r.Method == http.MethodPost && provider.Password != nil:
+		s.takeForm(w, r, provider)
+	default:
+		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
+	}
+}
+
+func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provider) {
+	query := r.URL.Query()
+	form := Form{
+		Action: s.formPath(provider),
+		Names:  Fields{Then: "then", CSRF: "csrf", Username: "username", Password: "password"},
+		Values: Fields{Then: Local(query.Get("then"), "/"), CSRF: session.CSRF(w, r), Username: query.Get("username")},
+	}
+	if len(s.Providers) > 1 {
+		form.ProviderName = provider.Name
+	}
+	form.ErrorCode = query.Get("reason")
+	form.Error = message(form.ErrorCode)
+	s.Pages.Show(w, http.StatusOK, page.Login, form)
+}
+
+// takeForm logs in, and sends the browser where it wanted to go or back to the form.
+func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
+	then, name := Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
+	again := func(reason string) {
+		values := url.Values{"then": {then}, "reason": {reason}}
+		if len(name) <= maxShown {
+			values.Set("username", name)
+		}
+		http.Redirect(w, r, s.formPath(provider)+"?"+values.Encode(), http.StatusFound)
+	}
+	switch {
+	case !session.CheckCSRF(r, r.PostFormValue("csrf")):
+		again("token_expired")
+		return
+	case name == "":
+		again("user_required")
+		return
+	}
+	user, err := s.check(r.Context(), provider, name, r.PostFormValue("password"))
+	s.Metrics.form(err == nil)
+	if err != nil {
+		s.report(err)
+		again(codeOf(err))
+		return
+	}
+	if err := s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID)}); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
+		return
+	}
+	http.Redirect(w, r, then, http.StatusFound)
+}
+
+// maxShown is the longest user name that the form repeats.
+const maxShown = 256
+
+// ServeLogout ends the session, and sends the browser to a page of this server that the request names.
+func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
+	if err := s.Sessions.End(w); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
+		return
+	}
+	http.Redirect(w, r, Local(r.FormValue("then"), "/oauth/token/request"), http.StatusFound)
+}
+
+func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
+	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})
+}
+
+// fail shows an error of a code.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
+	s.report(err)
+	s.Pages.Fail(w, r, status, page.Problem{Error: message(code), ErrorCode: code})
+}
+
+// report tells the administrator of errors that are no everyday refusals.
+func (s *Server) report(err error) {
+	if err != nil && !errors.Is(err, idp.ErrRefused) {
+		s.Report(err)
+	}
+}

@@ -1,0 +1,59 @@
+package login
+
+import (
+	"fmt"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// Metrics counts logins by password, under OpenShift 3's names (3.9 Architecture, 4.1.4.7). A nil Metrics counts nothing.
+type Metrics struct {
+	total, basicTotal, formTotal *metrics.Counter
+	basicResult, formResult      *metrics.CounterVec
+}
+
+// NewMetrics registers the counters, which a process may do once.
+func NewMetrics() (*Metrics, error) {
+	counter := func(name, help string) *metrics.Counter {
+		return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help})
+	}
+	byResult := func(name, help string) *metrics.CounterVec {
+		return metrics.NewCounterVec(&metrics.CounterOpts{Name: name, Help: help}, []string{"result"})
+	}
+	m := &Metrics{
+		total:       counter("openshift_auth_password_total", "Logins by password that were tried."),
+		basicTotal:  counter("openshift_auth_basic_password_count", "Logins by password in answer to a challenge, as oc login does, that were tried."),
+		formTotal:   counter("openshift_auth_form_password_count", "Logins by password on a page that were tried."),
+		basicResult: byResult("openshift_auth_basic_password_count_result", "Logins by password in answer to a challenge by result, success or error."),
+		formResult:  byResult("openshift_auth_form_password_count_result", "Logins by password on a page by result, success or error."),
+	}
+	for _, metric := range []metrics.Registerable{m.total, m.basicTotal, m.formTotal, m.basicResult, m.formResult} {
+		if err := legacyregistry.Register(metric); err != nil {
+			return nil, fmt.Errorf("register metrics of logins: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) basic(success bool) {
+	if m != nil {
+		count(m.total, m.basicTotal, m.basicResult, success)
+	}
+}
+
+func (m *Metrics) form(success bool) {
+	if m != nil {
+		count(m.total, m.formTotal, m.formResult, success)
+	}
+}
+
+func count(total, kind *metrics.Counter, result *metrics.CounterVec, success bool) {
+	total.Inc()
+	kind.Inc()
+	if success {
+		result.WithLabelValues("success").Inc()
+		return
+	}
+	result.WithLabelValues("error").Inc()
+}

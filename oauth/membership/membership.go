@@ -1,0 +1,105 @@
+// Package membership knows which groups a user is in, from memory.
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	userv1 "github.com/openshift/api/user/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/client-go/tools/cache"
+)
+
+// byUser is the index of groups by their users.
+const byUser = "user"
+
+// Groups follows the Group objects.
+type Groups struct {
+	informer cache.SharedIndexInformer
+}
+
+// New makes one that Run fills; find gives the store of groups once there is one.
+func New(find func() (*registry.Store, bool)) (*Groups, error) {
+	informer := cache.NewSharedIndexInformer(&lister{find}, &userv1.Group{}, 0, cache.Indexers{})
+	err := informer.AddIndexers(cache.Indexers{byUser: func(object any) ([]string, error) { return object.(*userv1.Group).Users, nil }})
+	if err != nil {
+		return nil, fmt.Errorf("index groups: %w", err)
+	}
+	return &Groups{informer}, nil
+}
+
+// Run follows the groups until ctx ends.
+func (g *Groups) Run(ctx context.Context) { g.informer.RunWithContext(ctx) }
+
+// WaitReady waits until all groups are known.
+func (g *Groups) WaitReady(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), g.informer.HasSynced) {
+		return errors.New("read groups: stopped before all were read")
+	}
+	return nil
+}
+
+// Of names the groups that a user is in.
+func (g *Groups) Of(user string) []string {
+	found, err := g.informer.GetIndexer().ByIndex(byUser, user)
+	if err != nil {
+		return nil // there is no other index
+	}
+	names := make([]string, 0, len(found)+1)
+	for _, object := range found {
+		names = append(names, object.(*userv1.Group).Name)
+	}
+	return names
+}
+
+// lister lists and watches a store within the process.
+type lister struct {
+	find func() (*registry.Store, bool)
+}
+
+func (l *lister) store() (*registry.Store, error) {
+	store, ok := l.find()
+	if !ok {
+		return nil, errors.New("find store of groups: it is not served")
+	}
+	return store, nil
+}
+
+// List gives all objects.
+func (l *lister) List(options metav1.ListOptions) (runtime.Object, error) {
+	store, err := l.store()
+	if err != nil {
+		return nil, err
+	}
+	internal, err := internalOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	return store.List(context.Background(), internal)
+}
+
+// Watch gives what changes.
+func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	store, err := l.store()
+	if err != nil {
+		return nil, err
+	}
+	internal, err := internalOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	return store.Watch(context.Background(), internal)
+}
+
+func internalOptions(options metav1.ListOptions) (*internalversion.ListOptions, error) {
+	internal := &internalversion.ListOptions{}
+	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&options, internal, nil); err != nil {
+		return nil, fmt.Errorf("read options of a list: %w", err)
+	}
+	return internal, nil
+}

@@ -1,0 +1,42 @@
+package oauth
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/slipway-platform/slipway/oauth/authorize"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// metadata is the document by which clients find the server (RFC 8414; 3.9 Architecture, 4.1.4.5).
+type metadata struct {
+	Issuer                        string   `json:"issuer"`
+	AuthorizationEndpoint         string   `json:"authorization_endpoint"`
+	TokenEndpoint                 string   `json:"token_endpoint"`
+	ScopesSupported               []string `json:"scopes_supported"`
+	ResponseTypesSupported        []string `json:"response_types_supported"`
+	GrantTypesSupported           []string `json:"grant_types_supported"`
+	CodeChallengeMethodsSupported []string `json:"code_challenge_methods_supported"`
+}
+
+// describe makes the document of a server at an address.
+func describe(publicURL string) ([]byte, error) {
+	return json.MarshalIndent(metadata{
+		Issuer:                        publicURL,
+		AuthorizationEndpoint:         publicURL + authorize.Path,
+		TokenEndpoint:                 publicURL + tokenPath,
+		ScopesSupported:               scope.Supported(),
+		ResponseTypesSupported:        []string{"code", "token"},
+		GrantTypesSupported:           []string{"authorization_code", "implicit"},
+		CodeChallengeMethodsSupported: token.ChallengeMethods(),
+	}, "", "  ")
+}
+
+// serveMetadata answers with the document.
+func serveMetadata(document []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document)
+	})
+}

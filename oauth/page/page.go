@@ -1,0 +1,119 @@
+// Package page shows the pages of the OAuth server: login, choice of a provider, grant, token and error. They need no script and fit a
+// telephone. An administrator may replace three of them by templates (oauthConfig.templates), which get the same fields as in OpenShift 3.
+package page
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// The pages.
+const (
+	Login     = "login"
+	Providers = "providers"
+	Error     = "error"
+	Grant     = "grant"
+	Token     = "token"
+	Request   = "request"
+	Implicit  = "implicit"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// Templates names the files that replace pages; empty keeps ours.
+type Templates struct{ Login, Providers, Error string }
+
+// Pages shows pages.
+type Pages struct{ pages map[string]*template.Template }
+
+// New reads the templates. A file that cannot be read or is no template is an error.
+func New(custom Templates) (*Pages, error) {
+	p := &Pages{pages: map[string]*template.Template{}}
+	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit} {
+		made, err := template.ParseFS(files, "layout.html", name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("read page %q: %w", name, err)
+		}
+		p.pages[name] = made
+	}
+	for name, file := range map[string]string{Login: custom.Login, Providers: custom.Providers, Error: custom.Error} {
+		if file == "" {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read template of page %q: %w", name, err)
+		}
+		if p.pages[name], err = template.New("layout.html").Parse(string(content)); err != nil {
+			return nil, fmt.Errorf("read template %q of page %q: %w", file, name, err)
+		}
+	}
+	return p, nil
+}
+
+// Source is the text of one of the pages that templates may replace, in one file, for an administrator to change.
+func Source(name string) (string, error) {
+	layout, err := files.ReadFile("layout.html")
+	if err != nil {
+		return "", fmt.Errorf("read page %q: %w", name, err)
+	}
+	content, err := files.ReadFile(name + ".html")
+	if err != nil {
+		return "", fmt.Errorf("read page %q: %w", name, err)
+	}
+	return string(content) + string(layout), nil
+}
+
+// Show writes a page with its data. A template that fails gives an answer without details.
+func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
+	var content bytes.Buffer
+	if err := p.pages[name].ExecuteTemplate(&content, "layout.html", data); err != nil {
+		http.Error(w, "The page cannot be shown: its template does not fit.", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	if header.Get("Content-Security-Policy") == "" {
+		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: https:; form-action 'self' https:; base-uri 'none'; frame-ancestors 'none'")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(content.Bytes())
+}
+
+// Harden sets the headers of every answer: nothing is kept, framed or guessed, and no address with a code is told to other sites.
+func Harden(header http.Header) {
+	header.Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
+	header.Set("Expires", "Fri, 01 Jan 1990 00:00:00 GMT")
+	header.Set("Pragma", "no-cache")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Dns-Prefetch-Control", "off")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("X-Xss-Protection", "1; mode=block")
+}
+
+// WantsPage tells whether a request comes from a browser, which shows pages.
+func WantsPage(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// Problem is the data of the error page.
+type Problem struct {
+	// Error is a sentence for the person, ErrorCode a word for the administrator.
+	Error, ErrorCode string
+}
+
+// Fail shows an error to a browser as a page, and to another client as plain text.
+func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, status int, problem Problem) {
+	if WantsPage(r) {
+		p.Show(w, status, Error, problem)
+		return
+	}
+	http.Error(w, problem.Error, status)
+}

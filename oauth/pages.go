@@ -1,0 +1,101 @@
+package oauth
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+
+	"github.com/slipway-platform/slipway/oauth/authorize"
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/session"
+	"github.com/slipway-platform/slipway/oauth/token"
+)
+
+// The paths of the pages on which people get a token by hand, and of the endpoint for clients.
+const (
+	tokenPath    = "/oauth/token"
+	requestPath  = tokenPath + "/request"
+	displayPath  = tokenPath + "/display"
+	implicitPath = tokenPath + "/implicit"
+)
+
+// tokenPages are the pages of a person who wants a token without a program.
+type tokenPages struct {
+	publicURL string
+	clients   *client.Registry
+	issuer    *token.Issuer
+	pages     *page.Pages
+	report    func(error)
+}
+
+// serveRequest sends the browser to ask for a code that the display page exchanges.
+func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
+	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}}
+	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
+}
+
+// display is the data of the pages request and token.
+type display struct {
+	Error, Again       string
+	Action, Code, CSRF string
+	AccessToken        string
+	PublicURL, Logout  string
+}
+
+// serveDisplay shows a button first and then the token: opening an address must not show a token to who looks over a shoulder.
+func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
+	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: "/logout", Action: displayPath}
+	if r.Method != http.MethodPost {
+		query := r.URL.Query()
+		data.Code, data.CSRF = query.Get("code"), session.CSRF(w, r)
+		switch {
+		case query.Get("error") != "":
+			data.Error = "The token was not granted: " + query.Get("error_description")
+		case data.Code == "":
+			data.Error = "There is no code in the address."
+		}
+		t.pages.Show(w, http.StatusOK, page.Request, data)
+		return
+	}
+	if !session.CheckCSRF(r, r.PostFormValue("csrf")) {
+		data.Error = "Could not check CSRF token. Please try again."
+		t.pages.Show(w, http.StatusForbidden, page.Request, data)
+		return
+	}
+	issued, err := t.exchange(r)
+	switch {
+	case errors.Is(err, token.ErrInvalidCode):
+		data.Error = "The code was used before or has expired."
+		t.pages.Show(w, http.StatusBadRequest, page.Request, data)
+	case err != nil:
+		t.report(err)
+		data.Error = token.ServerError().Description
+		t.pages.Show(w, http.StatusInternalServerError, page.Request, data)
+	default:
+		data.AccessToken = issued.Secret
+		t.pages.Show(w, http.StatusOK, page.Token, data)
+	}
+}
+
+func (t *tokenPages) exchange(r *http.Request) (token.Issued, error) {
+	browser, err := t.clients.Find(r.Context(), client.Browser)
+	if err != nil {
+		return token.Issued{}, err
+	}
+	redirect := t.publicURL + displayPath
+	grant, err := t.issuer.Redeem(r.Context(), browser, r.PostFormValue("code"), func(code *oauthv1.OAuthAuthorizeToken) bool {
+		return code.RedirectURI == redirect && code.CodeChallenge == ""
+	})
+	if err != nil {
+		return token.Issued{}, err
+	}
+	return t.issuer.Access(r.Context(), grant)
+}
+
+// serveImplicit is where the answer to a program goes.
+func (t *tokenPages) serveImplicit(w http.ResponseWriter, r *http.Request) {
+	t.pages.Show(w, http.StatusOK, page.Implicit, display{Again: t.publicURL + requestPath})
+}

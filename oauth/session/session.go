@@ -1,0 +1,101 @@
+// Package session remembers in a browser who has logged in, for the few minutes in which that person requests tokens.
+//
+// Everything is in the cookie, encrypted and signed, so that a session outlives a restart and nobody can be given the session of another: there
+// is no number of a session that could be fixed.
+package session
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/securecookie"
+)
+
+// User is who a session is of.
+type User struct {
+	// Name and UID are those of the User object; one that is made later under the same name has another UID.
+	Name, UID string
+}
+
+// Sessions writes and reads sessions.
+type Sessions struct {
+	// Name is the cookie's, and MaxAge how long it counts.
+	Name   string
+	MaxAge time.Duration
+
+	codecs []securecookie.Codec
+}
+
+// New makes sessions with secrets, of which the first encrypts and all decrypt.
+func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("make sessions: there is no secret")
+	}
+	s := &Sessions{Name: name, MaxAge: maxAge}
+	for i, secret := range secrets {
+		if err := secret.validate(); err != nil {
+			return nil, fmt.Errorf("use session secret %d: %w", i, err)
+		}
+		codec := securecookie.New([]byte(secret.Authentication), []byte(secret.Encryption))
+		codec.MaxAge(int(maxAge.Seconds()))
+		codec.SetSerializer(securecookie.JSONEncoder{})
+		s.codecs = append(s.codecs, codec)
+	}
+	return s, nil
+}
+
+// Start begins a session of a user, in place of any other.
+func (s *Sessions) Start(w http.ResponseWriter, user User) error {
+	value, err := securecookie.EncodeMulti(s.Name, user, s.codecs...)
+	if err != nil {
+		return fmt.Errorf("encrypt session: %w", err)
+	}
+	http.SetCookie(w, cookie(s.Name, value))
+	return nil
+}
+
+// End ends any session: the cookie is of nobody from now on.
+func (s *Sessions) End(w http.ResponseWriter) error { return s.Start(w, User{}) }
+
+// User gives whose session a request is of; ok is false when it has none that counts.
+func (s *Sessions) User(r *http.Request) (user User, ok bool) {
+	sent, err := r.Cookie(s.Name)
+	if err != nil || securecookie.DecodeMulti(s.Name, sent.Value, &user, s.codecs...) != nil {
+		return User{}, false
+	}
+	return user, user.Name != "" && user.UID != ""
+}
+
+// cookie is one that no script and no other site can read or set.
+func cookie(name, value string) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true}
+}
+
+// csrfCookie holds a random value that a form must repeat, which a page of another site cannot know. The prefix lets browsers refuse it from
+// neighbouring hosts.
+const csrfCookie = "__Host-csrf"
+
+// csrfBytes is the entropy of the value.
+const csrfBytes = 32
+
+// CSRF gives the value for the forms of a page, and sets the cookie where there is none.
+func CSRF(w http.ResponseWriter, r *http.Request) string {
+	if sent, err := r.Cookie(csrfCookie); err == nil && len(sent.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
+		return sent.Value
+	}
+	random := make([]byte, csrfBytes)
+	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
+	value := base64.RawURLEncoding.EncodeToString(random)
+	http.SetCookie(w, cookie(csrfCookie, value))
+	return value
+}
+
+// CheckCSRF tells whether a value that came with a request is the one of the browser's cookie.
+func CheckCSRF(r *http.Request, value string) bool {
+	sent, err := r.Cookie(csrfCookie)
+	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(sent.Value), []byte(value)) == 1
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func secret(letter string) Secret {
+	return Secret{Authentication: strings.Repeat(letter, 32), Encryption: strings.Repeat(letter, 16)}
+}
+
+func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
+	t.Helper()
+	s, err := New("ssn", maxAge, secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// carry is a request of a browser that has got an answer's cookies.
+func carry(answer *httptest.ResponseRecorder) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	for _, cookie := range answer.Result().Cookies() {
+		r.AddCookie(cookie)
+	}
+	return r
+}
+
+func TestSessionsAreRead(t *testing.T) {
+	old, rotated := sessions(t, time.Minute, secret("a")), sessions(t, time.Minute, secret("b"), secret("a"))
+	alice := User{Name: "alice", UID: "1"}
+	answer := httptest.NewRecorder()
+	if err := old.Start(answer, alice); err != nil {
+		t.Fatal(err)
+	}
+	header := answer.Header().Get("Set-Cookie")
+	if !strings.HasPrefix(header, "ssn=") || !strings.HasSuffix(header, "; Path=/; HttpOnly; Secure") || strings.Contains(header, "alice") {
+		t.Errorf("Set-Cookie: %s", header)
+	}
+	for name, tt := range map[string]struct {
+		reader *Sessions
+		want   bool
+	}{
+		"with the secret":             {old, true},
+		"after a change of secrets":   {rotated, true},
+		"with another secret":         {sessions(t, time.Minute, secret("c")), false},
+		"under another name":          {&Sessions{Name: "other", codecs: old.codecs}, false},
+		"after the end of its time":   {sessions(t, -time.Minute, secret("a")), false},
+		"by another cookie's content": {&Sessions{Name: "ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
+	} {
+		got, ok := tt.reader.User(carry(answer))
+		if ok != tt.want || ok && got != alice {
+			t.Errorf("%s: %+v, %v", name, got, ok)
+		}
+	}
+	ended := httptest.NewRecorder()
+	if err := old.End(ended); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := old.User(carry(ended)); ok {
+		t.Errorf("after its end the session is of %+v", got)
+	}
+}
+
+func TestFormsRepeatTheCookie(t *testing.T) {
+	answer := httptest.NewRecorder()
+	value := CSRF(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	browser := carry(answer)
+	if again := CSRF(httptest.NewRecorder(), browser); again != value {
+		t.Error("a second form has another value")
+	}
+	other := CSRF(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	for name, tt := range map[string]struct {
+		r     *http.Request
+		value string
+		want  bool
+	}{
+		"the form":          {browser, value, true},
+		"another's form":    {browser, other, false},
+		"no value":          {browser, "", false},
+		"no cookie":         {httptest.NewRequest(http.MethodPost, "/", nil), value, false},
+		"neither":           {httptest.NewRequest(http.MethodPost, "/", nil), "", false},
+		"part of the value": {browser, value[1:], false},
+	} {
+		if CheckCSRF(tt.r, tt.value) != tt.want {
+			t.Errorf("%s is checked wrongly", name)
+		}
+	}
+}
+
+func TestSecretsAreMadeOnceAndChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secrets.yaml")
+	first, err := EnsureSecrets(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := EnsureSecrets(path)
+	if err != nil || len(again) != 1 || again[0] != first[0] {
+		t.Errorf("secrets change: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	for name, content := range map[string]string{
+		"empty":       "",
+		"no secrets":  "kind: SessionSecrets\napiVersion: v1\nsecrets: []\n",
+		"short":       "kind: SessionSecrets\napiVersion: v1\nsecrets: [{authentication: topsecret, encryption: topsecret}]\n",
+		"unknown key": "kind: SessionSecrets\napiVersion: v1\nsecret: topsecret\n",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := EnsureSecrets(path); err == nil || strings.Contains(err.Error(), "topsecret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// Package storetest keeps API objects in memory, for tests of what uses them: with the errors of the API for objects that are missing, exist or
+// were changed in between.
+package storetest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// Objects are objects in memory.
+type Objects[T runtime.Object] struct {
+	// Resource is what errors call them.
+	Resource schema.GroupResource
+	// Fail, if set, is asked before each change and may give the error of it.
+	Fail func(verb, name string) error
+
+	mutex   sync.Mutex
+	objects map[string]T
+	version int
+}
+
+var _ store.Objects[runtime.Object] = (*Objects[runtime.Object])(nil)
+
+// New makes a store with objects.
+func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects[T] {
+	o := &Objects[T]{Resource: resource, objects: map[string]T{}}
+	for _, object := range objects {
+		if _, err := o.Create(context.Background(), object); err != nil {
+			panic(err) // two objects of one name in a test
+		}
+	}
+	return o
+}
+
+// All gives all objects.
+func (o *Objects[T]) All() (all []T) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for _, object := range o.objects {
+		all = append(all, object.DeepCopyObject().(T))
+	}
+	return all
+}
+
+// Get reads an object.
+func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	object, ok := o.objects[name]
+	if !ok {
+		return object, kerrors.NewNotFound(o.Resource, name)
+	}
+	return object.DeepCopyObject().(T), nil
+}
+
+// Cached reads an object.
+func (o *Objects[T]) Cached(ctx context.Context, name string) (T, error) { return o.Get(ctx, name) }
+
+// Create adds an object and gives it a UID and a time.
+func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
+	return o.put("create", object, func(accessor metav1.Object, _ T, exists bool) error {
+		if exists {
+			return kerrors.NewAlreadyExists(o.Resource, accessor.GetName())
+		}
+		if accessor.GetUID() == "" {
+			accessor.SetUID(types.UID("uid-" + strconv.Itoa(o.version)))
+		}
+		if accessor.GetCreationTimestamp().Time.IsZero() {
+			accessor.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
+		}
+		return nil
+	})
+}
+
+// Update replaces an object of the same version.
+func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
+	return o.put("update", object, func(accessor metav1.Object, old T, exists bool) error {
+		if !exists {
+			return kerrors.NewNotFound(o.Resource, accessor.GetName())
+		}
+		before, err := meta.Accessor(old)
+		if err == nil && before.GetResourceVersion() != accessor.GetResourceVersion() {
+			return kerrors.NewConflict(o.Resource, accessor.GetName(), nil)
+		}
+		return err
+	})
+}
+
+func (o *Objects[T]) put(verb string, object T, check func(accessor metav1.Object, old T, exists bool) error) (T, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	stored := object.DeepCopyObject().(T)
+	accessor, err := meta.Accessor(stored)
+	if err != nil {
+		return object, err
+	}
+	if o.Fail != nil {
+		if err := o.Fail(verb, accessor.GetName()); err != nil {
+			return object, err
+		}
+	}
+	old, exists := o.objects[accessor.GetName()]
+	o.version++
+	if err := check(accessor, old, exists); err != nil {
+		return object, err
+	}
+	accessor.SetResourceVersion(strconv.Itoa(o.version))
+	o.objects[accessor.GetName()] = stored
+	return stored.DeepCopyObject().(T), nil
+}
+
+// Delete takes an object out.
+func (o *Objects[T]) Delete(_ context.Context, name string) error {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if _, ok := o.objects[name]; !ok {
+		return kerrors.NewNotFound(o.Resource, name)
+	}
+	if o.Fail != nil {
+		if err := o.Fail("delete", name); err != nil {
+			return err
+		}
+	}
+	delete(o.objects, name)
+	return nil
+}

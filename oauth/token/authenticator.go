@@ -1,0 +1,76 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// GroupOAuth is the virtual group of everyone who comes with an access token.
+const GroupOAuth = "system:authenticated:oauth"
+
+// Why a token that exists does not count.
+var (
+	ErrExpired  = errors.New("the token has expired")
+	ErrInactive = errors.New("the token was not used for too long")
+	ErrNoUser   = errors.New("the user of the token does not exist any more")
+)
+
+// Authenticator recognizes access tokens. Token and user are read from the API server's watch cache, which learns of a deletion within
+// milliseconds; only a token that is not there, such as one that was made just now, is looked for in the store.
+type Authenticator struct {
+	Tokens store.Objects[*oauthv1.OAuthAccessToken]
+	Users  store.Objects[*userv1.User]
+	// Groups gives the groups of a user.
+	Groups func(user string) []string
+	// Used is told of the use of a token that ends when it is not used; nil where nobody cares.
+	Used func(*oauthv1.OAuthAccessToken)
+}
+
+var _ authenticator.Token = (*Authenticator)(nil)
+
+// AuthenticateToken gives the user of an access token, with groups, and scopes in the extra information.
+func (a *Authenticator) AuthenticateToken(ctx context.Context, secret string) (*authenticator.Response, bool, error) {
+	name, ok := Name(secret)
+	if !ok {
+		return nil, false, nil
+	}
+	found, err := a.Tokens.Cached(ctx, name)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, errors.New("find access token: the store cannot be read") // the cause would name the token
+	}
+	now := time.Now()
+	if expired(found.CreationTimestamp, found.ExpiresIn, now) {
+		return nil, false, ErrExpired
+	}
+	if timeout := found.InactivityTimeoutSeconds; expired(found.CreationTimestamp, int64(timeout), now) {
+		return nil, false, ErrInactive
+	} else if timeout > 0 && a.Used != nil {
+		a.Used(found)
+	}
+	who, err := a.Users.Cached(ctx, found.UserName)
+	switch {
+	case kerrors.IsNotFound(err) || err == nil && string(who.UID) != found.UserUID:
+		return nil, false, ErrNoUser
+	case err != nil:
+		return nil, false, fmt.Errorf("find user %q of access token: %w", found.UserName, err)
+	}
+	info := &user.DefaultInfo{Name: who.Name, UID: string(who.UID), Groups: append(a.Groups(who.Name), GroupOAuth)}
+	if len(found.Scopes) > 0 {
+		info.Extra = map[string][]string{scope.ExtraKey: found.Scopes}
+	}
+	return &authenticator.Response{User: info}, true, nil
+}

@@ -1,0 +1,158 @@
+package token
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+)
+
+// Endpoint is /oauth/token, where a client exchanges a code for an access token (RFC 6749, section 4.1.3).
+type Endpoint struct {
+	Clients *client.Registry
+	Issuer  *Issuer
+	// Report takes errors that are the administrator's affair and not the client's.
+	Report func(error)
+}
+
+// Problem is an error as RFC 6749 has it for clients.
+type Problem struct {
+	// Code is one of the words of sections 4.1.2.1 and 5.2, such as invalid_request.
+	Code string `json:"error"`
+	// Description is for the person who programs the client.
+	Description string `json:"error_description,omitempty"`
+}
+
+// ServerError is the problem whose cause is not the client's. Its text is OpenShift's.
+func ServerError() *Problem {
+	return &Problem{"server_error", "The authorization server encountered an unexpected condition that prevented it from fulfilling the request."}
+}
+
+// answer is what a client gets.
+type answer struct {
+	AccessToken string `json:"access_token"`
+	ExpiresIn   int64  `json:"expires_in,omitempty"`
+	Scope       string `json:"scope,omitempty"`
+	TokenType   string `json:"token_type"`
+}
+
+// ServeHTTP exchanges a code.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
+		return
+	}
+	// What stands in the address stands in logs: only the form counts.
+	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
+		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
+		return
+	}
+	c, problem := e.authenticate(r)
+	if problem != nil {
+		status := http.StatusBadRequest
+		if _, _, basic := r.BasicAuth(); basic && problem.Code == "invalid_client" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="openshift"`)
+			status = http.StatusUnauthorized
+		}
+		write(w, status, problem)
+		return
+	}
+	issued, problem := e.exchange(r, c)
+	if problem != nil {
+		write(w, http.StatusBadRequest, problem)
+		return
+	}
+	write(w, http.StatusOK, answer{issued.Secret, issued.ExpiresIn, strings.Join(issued.Scopes, " "), "Bearer"})
+}
+
+func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem) {
+	switch r.PostForm.Get("grant_type") {
+	case "authorization_code":
+	case "":
+		return Issued{}, &Problem{"invalid_request", "grant_type is missing"}
+	default:
+		return Issued{}, &Problem{"unsupported_grant_type", "grant_type must be authorization_code"}
+	}
+	grant, err := e.Issuer.Redeem(r.Context(), c, r.PostForm.Get("code"), func(code *oauthv1.OAuthAuthorizeToken) bool {
+		redirect := r.PostForm.Get("redirect_uri")
+		same := redirect == code.RedirectURI || redirect == "" && len(c.RedirectURIs) == 1 && c.RedirectURIs[0] == code.RedirectURI
+		return same && Verifies(code.CodeChallenge, code.CodeChallengeMethod, r.PostForm.Get("code_verifier"))
+	})
+	if errors.Is(err, ErrInvalidCode) {
+		return Issued{}, &Problem{"invalid_grant", "the code is not valid: it was used, has expired, or is for another client, redirect_uri or code_verifier"}
+	}
+	issued := Issued{}
+	if err == nil {
+		issued, err = e.Issuer.Access(r.Context(), grant)
+	}
+	if err != nil {
+		e.Report(err)
+		return Issued{}, ServerError()
+	}
+	return issued, nil
+}
+
+// authenticate finds the client of a request and checks its secret, from the header or the form.
+func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	wrong := &Problem{"invalid_client", "the client or its secret is unknown"}
+	if id == "" {
+		return nil, wrong
+	}
+	c, err := e.Clients.Find(r.Context(), unescaped(id, basic))
+	switch {
+	case errors.Is(err, client.ErrUnknown):
+		return nil, wrong
+	case err != nil:
+		e.Report(err)
+		return nil, ServerError()
+	}
+	for _, candidate := range []string{secret, unescaped(secret, basic)} {
+		right, err := c.Verify(r.Context(), candidate)
+		if err != nil {
+			e.Report(err)
+			return nil, ServerError()
+		}
+		if right {
+			return c, nil
+		}
+	}
+	return nil, wrong
+}
+
+// unescaped undoes the encoding that RFC 6749, section 2.3.1, wants in a header, and that many clients leave out.
+func unescaped(text string, basic bool) string {
+	if decoded, err := url.QueryUnescape(text); basic && err == nil {
+		return decoded
+	}
+	return text
+}
+
+// repeated tells whether a parameter comes more than once, which RFC 6749, section 3.2, forbids.
+func repeated(form url.Values) bool {
+	for _, values := range form {
+		if len(values) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// write answers with JSON.
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// Write answers a client with a problem.
+func (p *Problem) Write(w http.ResponseWriter, status int) { write(w, status, p) }

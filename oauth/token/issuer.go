@@ -1,0 +1,120 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/store"
+)
+
+// ErrInvalidCode is the answer to a code that does not exist, was used before or has expired.
+var ErrInvalidCode = errors.New("the code is not valid")
+
+// Issuer makes codes and access tokens.
+type Issuer struct {
+	Tokens store.Objects[*oauthv1.OAuthAccessToken]
+	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
+	// MaxAge is how many seconds an access token counts unless its client says otherwise, 0 for ever; CodeMaxAge is that of a code.
+	MaxAge, CodeMaxAge int32
+	// InactivityTimeout is after how many seconds without use an access token ends unless its client says otherwise, 0 for never.
+	InactivityTimeout int32
+}
+
+// Grant is what a user has granted a client.
+type Grant struct {
+	Client      *client.Client
+	UserName    string
+	UserUID     string
+	Scopes      []string
+	RedirectURI string
+	// Code is the name of the OAuthAuthorizeToken that is exchanged, if any.
+	Code string
+}
+
+// To makes a grant of a user.
+func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
+	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
+}
+
+// Issued is an access token as the client gets it.
+type Issued struct {
+	Secret string
+	// ExpiresIn is in seconds; 0 means that it does not expire.
+	ExpiresIn int64
+	Scopes    []string
+}
+
+// Access makes an access token.
+func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
+	secret, name := New()
+	stored := &oauthv1.OAuthAccessToken{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ClientName: grant.Client.ID, ExpiresIn: int64(or(grant.Client.MaxAge, i.MaxAge)), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI,
+		UserName: grant.UserName, UserUID: grant.UserUID, AuthorizeToken: grant.Code,
+		InactivityTimeoutSeconds: or(grant.Client.InactivityTimeout, i.InactivityTimeout),
+	}
+	if _, err := i.Tokens.Create(ctx, stored); err != nil {
+		return Issued{}, fmt.Errorf("store access token of user %q: %w", grant.UserName, err)
+	}
+	return Issued{Secret: secret, ExpiresIn: stored.ExpiresIn, Scopes: grant.Scopes}, nil
+}
+
+// or is a client's own value or the usual one.
+func or(own *int32, usual int32) int32 {
+	if own != nil {
+		return *own
+	}
+	return usual
+}
+
+// Code makes an authorization code, which is exchanged by who answers its challenge.
+func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method string) (string, error) {
+	secret, name := New()
+	_, err := i.Codes.Create(ctx, &oauthv1.OAuthAuthorizeToken{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ClientName: grant.Client.ID, ExpiresIn: int64(i.CodeMaxAge), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI, State: state,
+		UserName: grant.UserName, UserUID: grant.UserUID, CodeChallenge: challenge, CodeChallengeMethod: method,
+	})
+	if err != nil {
+		return "", fmt.Errorf("store code of user %q: %w", grant.UserName, err)
+	}
+	return secret, nil
+}
+
+// Redeem uses up a code that passes a check, and gives what it grants. Of several who try at once one succeeds.
+func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
+	name, ok := Name(code)
+	if !ok || !IsHashed(name) {
+		return Grant{}, ErrInvalidCode
+	}
+	stored, err := i.Codes.Get(ctx, name)
+	switch {
+	case kerrors.IsNotFound(err):
+		return Grant{}, ErrInvalidCode
+	case err != nil:
+		return Grant{}, fmt.Errorf("find code: %w", err)
+	case expired(stored.CreationTimestamp, stored.ExpiresIn, time.Now()) || stored.ClientName != c.ID || !check(stored):
+		return Grant{}, ErrInvalidCode
+	}
+	if err := i.Codes.Delete(ctx, name); kerrors.IsNotFound(err) {
+		return Grant{}, ErrInvalidCode
+	} else if err != nil {
+		return Grant{}, fmt.Errorf("use up code: %w", err)
+	}
+	return Grant{
+		Client: c, UserName: stored.UserName, UserUID: stored.UserUID, Scopes: stored.Scopes, RedirectURI: stored.RedirectURI, Code: name,
+	}, nil
+}
+
+// expired tells whether seconds have passed since a time; 0 seconds never pass.
+func expired(since metav1.Time, seconds int64, now time.Time) bool {
+	return seconds > 0 && now.After(since.Add(time.Duration(seconds)*time.Second))
+}
