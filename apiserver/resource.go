@@ -64,6 +64,9 @@ type Resource[T Object] struct {
 	CreateOnUpdate, Unconditional bool
 	// Adjust sets options of the store that have no field here; optional.
 	Adjust func(Deps, *registry.Store)
+	// Answer makes what answers requests in place of the store, for instance to understand a name that is none of
+	// an object. What it makes embeds the Store; optional.
+	Answer func(Deps, *Store) rest.Storage
 	// Subresources makes further subresources by their names, for instance "scale"; optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
 }
@@ -136,7 +139,11 @@ func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest
 		return nil, fmt.Errorf("store %s: %w", resource, err)
 	}
 	deps.Stores[resource] = store
-	served := map[string]rest.Storage{r.Plural: &named{store, r.ShortNames, r.Categories}}
+	own := &Store{store, r.ShortNames, r.Categories}
+	served := map[string]rest.Storage{r.Plural: own}
+	if r.Answer != nil {
+		served[r.Plural] = r.Answer(deps, own)
+	}
 	if r.Status {
 		served[r.Plural+"/status"] = newStatus(store, plan, gv)
 	}
@@ -174,14 +181,14 @@ func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, 
 	return typed.GetLabels(), set, nil
 }
 
-// named is a store under the names that clients may use.
-type named struct {
+// Store is a store under the names that clients may use.
+type Store struct {
 	*registry.Store
 	shortNames, categories []string
 }
 
 // ShortNames are abbreviations, such as "is".
-func (n *named) ShortNames() []string { return n.shortNames }
+func (s *Store) ShortNames() []string { return s.shortNames }
 
 // Categories are sets of resources that one name stands for, such as "all".
-func (n *named) Categories() []string { return n.categories }
+func (s *Store) Categories() []string { return s.categories }

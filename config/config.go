@@ -116,6 +116,7 @@ func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Pr
 		case masterKind:
 			c.master, found = decode(path, root, c.Master, retiredMasterKeys())
 			resolve(filepath.Dir(path), c.Master.paths())
+			c.Master.resolveProviders(filepath.Dir(path))
 		case nodeKind:
 			c.node, found = decode(path, root, c.Node, nil)
 			resolve(filepath.Dir(path), c.Node.paths())

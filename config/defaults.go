@@ -45,6 +45,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&kube.ServicesNodePortRange, "30000-32767")
 	fill(&kube.PodEvictionTimeout, "5m")
 
+	defaultOAuth(c, dataDir)
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)

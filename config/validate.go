@@ -56,6 +56,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.arguments("kubernetesMasterConfig.schedulerArguments", kube.SchedulerArguments)
 
 	c.audit(m)
+	c.oauth(m)
 	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)
 	for name, plugin := range m.AdmissionConfig.PluginConfig {
 		if plugin != nil {

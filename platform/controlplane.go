@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/slipway-platform/slipway/apigroup/user"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/internal/arguments"
@@ -34,6 +33,10 @@ func (h *host) etcd() (Component, error) {
 func (h *host) apiServer() (Component, error) {
 	bind, port := h.Master.APIAddress()
 	nodePorts := h.Master.NodePorts()
+	features, err := h.features()
+	if err != nil {
+		return nil, err
+	}
 	server := &kube.APIServer{
 		BindAddress:        net.ParseIP(bind),
 		AdvertiseAddress:   h.address.AsSlice(),
@@ -57,7 +60,7 @@ func (h *host) apiServer() (Component, error) {
 		Domain:      h.Node.DNSDomain,
 		Audit:       h.audit(),
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
-		Features:    features(),
+		Features:    features,
 	}
 	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
 		server.ServiceAccountKeyFile = private
@@ -74,10 +77,8 @@ func (h *host) apiServer() (Component, error) {
 }
 
 // features are what we add to the API server, in the order in which discovery announces their groups.
-func features() []apiserver.Feature {
-	return []apiserver.Feature{
-		user.Feature(),
-	}
+func (h *host) features() ([]apiserver.Feature, error) {
+	return h.identityFeatures()
 }
 
 func (h *host) audit() *kube.Audit {

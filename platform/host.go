@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,4 +130,8 @@ func (h *host) nextSteps(out io.Writer) {
   %[1]s oc get nodes
   export KUBECONFIG=%[2]s
 `, os.Args[0], h.adminKubeconfig())
+	if password, err := os.ReadFile(h.developerPassword()); err == nil && h.DeveloperFile() != "" {
+		_, port := h.Master.APIAddress()
+		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], developer, strings.TrimSpace(string(password)), port)
+	}
 }

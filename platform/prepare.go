@@ -26,8 +26,10 @@ func (h *host) prepare() (err error) {
 	if err := h.locate(); err != nil {
 		return err
 	}
-	h.identity, err = pki.Ensure(h.pkiSpec())
-	return err
+	if h.identity, err = pki.Ensure(h.pkiSpec()); err != nil {
+		return err
+	}
+	return h.ensureDeveloper()
 }
 
 // processes are what the supervisor runs.

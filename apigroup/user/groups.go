@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	userv1 "github.com/openshift/api/user/v1"
-	"github.com/slipway-platform/slipway/apiserver"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // groups is the resource groups.user.openshift.io. Its table is that of `oc get groups` in OpenShift 3.
@@ -24,14 +24,12 @@ func groups() apiserver.Served {
 	}
 }
 
-// validateGroup refuses names that RBAC could not tell from something else. As in OpenShift 3 a
-// group's name may hold ":" only where it is not the reserved prefix "system:", and a user's name may
-// not be a path.
+// validateGroup refuses users that could not exist, and the same one twice.
 func validateGroup(_ context.Context, group, _ *userv1.Group) (problems field.ErrorList) {
 	seen := map[string]bool{}
 	for i, user := range group.Users {
 		at := field.NewPath("users").Index(i)
-		switch reasons := userName(user); {
+		switch reasons := userName(user, false); {
 		case user == "":
 			problems = append(problems, field.Required(at, "name a user"))
 		case len(reasons) > 0:
@@ -42,23 +40,4 @@ func validateGroup(_ context.Context, group, _ *userv1.Group) (problems field.Er
 		seen[user] = true
 	}
 	return problems
-}
-
-func groupName(name string, prefix bool) []string {
-	reasons := path.ValidatePathSegmentName(name, prefix)
-	if strings.HasPrefix(name, "system:") {
-		reasons = append(reasons, `must not begin with "system:": those groups are virtual`)
-	}
-	if name == "~" {
-		reasons = append(reasons, `must not be "~"`)
-	}
-	return reasons
-}
-
-func userName(name string) []string {
-	reasons := path.ValidatePathSegmentName(name, false)
-	if name == "~" {
-		reasons = append(reasons, `must not be "~"`)
-	}
-	return reasons
 }

@@ -1,12 +1,13 @@
-// Package user serves the API group user.openshift.io: at present groups of users. A group is a
-// cluster-wide object with a list of user names; RBAC and SCC refer to it by its name.
+// Package user serves the API group user.openshift.io: users, their identities at identity providers, the mapping between the two, and
+// groups of users, which RBAC and security context constraints refer to by name.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on users and groups; the wire type
-// is github.com/openshift/api/user/v1.Group.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration, chapter 5. The wire types are
+// github.com/openshift/api/user/v1's.
 package user
 
 import (
 	userv1 "github.com/openshift/api/user/v1"
+
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -15,6 +16,6 @@ func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: userv1.GroupVersion,
 		Install:      userv1.Install,
-		Resources:    []apiserver.Served{groups()},
+		Resources:    []apiserver.Served{users(), identities(), mappings(), groups()},
 	}}}
 }

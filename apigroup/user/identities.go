@@ -1,0 +1,60 @@
+package user
+
+import (
+	"context"
+	"strings"
+
+	userv1 "github.com/openshift/api/user/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// identities is the resource identities.user.openshift.io: who someone is for one identity provider.
+func identities() apiserver.Served {
+	return apiserver.Resource[*userv1.Identity]{
+		Plural:    "identities",
+		ValidName: identityName,
+		Validate:  validateIdentity,
+		Fields: map[string]func(*userv1.Identity) string{
+			"providerName":     func(i *userv1.Identity) string { return i.ProviderName },
+			"providerUserName": func(i *userv1.Identity) string { return i.ProviderUserName },
+			"user.name":        func(i *userv1.Identity) string { return i.User.Name },
+			"user.uid":         func(i *userv1.Identity) string { return string(i.User.UID) },
+		},
+		Columns: []apiserver.Column[*userv1.Identity]{
+			{Name: "IDP Name", Description: "Name of the identity provider", Value: func(i *userv1.Identity) any { return i.ProviderName }},
+			{Name: "IDP User Name", Description: "Name of the user at the provider", Value: func(i *userv1.Identity) any { return i.ProviderUserName }},
+			{Name: "User Name", Description: "User that it is mapped to", Value: func(i *userv1.Identity) any { return i.User.Name }},
+			{Name: "User UID", Description: "Unique ID of that user", Value: func(i *userv1.Identity) any { return string(i.User.UID) }},
+		},
+	}
+}
+
+// validateIdentity holds the name to its two parts, which do not change.
+func validateIdentity(_ context.Context, identity, old *userv1.Identity) (problems field.ErrorList) {
+	provider, name := field.NewPath("providerName"), field.NewPath("providerUserName")
+	if reasons := providerName(identity.ProviderName); identity.ProviderName == "" {
+		problems = append(problems, field.Required(provider, "name the identity provider"))
+	} else if len(reasons) > 0 {
+		problems = append(problems, field.Invalid(provider, identity.ProviderName, strings.Join(reasons, "; ")))
+	}
+	if identity.ProviderUserName == "" {
+		problems = append(problems, field.Required(name, "name the user at the provider"))
+	}
+	if wanted := identity.ProviderName + ":" + identity.ProviderUserName; identity.Name != wanted && len(problems) == 0 {
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), identity.Name, "must be "+wanted))
+	}
+	if user := identity.User; user.Name == "" && user.UID != "" {
+		problems = append(problems, field.Required(field.NewPath("user", "name"), "name the user that the UID is of"))
+	} else if reasons := userName(user.Name, false); user.Name != "" && len(reasons) > 0 {
+		problems = append(problems, field.Invalid(field.NewPath("user", "name"), user.Name, strings.Join(reasons, "; ")))
+	}
+	if old != nil && old.ProviderName != identity.ProviderName {
+		problems = append(problems, field.Forbidden(provider, "cannot be changed"))
+	}
+	if old != nil && old.ProviderUserName != identity.ProviderUserName {
+		problems = append(problems, field.Forbidden(name, "cannot be changed"))
+	}
+	return problems
+}

@@ -1,0 +1,78 @@
+package user
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	userv1 "github.com/openshift/api/user/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// users is the resource users.user.openshift.io. The name `~` is the user who asks.
+func users() apiserver.Served {
+	return apiserver.Resource[*userv1.User]{
+		Plural:    "users",
+		ValidName: userName,
+		Validate:  validateUser,
+		Columns: []apiserver.Column[*userv1.User]{
+			{Name: "UID", Description: "Unique ID of the user", Value: func(u *userv1.User) any { return string(u.UID) }},
+			{Name: "Full Name", Description: "Name of the person", Value: func(u *userv1.User) any { return u.FullName }},
+			{Name: "Identities", Description: "Identities that are mapped to the user", Value: func(u *userv1.User) any { return strings.Join(u.Identities, ", ") }},
+		},
+		Answer: func(_ apiserver.Deps, store *apiserver.Store) rest.Storage { return &self{store} },
+	}
+}
+
+// validateUser refuses identities that could not exist. Groups are those of `~` and are not stored.
+func validateUser(_ context.Context, u, _ *userv1.User) (problems field.ErrorList) {
+	for i, name := range u.Identities {
+		if reasons := identityName(name, false); len(reasons) > 0 {
+			problems = append(problems, field.Invalid(field.NewPath("identities").Index(i), name, strings.Join(reasons, "; ")))
+		}
+	}
+	if len(u.Groups) > 0 {
+		problems = append(problems, field.Forbidden(field.NewPath("groups"), "users are put into groups by the Group objects"))
+	}
+	return problems
+}
+
+// self is the store of users, in which `~` is found too.
+type self struct{ *apiserver.Store }
+
+// Get reads a user. `~` is who asks, with the groups of the request; who is no User object, such as system:admin, is shown as one.
+func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	if name != "~" {
+		return s.Store.Get(ctx, name, options)
+	}
+	who, ok := request.UserFrom(ctx)
+	if !ok || who.GetName() == "" {
+		return nil, kerrors.NewForbidden(userv1.Resource("users"), "~", nil)
+	}
+	shown := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: who.GetName(), UID: types.UID(who.GetUID())}}
+	if len(userName(who.GetName(), false)) == 0 {
+		stored, err := s.Store.Get(ctx, who.GetName(), options)
+		if err != nil && !kerrors.IsNotFound(err) {
+			return nil, err
+		}
+		if found, ok := stored.(*userv1.User); ok && err == nil {
+			shown = found.DeepCopy()
+		}
+	}
+	shown.Groups = slices.DeleteFunc(slices.Clone(who.GetGroups()), virtual)
+	return shown, nil
+}
+
+// virtual tells whether a group only says how someone has authenticated.
+func virtual(group string) bool {
+	return slices.Contains([]string{user.AllAuthenticated, user.AllUnauthenticated, "system:authenticated:oauth"}, group)
+}

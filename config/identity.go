@@ -1,0 +1,189 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+	strict "sigs.k8s.io/json"
+)
+
+// IdentityProvider is one identity provider with its block `provider` in the type that its kind names.
+type IdentityProvider struct {
+	legacyv1.IdentityProvider
+	// Settings is a pointer to that type, for instance *legacyv1.HTPasswdPasswordIdentityProvider. Its paths are absolute.
+	Settings any
+}
+
+// IdentityProviders are the identity providers of oauthConfig, in their order.
+func (c *MasterConfig) IdentityProviders() []IdentityProvider {
+	if c.OAuthConfig == nil {
+		return nil
+	}
+	var list []IdentityProvider
+	for _, provider := range c.OAuthConfig.IdentityProviders {
+		settings, _, err := providerSettings(provider)
+		if err == nil { // Load has refused any other
+			list = append(list, IdentityProvider{provider, settings})
+		}
+	}
+	return list
+}
+
+// providerType makes the settings of a kind of provider; nil for a kind that there is not.
+func providerType(kind string) any {
+	switch kind {
+	case "AllowAllPasswordIdentityProvider":
+		return &legacyv1.AllowAllPasswordIdentityProvider{}
+	case "DenyAllPasswordIdentityProvider":
+		return &legacyv1.DenyAllPasswordIdentityProvider{}
+	case "HTPasswdPasswordIdentityProvider":
+		return &legacyv1.HTPasswdPasswordIdentityProvider{}
+	case "LDAPPasswordIdentityProvider":
+		return &legacyv1.LDAPPasswordIdentityProvider{}
+	case "BasicAuthPasswordIdentityProvider":
+		return &legacyv1.BasicAuthPasswordIdentityProvider{}
+	case "KeystonePasswordIdentityProvider":
+		return &legacyv1.KeystonePasswordIdentityProvider{}
+	case "RequestHeaderIdentityProvider":
+		return &legacyv1.RequestHeaderIdentityProvider{}
+	case "GitHubIdentityProvider":
+		return &legacyv1.GitHubIdentityProvider{}
+	case "GitLabIdentityProvider":
+		return &legacyv1.GitLabIdentityProvider{}
+	case "GoogleIdentityProvider":
+		return &legacyv1.GoogleIdentityProvider{}
+	case "OpenIDIdentityProvider":
+		return &legacyv1.OpenIDIdentityProvider{}
+	}
+	return nil
+}
+
+// providerSettings reads the block of a provider. unknown are problems with single keys; without any the block is as its type has it.
+func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown []error, err error) {
+	var kind struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(provider.Provider.Raw, &kind); err != nil {
+		return nil, nil, fmt.Errorf("must be a mapping with apiVersion: v1 and a kind")
+	}
+	settings = providerType(kind.Kind)
+	if settings == nil || kind.APIVersion != "v1" {
+		return nil, nil, fmt.Errorf("has apiVersion %q and kind %q; must be of v1 and a kind such as HTPasswdPasswordIdentityProvider", kind.APIVersion, kind.Kind)
+	}
+	unknown, err = strict.UnmarshalStrict(provider.Provider.Raw, settings)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot be read as a %s", kind.Kind) // the cause would show a secret
+	}
+	return settings, unknown, nil
+}
+
+// resolveProviders makes the paths of the providers absolute, from folder.
+func (c *MasterConfig) resolveProviders(folder string) {
+	if c.OAuthConfig == nil {
+		return
+	}
+	for i := range c.OAuthConfig.IdentityProviders {
+		provider := &c.OAuthConfig.IdentityProviders[i]
+		var block map[string]any
+		if json.Unmarshal(provider.Provider.Raw, &block) != nil {
+			continue // validation tells
+		}
+		resolveBlock(folder, block, "file", "ca", "certFile", "keyFile", "clientCA")
+		for _, key := range []string{"bindPassword", "clientSecret"} {
+			if source, long := block[key].(map[string]any); long {
+				resolveBlock(folder, source, "file", "keyFile")
+			}
+		}
+		if raw, err := json.Marshal(block); err == nil {
+			provider.Provider.Raw = raw
+		}
+	}
+}
+
+// resolveBlock makes the values of some keys absolute paths.
+func resolveBlock(folder string, block map[string]any, keys ...string) {
+	for _, key := range keys {
+		if path, ok := block[key].(string); ok {
+			resolve(folder, []*string{&path})
+			block[key] = path
+		}
+	}
+}
+
+// Secret reads a text that stands in the configuration itself, in an environment variable or in a file.
+func Secret(source legacyv1.StringSource) (string, error) {
+	switch {
+	case source.KeyFile != "":
+		return "", fmt.Errorf("read secret: keyFile is not supported; keep the secret in a file that only root reads and name it with file")
+	case source.Env != "":
+		value, ok := os.LookupEnv(source.Env)
+		if !ok {
+			return "", fmt.Errorf("read secret: environment variable %q is not set", source.Env)
+		}
+		return value, nil
+	case source.File != "":
+		content, err := os.ReadFile(source.File)
+		if err != nil {
+			return "", fmt.Errorf("read secret: %w", err)
+		}
+		return strings.TrimRight(string(content), "\r\n"), nil
+	}
+	return source.Value, nil
+}
+
+// usersFile is the htpasswd file of the provider that a configuration without oauthConfig has.
+func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
+
+// defaultOAuth completes oauthConfig. A host that is told nothing has users in a file; one that is told there is no provider lets nobody in.
+func defaultOAuth(c *MasterConfig, dataDir string) {
+	if c.OAuthConfig == nil {
+		if c.AuthConfig.OAuthMetadataFile != "" {
+			return
+		}
+		raw := fmt.Sprintf(`{"apiVersion":"v1","kind":"HTPasswdPasswordIdentityProvider","file":%q}`, usersFile(dataDir))
+		c.OAuthConfig = &legacyv1.OAuthConfig{IdentityProviders: []legacyv1.IdentityProvider{
+			{Name: "htpasswd_auth", UseAsChallenger: true, UseAsLogin: true, MappingMethod: "claim"},
+		}}
+		c.OAuthConfig.IdentityProviders[0].Provider.Raw = []byte(raw)
+	}
+	oauth := c.OAuthConfig
+	fill(&oauth.MasterPublicURL, c.MasterPublicURL)
+	fill(&oauth.GrantConfig.Method, legacyv1.GrantHandlerAuto)
+	fill(&oauth.GrantConfig.ServiceAccountMethod, legacyv1.GrantHandlerPrompt)
+	if oauth.SessionConfig == nil {
+		oauth.SessionConfig = &legacyv1.SessionConfig{}
+	}
+	fill(&oauth.SessionConfig.SessionSecretsFile, filepath.Join(dataDir, "session-secrets.yaml"))
+	fill(&oauth.SessionConfig.SessionName, "ssn")
+	fill(&oauth.SessionConfig.SessionMaxAgeSeconds, 300)
+	fill(&oauth.TokenConfig.AuthorizeTokenMaxAgeSeconds, 300)
+	fill(&oauth.TokenConfig.AccessTokenMaxAgeSeconds, 86400)
+	for i := range oauth.IdentityProviders {
+		fill(&oauth.IdentityProviders[i].MappingMethod, "claim")
+	}
+}
+
+// DeveloperFile is the htpasswd file that the host fills at its first start, with a user `developer`: that of the provider which a configuration
+// without oauthConfig has. It is empty where oauthConfig says who may log in.
+func (c *Config) DeveloperFile() string {
+	own := usersFile(c.DataDir)
+	for _, provider := range c.Master.IdentityProviders() {
+		if settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider); ok && settings.File == own {
+			return own
+		}
+	}
+	return ""
+}
+
+// HTPasswdFiles are the files of all htpasswd providers.
+func (c *Config) HTPasswdFiles() (files []string) {
+	for _, provider := range c.Master.IdentityProviders() {
+		if settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider); ok && !slices.Contains(files, settings.File) {
+			files = append(files, settings.File)
+		}
+	}
+	return files
+}
