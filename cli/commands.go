@@ -14,6 +14,9 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
 			newAdm(factory, streams),
+			newLogin(factory, streams),
+			newLogout(factory, streams),
+			newWhoami(factory, streams),
 		},
 		below: map[string][]*cobra.Command{},
 	}

@@ -17,6 +17,11 @@ func hostKubeconfig(env func(string) string, homeFile string) string {
 	if _, err := os.Stat(homeFile); err == nil {
 		return ""
 	}
+	return hostFile(env)
+}
+
+// hostFile is the administrator's kubeconfig of the cluster on this host, where there is one and the user may read it.
+func hostFile(env func(string) string) string {
 	dataDir := env("SLIPWAY_DATA_DIR")
 	if dataDir == "" {
 		dataDir = "/var/lib/slipway"

@@ -1,3 +1,8 @@
+// Package authorize is /oauth/authorize, where a client sends a user for a code or a token, and /oauth/approve, where the user grants it
+// scopes.
+//
+// Source: RFC 6749, sections 4.1 and 4.2, RFC 7636, and OpenShift 3.9 Architecture, 4.1.4.6. An error goes back to the client in the query of
+// its address for both response types, as OpenShift's clients expect it.
 package authorize
 
 import (

@@ -4,11 +4,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,7 +78,7 @@ func (o objects[T]) Create(ctx context.Context, object T) (T, error) {
 	if err != nil {
 		return object, err
 	}
-	return typed[T](store.Create(ctx, object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}))
+	return typed[T](store.Create(scoped(ctx), object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}))
 }
 
 func (o objects[T]) Update(ctx context.Context, object T) (T, error) {
@@ -92,7 +90,7 @@ func (o objects[T]) Update(ctx context.Context, object T) (T, error) {
 	if err != nil {
 		return object, err
 	}
-	updated, _, err := store.Update(ctx, accessor.GetName(), rest.DefaultUpdatedObjectInfo(object), rest.ValidateAllObjectFunc,
+	updated, _, err := store.Update(scoped(ctx), accessor.GetName(), rest.DefaultUpdatedObjectInfo(object), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return typed[T](updated, err)
 }
@@ -102,37 +100,19 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = store.Delete(ctx, name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+	_, _, err = store.Delete(scoped(ctx), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 	return err
+}
+
+// scoped gives a context a namespace, as the requests have that stores are made for: none, for objects that live in none.
+func scoped(ctx context.Context) context.Context {
+	if _, ok := request.NamespaceFrom(ctx); ok {
+		return ctx
+	}
+	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
 // InNamespace is a context for objects that live in a namespace.
 func InNamespace(ctx context.Context, namespace string) context.Context {
 	return request.WithNamespace(ctx, namespace)
-}
-
-// Each calls a function with each object of a resource that labels and fields do not narrow, in pages.
-func Each[T runtime.Object](ctx context.Context, store *registry.Store, do func(T) error) error {
-	options := &internalversion.ListOptions{Limit: 500}
-	for {
-		list, err := store.List(ctx, options)
-		if err != nil {
-			return err
-		}
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			object, ok := item.(T)
-			if !ok {
-				return errors.New("list objects: one is of another type")
-			}
-			return do(object)
-		})
-		if err != nil {
-			return err
-		}
-		accessor, err := meta.ListAccessor(list)
-		if err != nil || accessor.GetContinue() == "" {
-			return err
-		}
-		options.Continue = accessor.GetContinue()
-	}
 }

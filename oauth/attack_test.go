@@ -1,0 +1,204 @@
+package oauth
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+)
+
+func must(t *testing.T, w *world, id string) *client.Client {
+	t.Helper()
+	found, err := w.registry.Find(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestRequestsThatAreWrongGoBackOnlyToTheClient(t *testing.T) {
+	w := newWorld(t, nil)
+	tests := []struct {
+		name, key, value string
+		code             string
+		back             bool
+	}{
+		{"an unknown client", "client_id", "other", "unauthorized_client", false},
+		{"no client", "client_id", "", "unauthorized_client", false},
+		{"an address of someone else", "redirect_uri", "https://evil.example.com/", "invalid_request", false},
+		{"a script as an address", "redirect_uri", "javascript:alert(1)", "invalid_request", false},
+		{"another kind of answer", "response_type", "id_token", "unsupported_response_type", true},
+		{"what is no scope", "scope", "root", "invalid_scope", true},
+		{"another kind of challenge", "code_challenge_method", "MD5", "invalid_request", true},
+		{"a broken service account", "client_id", "system:serviceaccount:myproject:broken", "server_error", false},
+	}
+	for _, tt := range tests {
+		values := demo()
+		values.Set(tt.key, tt.value)
+		got := w.send(w.browser(), http.MethodGet, ask(values), nil, nil)
+		if tt.back {
+			query := got.at().Query()
+			if !strings.HasPrefix(got.at().String(), app+"?") || query.Get("error") != tt.code || query.Get("state") != "a state" {
+				t.Errorf("%s: %s to %s", tt.name, got.Status, got.at())
+			}
+			continue
+		}
+		if got.Header.Get("Location") != "" || got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"error":"`+tt.code+`"`) {
+			t.Errorf("%s: %s %s, %s", tt.name, got.Status, got.at(), got.body)
+		}
+	}
+	twice := demo()
+	twice.Add("redirect_uri", "https://evil.example.com/")
+	if got := w.get(w.browser(), ask(twice)); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
+		t.Errorf("two addresses: %s to %s", got.Status, got.at())
+	}
+}
+
+func TestNobodyIsSentElsewhereAfterALogin(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, then := range []string{
+		"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "/\t/evil.example.com", "/\n/evil.example.com", "evil", "javascript:alert(1)", "\\\\evil", "",
+	} {
+		browser := w.browser()
+		form := w.get(browser, "/login?"+url.Values{"then": {then}}.Encode()).fields()
+		form.Set("then", then) // as if the form itself had been changed
+		form.Set("username", "alice")
+		form.Set("password", "any")
+		if got := w.post(browser, "/login", form); got.Header.Get("Location") != "/" {
+			t.Errorf("%q: sent to %q", then, got.Header.Get("Location"))
+		}
+		if got := w.get(browser, "/logout?"+url.Values{"then": {then}}.Encode()); got.Header.Get("Location") != "/oauth/token/request" {
+			t.Errorf("%q: after the logout sent to %q", then, got.Header.Get("Location"))
+		}
+	}
+}
+
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	browser, attacker := w.browser(), w.browser()
+	stolen := w.get(attacker, "/login").fields()
+	form := w.get(browser, "/login").fields()
+	for name, csrf := range map[string]string{"no value": "", "the attacker's value": stolen.Get("csrf"), "a guess": strings.Repeat("A", 43)} {
+		form.Set("csrf", csrf)
+		form.Set("username", "attacker")
+		form.Set("password", "any")
+		got := w.post(browser, "/login", form)
+		if !strings.Contains(got.Header.Get("Location"), "reason=token_expired") || len(w.users.All()) != 0 {
+			t.Errorf("login with %s: %s", name, got.Header.Get("Location"))
+		}
+	}
+	w.logIn(browser, "alice", ask(demo()))
+	page := w.get(browser, "/oauth/approve?"+url.Values{"then": {ask(demo())}}.Encode())
+	approval := page.fields()
+	approval.Set("csrf", stolen.Get("csrf"))
+	approval.Set("approve", "1")
+	if got := w.post(browser, "/oauth/approve", approval); got.StatusCode != http.StatusForbidden {
+		t.Errorf("approval: %s to %s", got.Status, got.at())
+	}
+	if got := w.post(browser, "/oauth/token/display", url.Values{"code": {"x"}, "csrf": {stolen.Get("csrf")}}); got.StatusCode != http.StatusForbidden {
+		t.Errorf("display: %s", got.Status)
+	}
+}
+
+func TestPagesAreHardened(t *testing.T) {
+	w := newWorld(t, nil)
+	browser := w.browser()
+	for _, path := range []string{"/login", "/oauth/token/display?code=x", "/oauth/token/implicit", ask(url.Values{})} {
+		got := w.get(browser, path)
+		policy := got.Header.Get("Content-Security-Policy")
+		if got.Header.Get("X-Frame-Options") != "DENY" || !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") ||
+			got.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(got.Header.Get("Cache-Control"), "no-store") || strings.Contains(got.body, "<script") {
+			t.Errorf("%s: %v", path, got.Header)
+		}
+	}
+}
+
+func TestASessionIsNotTakenFromOutside(t *testing.T) {
+	w := newWorld(t, nil)
+	browser := w.browser()
+	// An attacker's own session, or any text, put into the victim's browser before the login.
+	attacker := w.browser()
+	w.logIn(attacker, "mallory", ask(demo()))
+	home, err := url.Parse(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser.Jar.SetCookies(home, slices.DeleteFunc(attacker.Jar.Cookies(home), func(c *http.Cookie) bool { return c.Name != "ssn" }))
+	before := browser.Jar.Cookies(home)[0].Value
+	form := w.get(browser, "/login").fields()
+	form.Set("username", "alice")
+	form.Set("password", "any")
+	w.post(browser, "/login", form)
+	page := w.get(browser, w.get(browser, ask(demo())).at().String())
+	if after := browser.Jar.Cookies(home); slices.ContainsFunc(after, func(c *http.Cookie) bool { return c.Value == before }) || !strings.Contains(page.body, "alice") {
+		t.Errorf("the session from before the login goes on")
+	}
+	forged := w.browser()
+	forged.Jar.SetCookies(home, []*http.Cookie{{Name: "ssn", Value: "MTczMjE5"}})
+	if got := w.get(forged, ask(demo())); got.at().Path != "/login" {
+		t.Errorf("a forged session: sent to %s", got.at())
+	}
+	if err := w.users.Delete(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
+		t.Errorf("the session of a user who is gone: sent to %s", got.at())
+	}
+}
+
+func TestNamesThatMeanSomethingElseLogNobodyIn(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, name := range []string{strings.Repeat("a", 5000)} {
+		got := w.send(w.browser(), http.MethodGet, ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}, "scope": {name}}), nil, func(r *http.Request) {
+			r.SetBasicAuth(name, "any")
+		})
+		if strings.Contains(got.Header.Get("Location"), "access_token") {
+			t.Errorf("%.20q got a token", name)
+		}
+	}
+	long := w.send(w.browser(), http.MethodPost, "/login", url.Values{"username": {strings.Repeat("x", 1<<20)}}, nil)
+	if long.StatusCode == http.StatusOK || len(w.users.All()) != 0 {
+		t.Errorf("a megabyte: %s", long.Status)
+	}
+}
+
+func TestErrorsShowNothingOfWhatWasSent(t *testing.T) {
+	w := newWorld(t, nil)
+	got := w.get(w.browser(), "/oauth/token/display?"+url.Values{"error": {"x"}, "error_description": {"<script>alert(1)</script>"}}.Encode())
+	if strings.Contains(got.body, "<script>") {
+		t.Error("the page runs a script from its address")
+	}
+	got = w.get(w.browser(), "/login?"+url.Values{"username": {`"><script>`}, "reason": {"<b>"}}.Encode())
+	if strings.Contains(got.body, "<script>") || strings.Contains(got.body, "<b>") {
+		t.Error("the login page holds what its address says")
+	}
+}
+
+func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
+	w := newWorld(t, nil)
+	const id = "system:serviceaccount:myproject:proxy"
+	values := url.Values{"client_id": {id}, "response_type": {"code"}, "scope": {"user:info role:view:myproject"}}
+	browser := w.browser()
+	asked := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
+	page := w.get(browser, asked.at().String())
+	if asked.at().Path != "/oauth/approve" || !strings.Contains(page.body, "Service account") || !strings.Contains(page.body, "role:view:myproject") {
+		t.Errorf("asked at %s: %s", asked.at(), page.body)
+	}
+	form := page.fields()
+	form.Set("deny", "1")
+	if got := w.post(browser, "/oauth/approve", form); got.at().Query().Get("error") != "access_denied" || got.at().Host != "proxy.example.com" {
+		t.Errorf("a denial goes to %s", got.at())
+	}
+	values.Set("scope", "user:full")
+	if got := w.get(browser, ask(values)); got.at().Query().Get("error") != "invalid_scope" {
+		t.Errorf("user:full: %s", got.at())
+	}
+	some := url.Values{"then": form["then"], "csrf": form["csrf"], "approve": {"1"}, "scope": {"user:info"}}
+	back := w.get(browser, w.post(browser, "/oauth/approve", some).at().String())
+	if len(w.codes.All()) != 1 || back.at().Query().Get("code") == "" || !slices.Equal(w.codes.All()[0].Scopes, []string{"user:info"}) {
+		t.Errorf("part of the scopes: %s, %v", back.at(), w.codes.All())
+	}
+}

@@ -1,0 +1,224 @@
+package oauth
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/oauth/idp/anyone"
+	"github.com/slipway-platform/slipway/oauth/login"
+	"github.com/slipway-platform/slipway/oauth/mapping"
+	"github.com/slipway-platform/slipway/oauth/session"
+	"github.com/slipway-platform/slipway/oauth/store/storetest"
+)
+
+// world is an OAuth server with its objects in memory, served over TLS.
+type world struct {
+	*server
+	t      *testing.T
+	url    string
+	tls    *tls.Config
+	tokens *storetest.Objects[*oauthv1.OAuthAccessToken]
+	codes  *storetest.Objects[*oauthv1.OAuthAuthorizeToken]
+	users  *storetest.Objects[*userv1.User]
+	kube   *fake.Clientset
+
+	mutex  sync.Mutex
+	errors []string
+}
+
+// app is the address of a client that asks before it is granted anything.
+const app = "https://app.example.com/callback"
+
+// newWorld makes a server where everyone can log in; change adjusts it.
+func newWorld(t *testing.T, change func(*Config)) *world {
+	t.Helper()
+	w := &world{
+		t:      t,
+		tokens: storetest.New[*oauthv1.OAuthAccessToken](oauthv1.Resource("oauthaccesstokens")),
+		codes:  storetest.New[*oauthv1.OAuthAuthorizeToken](oauthv1.Resource("oauthauthorizetokens")),
+		users:  storetest.New[*userv1.User](userv1.Resource("users")),
+		kube: fake.NewClientset(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "proxy", Annotations: map[string]string{
+			"serviceaccounts.openshift.io/oauth-redirecturi.first": "https://proxy.example.com/oauth",
+		}}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "broken"}}),
+	}
+	var handler http.Handler
+	listener := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) { handler.ServeHTTP(writer, r) }))
+	t.Cleanup(listener.Close)
+	w.url = listener.URL
+	w.tls = listener.Client().Transport.(*http.Transport).TLSClientConfig
+	config := Config{
+		PublicURL: w.url, GrantMethod: oauthv1.GrantHandlerAuto, ServiceAccountGrantMethod: oauthv1.GrantHandlerPrompt,
+		Providers:   []login.Provider{{Name: "any", Challenge: true, Login: true, Mapping: mapping.Claim, Password: anyone.Allow{}}},
+		SessionName: "ssn", SessionMaxAge: 5 * time.Minute, TokenMaxAge: 86400, CodeMaxAge: 300,
+		SessionSecrets: []session.Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 16)}},
+	}
+	if change != nil {
+		change(&config)
+	}
+	minute := int32(60)
+	w.server = &server{Config: config, report: w.note, objects: objects{
+		users: w.users, tokens: w.tokens, codes: w.codes,
+		identities:     storetest.New[*userv1.Identity](userv1.Resource("identities")),
+		authorizations: storetest.New[*oauthv1.OAuthClientAuthorization](oauthv1.Resource("oauthclientauthorizations")),
+		routes:         storetest.New[*routev1.Route](routev1.Resource("routes")),
+		clients: storetest.New(oauthv1.Resource("oauthclients"), &oauthv1.OAuthClient{
+			ObjectMeta: metav1.ObjectMeta{Name: "demo"}, Secret: "the secret of demo", RedirectURIs: []string{app},
+			GrantMethod: oauthv1.GrantHandlerPrompt, AccessTokenMaxAgeSeconds: &minute,
+		}),
+	}}
+	if err := w.complete(w.kube); err != nil {
+		t.Fatal(err)
+	}
+	if err := ensureClients(t.Context(), w.objects.clients, w.url, w.url+"/console/"); err != nil {
+		t.Fatal(err)
+	}
+	handlers, err := w.handlers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for _, one := range handlers {
+		mux.Handle(one.Path, one)
+	}
+	handler = mux
+	return w
+}
+
+func (w *world) note(err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.errors = append(w.errors, err.Error())
+}
+
+// browser keeps cookies and follows no redirects.
+func (w *world) browser() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: w.tls}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// seen is an answer.
+type seen struct {
+	*http.Response
+	body string
+}
+
+// at is where the answer redirects to.
+func (s seen) at() *url.URL {
+	address, err := s.Location()
+	if err != nil {
+		return &url.URL{}
+	}
+	return address
+}
+
+// get asks for a path of the server or for an address; a browser wants pages.
+func (w *world) get(browser *http.Client, path string) seen {
+	return w.send(browser, http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
+}
+
+func (w *world) post(browser *http.Client, path string, form url.Values) seen {
+	return w.send(browser, http.MethodPost, path, form, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
+}
+
+func (w *world) send(browser *http.Client, method, path string, form url.Values, change func(*http.Request)) seen {
+	w.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = w.url + path
+	}
+	request, err := http.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(form.Encode()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if change != nil {
+		change(request)
+	}
+	answer, err := browser.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return seen{answer, string(body)}
+}
+
+var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([a-z]+)" value="([^"]*)"`)
+
+// fields are the fields of the form on a page, as a browser sends them.
+func (s seen) fields() url.Values {
+	unescape := strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`)
+	form := url.Values{}
+	for _, found := range hiddenField.FindAllStringSubmatch(s.body, -1) {
+		form.Add(found[1], unescape.Replace(found[2]))
+	}
+	return form
+}
+
+// logIn goes through the login page to where the browser wanted.
+func (w *world) logIn(browser *http.Client, user, path string) seen {
+	w.t.Helper()
+	page := w.get(browser, w.get(browser, path).at().String())
+	form := page.fields()
+	form.Set("username", user)
+	form.Set("password", "any")
+	return w.post(browser, "/login", form)
+}
+
+// ask is the path of a client's request.
+func ask(values url.Values) string { return "/oauth/authorize?" + values.Encode() }
+
+// demo asks for a code for the client `demo`.
+func demo() url.Values {
+	return url.Values{"client_id": {"demo"}, "response_type": {"code"}, "redirect_uri": {app}, "state": {"a state"}, "scope": {"user:info"}}
+}
+
+// approved is the code that a user who logs in gives the client `demo`.
+func (w *world) approved(values url.Values) string {
+	w.t.Helper()
+	browser := w.browser()
+	asked := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
+	page := w.get(browser, asked.at().String())
+	form := page.fields()
+	form.Set("approve", "1")
+	back := w.get(browser, w.post(browser, "/oauth/approve", form).at().String())
+	code := back.at().Query().Get("code")
+	if code == "" || !strings.HasPrefix(back.at().String(), app+"?") || back.at().Query().Get("state") != values.Get("state") {
+		w.t.Fatalf("sent back to %s: %s", back.at(), back.body)
+	}
+	return code
+}
+
+// exchange gives a code for a token.
+func (w *world) exchange(code string, change func(url.Values)) seen {
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {app}, "client_id": {"demo"}, "client_secret": {"the secret of demo"}}
+	if change != nil {
+		change(form)
+	}
+	return w.send(w.browser(), http.MethodPost, "/oauth/token", form, nil)
+}

@@ -1,0 +1,139 @@
+// Package oauth proves on a real cluster that people and programs get tokens from the OAuth server and can do with them what the user may, as
+// OpenShift 3.9's architecture guide describes it (4.1.4), and that attackers do not.
+package oauth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// server is the OAuth server of a cluster as clients see it.
+type server struct {
+	*kit.Cluster
+	t   *testing.T
+	url string
+}
+
+func at(t *testing.T, c *kit.Cluster) *server {
+	return &server{c, t, "https://" + c.Address.String() + ":8443"}
+}
+
+// developer is the password of the first start.
+func (s *server) developer() string {
+	s.t.Helper()
+	content, err := os.ReadFile(s.Path("developer.password"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
+}
+
+// browser is a client with cookies that trusts the cluster and does not follow redirects.
+func (s *server) browser() *http.Client {
+	s.t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(s.Config.CAData)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	transport := &http.Transport{DialContext: s.Dial, TLSClientConfig: &tls.Config{RootCAs: pool}}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// answer is what the server says.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request; path may be an address of the server.
+func (s *server) do(client *http.Client, method, path string, form url.Values, change func(*http.Request)) answer {
+	s.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = s.url + path
+	}
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	request, err := http.NewRequestWithContext(s.t.Context(), method, path, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if change != nil {
+		change(request)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{response, string(content)}
+}
+
+// location is where an answer redirects to.
+func (a answer) location(t *testing.T) *url.URL {
+	t.Helper()
+	address, err := a.Location()
+	if err != nil {
+		t.Fatalf("%s without a Location: %s", a.Status, a.body)
+	}
+	return address
+}
+
+// basic asks with user name and password as `curl -u` does.
+func basic(user, password string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.SetBasicAuth(user, password)
+		r.Header.Set("X-CSRF-Token", "xxx")
+	}
+}
+
+func bearer(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
+const implicit = "/oauth/authorize?client_id=openshift-challenging-client&response_type=token"
+
+// token gets a token for a user and a password.
+func (s *server) token(user, password string) string {
+	s.t.Helper()
+	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic(user, password))
+	values, err := url.ParseQuery(got.location(s.t).Fragment)
+	if err != nil || values.Get("access_token") == "" {
+		s.t.Fatalf("no token for %s: %s, %s", user, got.Status, got.Header.Get("Location"))
+	}
+	return values.Get("access_token")
+}
+
+var hidden = regexp.MustCompile(`name="(csrf|then|code)" value="([^"]*)"`)
+
+// fields are the hidden fields of the form on a page.
+func (a answer) fields() url.Values {
+	form := url.Values{}
+	for _, found := range hidden.FindAllStringSubmatch(a.body, -1) {
+		form.Set(found[1], strings.ReplaceAll(strings.ReplaceAll(found[2], "&amp;", "&"), "&#43;", "+"))
+	}
+	return form
+}
