@@ -21,6 +21,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	}
 	adm.AddCommand(
 		newManageNode(factory, streams),
+		newGroups(factory, streams),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),

@@ -18,7 +18,13 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newLogout(factory, streams),
 			newWhoami(factory, streams),
 		},
-		below: map[string][]*cobra.Command{},
+		below: map[string][]*cobra.Command{
+			"create": {
+				newCreateUser(factory, streams),
+				newCreateIdentity(factory, streams),
+				newCreateMapping(factory, streams),
+			},
+		},
 	}
 }
 
