@@ -2,8 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"os"
-	"runtime/debug"
 
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -25,9 +23,6 @@ import (
 //     format and verbosity are shared by all parts.
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
 //     that they themselves caused.
-//   - the collector's target (GOGC): the API server's heap is mostly long-lived, so half of Go's
-//     default trades a little processor time for about a seventh of the anonymous memory. An
-//     administrator's own GOGC wins.
 //
 // What cannot be shared within a process at all is why control plane and node are two: kubelet's
 // metrics collectors and listeners, and the CSI plug-in's node name, which the last started of
@@ -46,9 +41,6 @@ func Globals(gates map[string]bool) error {
 	logging := logsapi.NewLoggingConfiguration()
 	if err := logsapi.ValidateAndApply(logging, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("set logging: %w", err)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
 	}
 	return nil
 }

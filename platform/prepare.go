@@ -102,6 +102,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			started := memory.BeginStart()
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			h, err := opts.load()
@@ -121,6 +122,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 			}
 			syscall.CloseOnExec(reportsTo) // it is not for the programs that the parts start
 			return runParts(ctx, parts, reporter(os.NewFile(reportsTo, "reports")), func(ctx context.Context) {
+				started()
 				close(h.calm)
 				releaseMemory(ctx)
 			})

@@ -37,15 +37,27 @@ func releaseProgram() error {
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
-	maps, err := os.Open("/proc/self/maps")
+	return releaseMappings(program)
+}
+
+// releaseMappings unmaps the pages of a file's read-only mappings in this process.
+func releaseMappings(program string) error {
+	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return fmt.Errorf("read own mappings: %w", err)
 	}
 	defer maps.Close()
 	lines := bufio.NewScanner(maps)
+	var start, end uintptr
+	var candidate bool
 	for lines.Scan() {
-		start, end, ok := readOnly(lines.Text(), program)
-		if !ok {
+		field, value, isField := strings.Cut(lines.Text(), ": ")
+		if !isField {
+			start, end, candidate = readOnly(lines.Text(), program)
+			continue
+		}
+		// A page that was changed before the mapping was made read-only, as the loader of a program that can be moved does, is in no file.
+		if !candidate || field != "Anonymous" || strings.TrimSpace(value) != "0 kB" {
 			continue
 		}
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, start, end-start, unix.MADV_DONTNEED); errno != 0 {
@@ -55,7 +67,7 @@ func releaseProgram() error {
 	return lines.Err()
 }
 
-// readOnly gives the addresses of a line of /proc/<pid>/maps if it is a mapping of the program that
+// readOnly gives the addresses of a mapping's line in /proc/<pid>/smaps if it is a mapping of the program that
 // cannot be written: one that can may hold changes that are nowhere else.
 func readOnly(line, program string) (start, end uintptr, ok bool) {
 	fields := strings.Fields(line)

@@ -2,8 +2,11 @@ package memory
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestTheProgramRunsOnAfterItsPagesWereReleased(t *testing.T) {
@@ -32,6 +35,35 @@ func TestOnlyReadOnlyMappingsOfTheProgramAreReleased(t *testing.T) {
 		if _, _, got := readOnly(line, "/usr/bin/slipway"); got != want {
 			t.Errorf("%q is released: %t", line, got)
 		}
+	}
+}
+
+// The loader of a program that can be moved changes pages that are read-only afterwards.
+func TestPagesThatTheLoaderChangedAreKept(t *testing.T) {
+	page := os.Getpagesize()
+	file := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(file, make([]byte, 2*page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	changed, err := unix.Mmap(int(opened.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(changed)
+	changed[0] = 7
+	if err := unix.Mprotect(changed, unix.PROT_READ); err != nil {
+		t.Fatal(err)
+	}
+	if err := releaseMappings(file); err != nil {
+		t.Fatal(err)
+	}
+	if changed[0] != 7 {
+		t.Error("a page that was changed before it became read-only was released")
 	}
 }
 
