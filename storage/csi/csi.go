@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	snapshotclient "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
+	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,6 +127,13 @@ func (c *Controller) serve(ctx context.Context, client kubernetes.Interface, dri
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 
 	term := &term{Controller: c, client: client, informers: shared, events: broadcaster, served: map[string]string{}}
+	if err := term.snapshots(); err != nil {
+		return err
+	}
+	if term.snapshotInformers != nil {
+		defer term.snapshotInformers.Shutdown()
+		defer cancel()
+	}
 	problems := make([]error, len(drivers))
 	var ended sync.WaitGroup
 	for i, d := range drivers {
@@ -156,6 +165,9 @@ type term struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	events    record.EventBroadcaster
+
+	snapshotClient    snapshotclient.Interface // nil without the API of snapshots
+	snapshotInformers snapshotinformers.SharedInformerFactory
 
 	mu     sync.Mutex
 	served map[string]string // addresses by name of driver
@@ -202,7 +214,7 @@ func (t *term) release(name string) {
 // session runs the loops of a driver until it describes itself in another way.
 func (t *term) session(ctx context.Context, d *driver.Driver, description *driver.Description) error {
 	s := &session.Session{
-		Client: t.client, Config: t.Config, Informers: t.informers, Driver: d, Description: description, Node: t.Node,
+		Client: t.client, Config: t.Config, Informers: t.informers, Snapshots: t.snapshotClient, SnapshotInformers: t.snapshotInformers, Driver: d, Description: description, Node: t.Node,
 		Events: t.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: description.Name}),
 	}
 	if t.Metrics != nil {
@@ -220,6 +232,9 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 		loops[i].Metrics = s.Queues
 	}
 	t.informers.StartWithContext(ctx)
+	if t.snapshotInformers != nil {
+		t.snapshotInformers.Start(ctx.Done())
+	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	var watching sync.WaitGroup

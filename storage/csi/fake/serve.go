@@ -41,8 +41,11 @@ func (d *Driver) Listen(socket string) (*Server, error) {
 // Stop breaks every connection and removes the socket. It may be called again.
 func (s *Server) Stop() {
 	s.mu.Lock()
-	s.stopped = true
-	s.grpc.Stop()
+	if !s.stopped {
+		s.stopped = true
+		s.grpc.Stop()
+		_ = os.Remove(s.socket) // it may be gone with its directory
+	}
 	s.mu.Unlock()
 	s.served.Wait()
 }
@@ -54,17 +57,25 @@ func (s *Server) Restart() error {
 	if s.stopped {
 		return nil
 	}
-	s.grpc.Stop()
-	return s.listen()
+	old := s.grpc
+	err := s.listen()
+	old.Stop()
+	return err
 }
 
 func (s *Server) listen() error {
-	if err := os.Remove(s.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// Never is there no socket: a caller that finds none would wait before it looks again.
+	hidden := s.socket + "~"
+	if err := os.Remove(hidden); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove socket of an earlier driver: %w", err)
 	}
-	listener, err := net.Listen("unix", s.socket)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("listen as CSI driver: %w", err)
+	}
+	listener.SetUnlinkOnClose(false) // Stop removes it
+	if err := os.Rename(hidden, s.socket); err != nil {
+		return errors.Join(fmt.Errorf("listen as CSI driver: %w", err), listener.Close())
 	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.serve))
 	csi.RegisterIdentityServer(server, s.driver)

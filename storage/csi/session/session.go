@@ -2,6 +2,8 @@
 package session
 
 import (
+	snapshotclient "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
+	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,6 +21,10 @@ type Session struct {
 	Config *rest.Config
 	// Informers are the shared caches.
 	Informers informers.SharedInformerFactory
+	// Snapshots speaks to the API server about snapshot.storage.k8s.io, and SnapshotInformers are the caches of it. Both are nil where the API server
+	// does not serve that group.
+	Snapshots         snapshotclient.Interface
+	SnapshotInformers snapshotinformers.SharedInformerFactory
 	// Driver is the connection, Description what the driver says about itself.
 	Driver      *driver.Driver
 	Description *driver.Description

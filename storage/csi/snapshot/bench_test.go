@@ -1,0 +1,233 @@
+package snapshot
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	snapshotfake "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/fake"
+	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+	"github.com/slipway-platform/slipway/storage/csi/session"
+)
+
+// bench is a driver with one volume, bound to the claim ns/data, and an API server with a class.
+type bench struct {
+	t       *testing.T
+	storage *fake.Driver
+	driver  *driver.Driver
+	server  apitest.Server
+	kube    *kubefake.Clientset
+	objects *snapshotfake.Clientset
+	node    string
+	part    *parttest.Part
+	timeout time.Duration
+}
+
+const namespace = "ns"
+
+// TestMain has informers list and watch: the fake clientset of snapshots cannot send a list as a watch.
+func TestMain(m *testing.M) {
+	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func newBench(t *testing.T, options fake.Options) *bench {
+	t.Helper()
+	return newBenchWith(t, options, time.Second)
+}
+
+// newBenchWith gives calls of the driver another deadline.
+func newBenchWith(t *testing.T, options fake.Options, timeout time.Duration) *bench {
+	t.Helper()
+	b := &bench{t: t, storage: fake.New(options), timeout: timeout}
+	b.kube = kubefake.NewSimpleClientset() // the other one manages fields, which is slow; nothing here applies
+	b.objects = snapshotfake.NewSimpleClientset()
+	b.server.Serve(&b.kube.Fake, b.kube.Tracker())
+	b.server.Serve(&b.objects.Fake, b.objects.Tracker())
+	b.connect()
+	volume := b.makeVolume("data")
+	b.must(b.kube.Tracker().Add(&corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pv"},
+		Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: fake.Name, VolumeHandle: volume},
+		}},
+	}))
+	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("data", "pv"), metav1.CreateOptions{})
+	b.must(err)
+	b.class("fast", snapshotv1.VolumeSnapshotContentDelete, true)
+	return b
+}
+
+func claim(name, volume string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+	}
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// connect serves the driver at a socket and connects to it.
+func (b *bench) connect() {
+	dir, err := os.MkdirTemp("", "csi")
+	b.must(err)
+	b.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "csi.sock")
+	server, err := b.storage.Listen(socket)
+	b.must(err)
+	b.t.Cleanup(server.Stop)
+	b.driver, err = driver.Dial(socket, driver.Options{Timeout: b.timeout})
+	b.must(err)
+	b.t.Cleanup(func() { _ = b.driver.Close() })
+}
+
+func (b *bench) makeVolume(name string) string {
+	answer, err := b.driver.Controller().CreateVolume(b.t.Context(), &csi.CreateVolumeRequest{
+		Name: name, VolumeCapabilities: []*csi.VolumeCapability{{}}, CapacityRange: &csi.CapacityRange{RequiredBytes: 5 << 20},
+	})
+	b.must(err)
+	return answer.GetVolume().GetVolumeId()
+}
+
+// class makes a class of the driver.
+func (b *bench) class(name string, policy snapshotv1.DeletionPolicy, isDefault bool) {
+	c := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Driver: fake.Name, DeletionPolicy: policy}
+	if isDefault {
+		c.Annotations = map[string]string{defaultClass: "true"}
+	}
+	_, err := b.objects.SnapshotV1().VolumeSnapshotClasses().Create(b.t.Context(), c, metav1.CreateOptions{})
+	b.must(err)
+}
+
+// start runs the loop with new caches, as a process that starts does.
+func (b *bench) start() *bench {
+	b.t.Helper()
+	description, err := b.driver.Describe(b.t.Context())
+	b.must(err)
+	shared := informers.NewSharedInformerFactory(b.kube, 0)
+	objects := snapshotinformers.NewSharedInformerFactory(b.objects, 0)
+	loops, err := Feature(Options{Retry: 5 * time.Millisecond, Poll: 5 * time.Millisecond})(&session.Session{
+		Client: b.kube, Informers: shared, Snapshots: b.objects, SnapshotInformers: objects, Driver: b.driver, Description: description, Events: &record.FakeRecorder{}, Node: b.node,
+	})
+	b.must(err)
+	for i := range loops {
+		loops[i].RetryMax = 50 * time.Millisecond
+	}
+	b.part = parttest.Run(b.t, func(ctx context.Context, ready func()) error {
+		shared.StartWithContext(ctx)
+		objects.Start(ctx.Done())
+		err := controller.Set(loops).Run(ctx, ready)
+		shared.Shutdown()
+		objects.Shutdown()
+		return err
+	})
+	return b
+}
+
+// take makes a VolumeSnapshot of the claim data.
+func (b *bench) take(name, class string) {
+	b.t.Helper()
+	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	s.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
+	if class != "" {
+		s.Spec.VolumeSnapshotClassName = &class
+	}
+	b.make(s)
+}
+
+func (b *bench) make(s *snapshotv1.VolumeSnapshot) {
+	b.t.Helper()
+	_, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Create(b.t.Context(), s, metav1.CreateOptions{})
+	b.must(err)
+}
+
+func (b *bench) delete(name string) {
+	b.t.Helper()
+	b.must(b.objects.SnapshotV1().VolumeSnapshots(namespace).Delete(b.t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// get is a snapshot, or nil.
+func (b *bench) get(name string) *snapshotv1.VolumeSnapshot {
+	object, err := b.objects.Tracker().Get(snapshotv1.SchemeGroupVersion.WithResource("volumesnapshots"), namespace, name)
+	if err != nil {
+		return nil
+	}
+	return object.(*snapshotv1.VolumeSnapshot)
+}
+
+func (b *bench) contents() []snapshotv1.VolumeSnapshotContent {
+	list, err := b.objects.SnapshotV1().VolumeSnapshotContents().List(context.Background(), metav1.ListOptions{})
+	b.must(err)
+	return list.Items
+}
+
+func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
+	object, err := b.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name)
+	b.must(err)
+	return object.(*corev1.PersistentVolumeClaim)
+}
+
+func (b *bench) waitReady(name string) *snapshotv1.VolumeSnapshot {
+	b.t.Helper()
+	eventually.True(b.t, "snapshot "+name+" is ready", func() bool { s := b.get(name); return s != nil && ready(s) })
+	return b.get(name)
+}
+
+func (b *bench) waitGone(name string) {
+	b.t.Helper()
+	eventually.True(b.t, "snapshot "+name+" is gone", func() bool { return b.get(name) == nil })
+}
+
+// waitProblem waits until the status of a snapshot tells a problem.
+func (b *bench) waitProblem(name, text string) {
+	b.t.Helper()
+	eventually.Equal(b.t, "the problem is told", func() string {
+		s := b.get(name)
+		if s == nil || s.Status == nil || s.Status.Error == nil {
+			return ""
+		}
+		return *s.Status.Error.Message
+	}, text)
+}
+
+// clean fails unless nothing is left in the storage, and no content, finalizer or mark in the API.
+func (b *bench) clean(when string) {
+	b.t.Helper()
+	if left := b.storage.Snapshots(); len(left) > 0 {
+		b.t.Errorf("%s: %d snapshots are left in the storage: %v", when, len(left), left)
+	}
+	if left := b.contents(); len(left) > 0 {
+		b.t.Errorf("%s: %d contents are left: %v", when, len(left), left)
+	}
+	eventually.Equal(b.t, when+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
+}
+
+// deleteAsUser deletes a snapshot without the process's being able to end there.
+func (b *bench) deleteAsUser(name string) {
+	b.t.Helper()
+	b.server.AsUser(func() { b.delete(name) })
+}

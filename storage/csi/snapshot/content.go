@@ -1,0 +1,156 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/storage/csi/parameters"
+)
+
+// contentName is the content that a snapshot names, or the one that is made for it.
+func contentName(s *snapshotv1.VolumeSnapshot) string {
+	if name := s.Spec.Source.VolumeSnapshotContentName; name != nil {
+		return *name
+	}
+	return "snapcontent-" + string(s.UID)
+}
+
+// bound tells whether snapshot and content point at each other.
+func bound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) bool {
+	return s != nil && contentName(s) == c.Name && refersTo(c, s) && c.Spec.VolumeSnapshotRef.UID == s.UID
+}
+
+// refersTo tells whether a content is meant for a snapshot, whose UID it may not know yet.
+func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
+	ref := c.Spec.VolumeSnapshotRef
+	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
+}
+
+// handle is the snapshot in the words of the driver, or empty while that is not known.
+func handle(c *snapshotv1.VolumeSnapshotContent) string {
+	if c.Status != nil && c.Status.SnapshotHandle != nil {
+		return *c.Status.SnapshotHandle
+	}
+	return ptr.Deref(c.Spec.Source.SnapshotHandle, "")
+}
+
+func ready(s *snapshotv1.VolumeSnapshot) bool {
+	return s.Status != nil && ptr.Deref(s.Status.ReadyToUse, false)
+}
+
+func contentReady(c *snapshotv1.VolumeSnapshotContent) bool {
+	return c.Status != nil && ptr.Deref(c.Status.ReadyToUse, false) && c.Status.SnapshotHandle != nil
+}
+
+// live reads a content from the API server, whatever the cache says; nil when there is none.
+func (r *snapshotter) live(ctx context.Context, name string) (*snapshotv1.VolumeSnapshotContent, error) {
+	content, err := r.contentClient().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read VolumeSnapshotContent %q: %w", name, err)
+	}
+	return content, nil
+}
+
+// content finds the content of a snapshot: in the cache, or else at the API server, since the cache may be late. nil when there is none.
+func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
+	content, err := r.contents.Get(contentName(s))
+	if apierrors.IsNotFound(err) {
+		return r.live(ctx, contentName(s))
+	}
+	return content.DeepCopy(), err
+}
+
+// bind makes snapshot and content point at each other, and makes the content of a snapshot that is to be taken.
+func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
+	content, err := r.content(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case content == nil && s.Spec.Source.VolumeSnapshotContentName != nil:
+		return nil, problemf("no VolumeSnapshotContent %q", contentName(s))
+	case content == nil:
+		return r.create(ctx, s)
+	case !refersTo(content, s):
+		ref := content.Spec.VolumeSnapshotRef
+		return nil, problemf("VolumeSnapshotContent %q belongs to another VolumeSnapshot, %q of namespace %q with UID %q", content.Name, ref.Name, ref.Namespace, ref.UID)
+	case content.Spec.VolumeSnapshotRef.UID == s.UID:
+		return content, nil
+	}
+	content.Spec.VolumeSnapshotRef.UID = s.UID
+	if content.Spec.VolumeSnapshotClassName == nil {
+		content.Spec.VolumeSnapshotClassName = s.Spec.VolumeSnapshotClassName
+	}
+	return r.updateContent(ctx, content)
+}
+
+// create makes the content for a snapshot of a claim, marked as one for which CreateSnapshot may have been called. The
+// snapshot has its finalizers, and the API server says that it is not being deleted: it stays until this loop lets it go.
+func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
+	if !r.takes {
+		return nil, problemf("CSI driver %q takes no snapshots", r.driver)
+	}
+	claim, volume, err := r.source(s)
+	if err != nil {
+		return nil, err
+	}
+	if volume.Spec.CSI.Driver != r.driver {
+		return nil, problemf("the class is of CSI driver %q, PersistentVolume %q of %q", r.driver, volume.Name, volume.Spec.CSI.Driver)
+	}
+	class, err := r.class(*s.Spec.VolumeSnapshotClassName)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := parameters.Secret(class.Parameters, parameters.Snapshotter, secretValues(contentName(s), s))
+	if err != nil {
+		return nil, problem{err}
+	}
+	if err := r.protect(ctx, claim); err != nil {
+		return nil, err
+	}
+	content := &snapshotv1.VolumeSnapshotContent{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: contentName(s), Finalizers: []string{contentFinalizer}, Annotations: map[string]string{beingCreated: yes},
+		},
+		Spec: snapshotv1.VolumeSnapshotContentSpec{
+			VolumeSnapshotRef: reference(s), DeletionPolicy: class.DeletionPolicy, Driver: r.driver, VolumeSnapshotClassName: &class.Name,
+			Source:           snapshotv1.VolumeSnapshotContentSource{VolumeHandle: &volume.Spec.CSI.VolumeHandle},
+			SourceVolumeMode: volume.Spec.VolumeMode,
+		},
+	}
+	if secret != nil {
+		content.Annotations[secretName], content.Annotations[secretNamespace] = secret.Name, secret.Namespace
+	}
+	if r.Node != "" {
+		content.Labels = map[string]string{managedBy: r.Node}
+	}
+	made, err := r.contentClient().Create(ctx, content, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create VolumeSnapshotContent %q: %w", content.Name, err)
+	}
+	r.tell(s, corev1.EventTypeNormal, "CreatingSnapshot", "The snapshot of PersistentVolumeClaim %q is being taken.", claim.Name)
+	return made, nil
+}
+
+// secretValues are what templates of secrets may use. What a user chooses, the name of the snapshot, may not choose a namespace.
+func secretValues(content string, s *snapshotv1.VolumeSnapshot) parameters.Values {
+	return parameters.Values{
+		Name:      map[string]string{"volumesnapshotcontent.name": content, "volumesnapshot.namespace": s.Namespace, "volumesnapshot.name": s.Name},
+		Namespace: map[string]string{"volumesnapshotcontent.name": content, "volumesnapshot.namespace": s.Namespace},
+	}
+}
+
+func reference(s *snapshotv1.VolumeSnapshot) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshot", Namespace: s.Namespace, Name: s.Name, UID: s.UID,
+		ResourceVersion: s.ResourceVersion,
+	}
+}

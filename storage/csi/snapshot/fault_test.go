@@ -1,0 +1,179 @@
+package snapshot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+)
+
+func TestErrorOfTheDriverIsToldAndPasses(t *testing.T) {
+	full := status.Error(codes.ResourceExhausted, "the pool is full")
+	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", fake.Fault{Before: full})}).start()
+	b.take("monday", "")
+	b.waitProblem("monday", `call CreateSnapshot of CSI driver "fake.csi.slipway.io": ResourceExhausted: the pool is full`)
+	b.storage.SetPlan(nil)
+	s := b.waitReady("monday")
+	if s.Status.Error != nil {
+		t.Errorf("the status still tells %q", *s.Status.Error.Message)
+	}
+}
+
+func TestSecretsAndParametersReachTheDriver(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	_, err := b.kube.CoreV1().Secrets("storage").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "of-monday"}, Data: map[string][]byte{"password": []byte("hunter2")},
+	}, metav1.CreateOptions{})
+	b.must(err)
+	_, err = b.objects.SnapshotV1().VolumeSnapshotClasses().Create(t.Context(), &snapshotv1.VolumeSnapshotClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Driver: fake.Name, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+		Parameters: map[string]string{
+			"tier": "cold", "csi.storage.k8s.io/snapshotter-secret-name": "of-${volumesnapshot.name}", "csi.storage.k8s.io/snapshotter-secret-namespace": "storage",
+		},
+	}, metav1.CreateOptions{})
+	b.must(err)
+	b.start()
+	b.take("monday", "secret")
+	b.waitReady("monday")
+	b.must(b.objects.SnapshotV1().VolumeSnapshotClasses().Delete(t.Context(), "secret", metav1.DeleteOptions{}))
+	b.delete("monday")
+	b.waitGone("monday")
+	for _, call := range b.storage.Calls("CreateSnapshot", "DeleteSnapshot") {
+		got := call.Request.(interface{ GetSecrets() map[string]string }).GetSecrets()
+		if got["password"] != "hunter2" || len(got) != 1 {
+			t.Errorf("%s got secrets %v", call.Method, got)
+		}
+	}
+	create := b.storage.Calls("CreateSnapshot")[0].Request.(interface{ GetParameters() map[string]string })
+	if got := create.GetParameters(); len(got) != 1 || got["tier"] != "cold" {
+		t.Errorf("CreateSnapshot got parameters %v", got)
+	}
+}
+
+func TestSnapshotDeletedWhileItsOutcomeIsUnknownDoesNotLeak(t *testing.T) {
+	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
+	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", late)}).start()
+	b.take("monday", "")
+	b.waitProblem("monday", `call CreateSnapshot of CSI driver "fake.csi.slipway.io": DeadlineExceeded: late`)
+	b.delete("monday")
+	eventually.True(t, "the loop asks for the outcome", func() bool { return len(b.storage.Calls("CreateSnapshot")) > 3 })
+	if s := b.get("monday"); s == nil {
+		t.Fatal("the snapshot is gone before its outcome is known")
+	}
+	b.storage.SetPlan(nil)
+	b.waitGone("monday")
+	b.clean("afterwards")
+}
+
+func TestOnlyTheNodeOfTheVolumeServes(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	for _, name := range []string{"one", "two"} {
+		b.must(b.kube.Tracker().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}))
+	}
+	volume, err := b.kube.CoreV1().PersistentVolumes().Get(t.Context(), "pv", metav1.GetOptions{})
+	b.must(err)
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"two"}}},
+	}}}}
+	_, err = b.kube.CoreV1().PersistentVolumes().Update(t.Context(), volume, metav1.UpdateOptions{})
+	b.must(err)
+	b.node = "one"
+	b.start()
+	b.node = "two"
+	b.start()
+	b.take("monday", "")
+	b.waitReady("monday")
+	if label := b.contents()[0].Labels[managedBy]; label != "two" {
+		t.Errorf("managed by %q, want the node of the volume", label)
+	}
+	if n := len(b.storage.Calls("CreateSnapshot")); n != 1 {
+		t.Errorf("%d calls of CreateSnapshot", n)
+	}
+	b.delete("monday")
+	b.waitGone("monday")
+	b.clean("afterwards")
+}
+
+// TestKilledAnywhereItConverges ends the process before and after every request and call of the life of a snapshot.
+func TestKilledAnywhereItConverges(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at, ended := 1, false; !ended; at++ {
+			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ended = killAt(t, at, after) })
+		}
+	}
+}
+
+// killAt tells whether the life was over before the process would have been killed.
+func killAt(t *testing.T, at int, after bool) (ended bool) {
+	killer := &apitest.Killer{After: after}
+	b := newBench(t, fake.Options{SnapshotSteps: 1, Plan: killer.Plan()})
+	b.server.Killer = killer
+	b.start()
+	b.take("monday", "")
+	killer.Arm(at)
+	deleted := false
+	eventually.True(t, "the process is killed or the snapshot gone", func() bool {
+		s := b.get("monday")
+		if s == nil || killer.Dead() {
+			return true
+		}
+		if ready(s) && !deleted {
+			deleted = true
+			b.deleteAsUser("monday")
+		}
+		return false
+	})
+	if !killer.Dead() {
+		b.clean("without a kill")
+		return true
+	}
+	b.part.Stop()
+	killer.Revive()
+	b.start()
+	if !deleted {
+		b.waitReady("monday")
+		b.deleteAsUser("monday")
+	}
+	b.waitGone("monday")
+	b.clean("killed at " + killer.Where())
+	return false
+}
+
+// TestRandomFaultsLeakNothing takes and deletes snapshots under faults of the driver.
+func TestRandomFaultsLeakNothing(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			b := newBenchWith(t, fake.Options{SnapshotSteps: 1}, 200*time.Millisecond).start()
+			b.storage.SetPlan(fake.Random(seed, 0.5, 40))
+			for i := range 4 {
+				b.take(fmt.Sprint("s", i), "")
+			}
+			b.deleteAsUser("s0") // perhaps before it was taken
+			for i := 1; i < 4; i++ {
+				b.waitReady(fmt.Sprint("s", i))
+			}
+			b.waitGone("s0")
+			if n, m := len(b.storage.Snapshots()), len(b.contents()); n != 3 || m != 3 {
+				t.Errorf("%d snapshots in the storage, %d contents; want 3", n, m)
+			}
+			for i := 1; i < 4; i++ {
+				b.deleteAsUser(fmt.Sprint("s", i))
+			}
+			for i := 1; i < 4; i++ {
+				b.waitGone(fmt.Sprint("s", i))
+			}
+			b.clean("afterwards")
+		})
+	}
+}
