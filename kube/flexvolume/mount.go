@@ -65,7 +65,8 @@ func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetP
 
 // SetUpAt mounts the volume at dir, and gives its files to the pod's group if the driver wants that.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
-	if done, err := engine.Done(dir, m.marker()); done {
+	// What the in-tree plug-in has mounted has no record yet.
+	if done, err := engine.Done(dir, m.marker()); done && m.recorded() {
 		return nil
 	} else if err != nil {
 		return notCalled(err)

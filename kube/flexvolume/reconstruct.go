@@ -53,6 +53,12 @@ func (m *mounter) record(staged string) error {
 	return nil
 }
 
+// recorded says whether the volume has a record.
+func (v podVolume) recorded() bool {
+	_, err := os.Stat(v.recordPath())
+	return err == nil
+}
+
 // forget removes the volume's record.
 func (v podVolume) forget() error {
 	if err := os.Remove(v.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -84,19 +84,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 
 func TestToolsRunInAPod(t *testing.T) {
 	n := startNode(t)
-	for _, make := range []func() (Image, error){
-		func() (Image, error) { return Pause(n.programs.Pause) },
-		func() (Image, error) { return Tools(busybox) },
-	} {
-		img, err := make()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := n.store.Load(t.Context(), img); err != nil {
-			t.Fatal(err)
-		}
-		eventually.True(t, "kubelet to see it", func() bool { return n.image(t, img.Name) != nil })
-	}
+	loadBuiltin(t, n)
 	// The pod is on the machine's network, where the port may be in use.
 	script := `set -e
 echo hello >/tmp/index.html

@@ -124,8 +124,10 @@ func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
 }
 
 func waitFor(condition func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	// The condition has a little longer, so that its last error is what it saw and not that the time is over.
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
+	limit := time.After(waitLimit)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -134,7 +136,7 @@ func waitFor(condition func(context.Context) error) error {
 			return nil
 		}
 		select {
-		case <-ctx.Done():
+		case <-limit:
 			return err
 		case <-tick.C:
 		}

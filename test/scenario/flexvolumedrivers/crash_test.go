@@ -123,32 +123,43 @@ func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
 // TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes, and wants the pods not to notice.
 func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
 	c := withClass(kit.Shared(t))
-	var checks []func()
-	for _, prepare := range []func(*testing.T, *kit.Cluster) func(){fuseDaemon, removedDriver, inTree, grownAfterwards} {
-		checks = append(checks, prepare(t, c))
+	tests := []struct {
+		name    string
+		prepare func(*testing.T, *kit.Cluster) (*driver, func(*driver))
+		check   func(*driver)
+		driver  *driver
+	}{
+		{name: "a daemon of a driver survives", prepare: fuseDaemon},
+		{name: "a removed driver releases its volumes", prepare: removedDriver},
+		{name: "volumes that an in-tree plug-in served work after the import", prepare: inTree},
+		{name: "a volume grows afterwards", prepare: grownAfterwards},
+		{name: "an init that was interrupted is repeated", prepare: interruptedInit},
+	}
+	for i := range tests {
+		tests[i].driver, tests[i].check = tests[i].prepare(t, c)
 	}
 	restart(c, "node")
-	for _, check := range checks {
-		check()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := *test.driver
+			d.t, d.c = t, c.For(t)
+			test.check(&d)
+		})
 	}
 }
 
 // fuseDaemon is a volume that a daemon of its driver serves: it outlives the node's process, and ends with the volume.
-func fuseDaemon(t *testing.T, c *kit.Cluster) func() {
+func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
 	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
 	d.waitRunning("fuse")
-	daemon := d.processes()
-	if len(daemon) != 1 {
-		t.Fatalf("daemons: %q", daemon)
-	}
 	before := pidsOf(t, source)
-	return func() {
-		if page := c.Exec("fuse", "cat", "/data/page"); page != "from the source" {
-			t.Errorf("page %q", page)
+	return d, func(d *driver) {
+		if page := d.c.Exec("fuse", "cat", "/data/page"); page != "from the source" {
+			d.t.Errorf("page %q", page)
 		}
-		if after := pidsOf(t, source); after != before {
-			t.Errorf("the daemon was %s and is %s", before, after)
+		if after := pidsOf(d.t, source); after != before {
+			d.t.Errorf("the daemon was %s and is %s", before, after)
 		}
 		d.deletePods("fuse")
 		d.waitReleased()
@@ -156,7 +167,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) func() {
 }
 
 // pidsOf are the processes that have a directory in their command line.
-func pidsOf(t *testing.T, dir string) string {
+func pidsOf(t testing.TB, dir string) string {
 	t.Helper()
 	output, err := exec.Command("pgrep", "-f", "bindfs "+dir).Output()
 	if err != nil {
@@ -166,14 +177,14 @@ func pidsOf(t *testing.T, dir string) string {
 }
 
 // removedDriver is a volume whose driver is not there any more when the node starts.
-func removedDriver(t *testing.T, c *kit.Cluster) func() {
+func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "removed.example.com/disk")
 	d.run("kept")
 	d.uninstall()
-	return func() {
+	return d, func(d *driver) {
 		d.waitRunning("kept")
-		if starts := c.Exec("kept", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
-			t.Errorf("the pod was started again: %q", starts)
+		if starts := d.c.Exec("kept", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
+			d.t.Errorf("the pod was started again: %q", starts)
 		}
 		d.remove("kept")
 		for _, op := range []string{"unmount", "unmountdevice", "detach"} {
@@ -184,45 +195,67 @@ func removedDriver(t *testing.T, c *kit.Cluster) func() {
 
 // inTree leaves on the machine what another cluster's in-tree plug-in has there when its kubelet ends under a pod: directories and mounts without any
 // record. The new cluster releases them, and the volume works after its objects are imported.
-func inTree(t *testing.T, c *kit.Cluster) func() {
+func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")
 	options := fmt.Sprintf(`{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":%q,"kubernetes.io/readwrite":"rw"}`, name)
 	device := c.Path("kubelet", "plugins", "kubernetes.io", "flexvolume", d.name, "mounts", name)
 	pod := c.Path("kubelet", "pods", "8c1e3f0a-5d0b-4c43-9a31-0d8a5f1b2c3d", "volumes", d.escaped(), name)
-	for _, args := range [][]string{
-		{"attach", options, "elsewhere"}, {"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options},
-	} {
-		if output, err := exec.Command(d.file(), args...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", args[0], err, output)
-		}
+	image := filepath.Join(d.dir, name+".img")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
+		// Kubelet, which still runs, removes directories of pods that it does not know while nothing is mounted there.
+		c.WaitFor(args[0], func(context.Context) error {
+			output, err := exec.Command(d.file(), args...).CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w\n%s", err, output)
+			}
+			return err
+		})
 	}
 	if err := os.WriteFile(filepath.Join(pod, "starts"), []byte("in the other cluster\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func() {
-		c.WaitFor("release of what the other cluster left", func(context.Context) error {
+	return d, func(d *driver) {
+		d.c.WaitFor("release of what the other cluster left", func(context.Context) error {
 			return errors.Join(d.leftMounts(d.name, d.escaped()), d.leftLoops())
 		})
 		d.run("old")
-		if starts := c.Exec("old", "cat", "/data/starts"); !strings.HasPrefix(starts, "in the other cluster\n") || strings.Count(starts, "\n") != 2 {
-			t.Errorf("the volume has %q", starts)
+		if starts := d.c.Exec("old", "cat", "/data/starts"); !strings.HasPrefix(starts, "in the other cluster\n") || strings.Count(starts, "\n") != 2 {
+			d.t.Errorf("the volume has %q", starts)
 		}
 		d.remove("old")
 	}
 }
 
 // grownAfterwards is a volume that grows after the restart, whose file system the node has to grow: the driver lacks expandfs.
-func grownAfterwards(t *testing.T, c *kit.Cluster) func() {
+func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
 		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)
 	d.claim("grown", large)
 	d.pod("grown", nil)
 	d.waitRunning("grown")
-	return func() {
+	return d, func(d *driver) {
 		d.waitRunning("grown")
-		grow(c, "grown")
+		grow(d.c, "grown")
 		waitGrown(d, "grown")
 		d.remove("grown")
+	}
+}
+
+// interruptedInit is a driver whose init runs when the node's process is killed.
+func interruptedInit(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
+	const inNode = `*"slipway node"*) mkdir "$dir/held" 2>/dev/null && exec sleep 1000 ;;`
+	d := installScript(t, c, "init.example.com/disk", disk,
+		"fault begin\n\tsuccess", `case $(tr '\0' ' ' <"/proc/$PPID/cmdline") in `+inNode+" esac\n\tsuccess")
+	c.WaitFor("init in the node", func(context.Context) error {
+		_, err := os.Stat(filepath.Join(d.dir, "held"))
+		return err
+	})
+	return d, func(d *driver) {
+		d.run("inited")
+		d.remove("inited")
 	}
 }

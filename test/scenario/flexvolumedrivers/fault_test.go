@@ -1,7 +1,9 @@
 package flexvolumedrivers
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,9 +30,14 @@ func through(d *driver, code func(op string) string) {
 func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
-	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", "exec sleep 1000; success")
+	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
+	c.WaitFor("init in both processes", func(context.Context) error {
+		if held, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(held) < 2 { // the pattern is a good one
+			return fmt.Errorf("it runs in %q", held)
+		}
+		return nil
+	})
 	hung := install(t, c, "hung.example.com/disk")
-	inInit.use("waiting")
 	hung.run(back...)
 	for _, op := range append(forth, back...) {
 		hung.hold(op, "begin", op)
@@ -50,8 +57,9 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	}
 	hung.waitRunning(forth...)
 	inInit.update()
-	inInit.waitRunning("waiting")
-	inInit.remove("waiting")
+	inInit.waitReady()
+	inInit.run("mended")
+	inInit.remove("mended")
 	hung.remove(append(forth, back...)...)
 }
 

@@ -19,7 +19,7 @@ func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "many.example.com/disk")
 	var names []string
-	for i := range 16 {
+	for i := range 12 {
 		names = append(names, fmt.Sprintf("pod-%02d", i))
 	}
 	d.use(names...)
