@@ -73,6 +73,7 @@ type reading struct {
 	commands  []instructions.Command
 	arguments map[string]string // given, and with the defaults of those before FROM
 	declared  map[string]string // ARG after FROM
+	known     map[string]bool   // names of both
 	lex       *shell.Lex
 }
 
@@ -95,12 +96,11 @@ func (r Recipe) read() (*reading, error) {
 		return nil, fmt.Errorf("it has %d stages; only recipes of one can be built without a builder", len(stages))
 	}
 	read := &reading{
-		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, lex: shell.NewLex(parsed.EscapeToken),
+		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, known: map[string]bool{},
+		lex: shell.NewLex(parsed.EscapeToken),
 	}
-	known := map[string]bool{}
 	for _, arg := range before {
-		known[arg.Args[0].Key] = true
-		if err := read.argument(read.arguments, arg.Args, r.Arguments, read.arguments); err != nil {
+		if err := read.argument(read.arguments, arg.Args, r.Arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -112,30 +112,28 @@ func (r Recipe) read() (*reading, error) {
 		if !is {
 			continue
 		}
-		for _, one := range arg.Args {
-			known[one.Key] = true
-		}
-		if err := read.argument(read.declared, arg.Args, r.Arguments, read.declared); err != nil {
+		if err := read.argument(read.declared, arg.Args, r.Arguments); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line(command), err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Arguments)) {
-		if !known[name] {
+		if !read.known[name] {
 			return nil, fmt.Errorf("it has no ARG %s", name)
 		}
 	}
 	return read, nil
 }
 
-// argument sets the values of an ARG: what is given, or the default.
-func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, given, seen map[string]string) error {
+// argument sets the values of an ARG: what is given, or the default, in which those before it can be used.
+func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, given map[string]string) error {
 	for _, arg := range args {
+		r.known[arg.Key] = true
 		value, is := given[arg.Key]
 		if !is {
 			value = r.arguments[arg.Key]
 			if arg.Value != nil {
 				var err error
-				if value, err = r.expand(*arg.Value, seen); err != nil {
+				if value, err = r.expand(*arg.Value, values); err != nil {
 					return err
 				}
 			}
