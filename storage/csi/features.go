@@ -3,7 +3,10 @@ package csi
 import (
 	"github.com/slipway-platform/slipway/storage/csi/attach"
 	"github.com/slipway-platform/slipway/storage/csi/capacity"
+	"github.com/slipway-platform/slipway/storage/csi/health"
+	"github.com/slipway-platform/slipway/storage/csi/modify"
 	"github.com/slipway-platform/slipway/storage/csi/provision"
+	"github.com/slipway-platform/slipway/storage/csi/resize"
 	"github.com/slipway-platform/slipway/storage/csi/session"
 	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 )
@@ -14,6 +17,9 @@ type Options struct {
 	Provision provision.Options
 	Capacity  capacity.Options
 	Snapshot  snapshot.Options
+	Resize    resize.Options
+	Modify    modify.Options
+	Health    health.Options
 }
 
 // Features are all concerns. Each serves the drivers that can do what it needs.
@@ -23,5 +29,8 @@ func Features(options Options) []session.Feature {
 		provision.Feature(options.Provision),
 		capacity.Feature(options.Capacity),
 		snapshot.Feature(options.Snapshot),
+		resize.Feature(options.Resize),
+		modify.Feature(options.Modify),
+		health.Feature(options.Health),
 	}
 }

@@ -1,0 +1,45 @@
+package health
+
+import (
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+	"github.com/slipway-platform/slipway/storage/csi/session"
+)
+
+func TestIllnessIsToldOnce(t *testing.T) {
+	list := []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH}
+	for name, options := range map[string]fake.Options{"list": {}, "each": {LacksController: list}} {
+		t.Run(name, func(t *testing.T) {
+			b := apitest.NewBench(t, options)
+			events := record.NewFakeRecorder(10)
+			b.Start(func(s *session.Session) ([]controller.Loop, error) {
+				s.Events = events
+				return Feature(Options{Interval: 10 * time.Millisecond})(s)
+			})
+			b.Storage.SetHealth(b.Handle, csi.VolumeHealthErrorType_DATA_LOSS)
+			want(t, events, "Warning VolumeConditionAbnormal The volume is not well: data_loss.")
+			b.Storage.SetHealth(b.Handle, csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE)
+			want(t, events, "Normal VolumeConditionNormal The volume is well again.")
+		})
+	}
+}
+
+// want is the next event: anything told twice would stand before it.
+func want(t *testing.T, events *record.FakeRecorder, text string) {
+	t.Helper()
+	select {
+	case got := <-events.Events:
+		if got != text {
+			t.Errorf("told %q, want %q", got, text)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("not told: %q", text)
+	}
+}

@@ -1,0 +1,122 @@
+package modify
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+	"github.com/slipway-platform/slipway/storage/csi/session"
+)
+
+func feature() session.Feature {
+	return Feature(Options{Retry: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
+}
+
+func newBench(t *testing.T, options fake.Options) *apitest.Bench {
+	t.Helper()
+	b := apitest.NewBench(t, options)
+	class(t, b, "gold", fake.Name, map[string]string{"iops": "9000"})
+	class(t, b, "odd", fake.Name, map[string]string{"colour": "red"})
+	class(t, b, "other", "other.example.com", nil)
+	return b
+}
+
+func class(t *testing.T, b *apitest.Bench, name, driver string, parameters map[string]string) {
+	t.Helper()
+	_, err := b.Kube.StorageV1().VolumeAttributesClasses().Create(t.Context(), &storagev1.VolumeAttributesClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, DriverName: driver, Parameters: parameters,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func choose(b *apitest.Bench, class string) {
+	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = ptr.To(class) })
+}
+
+// told is the claim's class, how far a change is, and its condition.
+func told(b *apitest.Bench) string {
+	claim := b.Claim()
+	text := current(claim)
+	if s := claim.Status.ModifyVolumeStatus; s != nil {
+		text += " " + s.TargetVolumeAttributesClassName + ":" + string(s.Status)
+	}
+	for _, c := range claim.Status.Conditions {
+		text += " " + string(c.Type)
+	}
+	return text
+}
+
+func TestVolumeIsChanged(t *testing.T) {
+	b := newBench(t, fake.Options{})
+	b.Start(feature())
+	choose(b, "gold")
+	eventually.Equal(t, "the claim", func() string { return told(b) }, "gold")
+	if got := b.Storage.Volumes()["data"].Mutable["iops"]; got != "9000" {
+		t.Errorf("the storage gives %q", got)
+	}
+	if got := ptr.Deref(b.Volume().Spec.VolumeAttributesClassName, ""); got != "gold" {
+		t.Errorf("the PersistentVolume is of class %q", got)
+	}
+}
+
+func TestWhatCannotBeIsToldAndReplaced(t *testing.T) {
+	for name, want := range map[string]string{
+		"odd": " odd:Infeasible ModifyVolumeError", "other": " other:Infeasible ModifyVolumeError", "later": " later:Pending ModifyVolumeError",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fake.Options{})
+			b.Start(feature())
+			choose(b, name)
+			eventually.Equal(t, "the refusal", func() string { return told(b) }, want)
+			if name == "later" {
+				class(t, b, "later", fake.Name, map[string]string{"tier": "hot"})
+				eventually.Equal(t, "the class is made", func() string { return told(b) }, "later")
+			}
+			choose(b, "gold")
+			eventually.Equal(t, "another choice", func() string { return told(b) }, "gold")
+		})
+	}
+}
+
+func TestErrorThatMayPassIsTriedAgain(t *testing.T) {
+	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
+	b := newBench(t, fake.Options{Plan: fake.Always("ControllerModifyVolume", late)})
+	b.Start(feature())
+	choose(b, "gold")
+	eventually.Equal(t, "the error", func() string { return told(b) }, " gold:InProgress ModifyVolumeError")
+	b.Storage.SetPlan(nil)
+	eventually.Equal(t, "the claim", func() string { return told(b) }, "gold")
+}
+
+func TestKilledAnywhereItConverges(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at, ended := 1, false; !ended; at++ {
+			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) {
+				killer := &apitest.Killer{After: after}
+				b := newBench(t, fake.Options{Plan: killer.Plan()})
+				b.Killer = killer
+				part := b.Start(feature())
+				killer.Arm(at)
+				choose(b, "gold")
+				eventually.True(t, "the process is killed or the volume changed", func() bool { return killer.Dead() || told(b) == "gold" })
+				ended = !killer.Dead()
+				part.Stop()
+				killer.Revive()
+				b.Start(feature())
+				eventually.Equal(t, "killed at "+killer.Where(), func() string { return told(b) }, "gold")
+			})
+		}
+	}
+}
