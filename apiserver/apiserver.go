@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -87,6 +88,8 @@ type Hooks struct {
 	Authorizers []union.NamedAuthorizer
 	// Filters see each request before authentication, the first one first.
 	Filters []func(http.Handler) http.Handler
+	// Requests see what each request asks for, as it was read from its path, and may correct it before anyone decides by it.
+	Requests []func(*request.RequestInfo)
 	// Handlers answer paths outside /api and /apis.
 	Handlers []Handler
 	// PostStart run when the server listens; it is not ready before they have returned.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/group"
 	authentication "k8s.io/apiserver/pkg/authentication/request/union"
 	authorization "k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
@@ -25,6 +26,7 @@ func (s *Server) hook(features []Feature) error {
 		s.hooks.Authenticators = append(s.hooks.Authenticators, made.Authenticators...)
 		s.hooks.Authorizers = append(s.hooks.Authorizers, made.Authorizers...)
 		s.hooks.Filters = append(s.hooks.Filters, made.Filters...)
+		s.hooks.Requests = append(s.hooks.Requests, made.Requests...)
 		s.hooks.Handlers = append(s.hooks.Handlers, made.Handlers...)
 		for name, hook := range made.PostStart {
 			if _, taken := s.hooks.PostStart[name]; taken {
@@ -98,4 +100,31 @@ func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 		}
 	}
 	return nil
+}
+
+// Correct lets the features' hooks see what the requests of a configuration ask for.
+func (s *Server) Correct(config *genericserver.Config) {
+	read := config.RequestInfoResolver
+	if read == nil {
+		read = genericserver.NewRequestInfoResolver(config)
+	}
+	config.RequestInfoResolver = corrected{read, s.hooks.Requests}
+}
+
+// corrected reads requests and has them corrected.
+type corrected struct {
+	request.RequestInfoResolver
+	hooks []func(*request.RequestInfo)
+}
+
+// NewRequestInfo reads what is asked for.
+func (c corrected) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
+	info, err := c.RequestInfoResolver.NewRequestInfo(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, hook := range c.hooks {
+		hook(info)
+	}
+	return info, nil
 }

@@ -65,7 +65,14 @@ func (o *Objects) reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect for bootstrap: %w", err)
 	}
-	return reconcilePolicy(ctx, client)
+	if err := reconcilePolicy(ctx, client); err != nil {
+		return err
+	}
+	constraints, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for bootstrap: %w", err)
+	}
+	return createConstraints(ctx, constraints)
 }
 
 // load decodes the embedded manifests in the order of their file names.

@@ -46,6 +46,13 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&kube.PodEvictionTimeout, "5m")
 
 	defaultOAuth(c, dataDir)
+	if c.ProjectConfig.SecurityAllocator == nil {
+		c.ProjectConfig.SecurityAllocator = &legacyv1.SecurityAllocator{}
+	}
+	fill(&c.ProjectConfig.SecurityAllocator.UIDAllocatorRange, "1000000000-1999999999/10000")
+	fill(&c.ProjectConfig.SecurityAllocator.MCSAllocatorRange, "s0:/2")
+	fill(&c.ProjectConfig.SecurityAllocator.MCSLabelsPerProject, 5)
+
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)

@@ -9,7 +9,7 @@ import (
 // below it.
 func actedUpon(kind string) []string {
 	if kind == masterKind {
-		return []string{
+		return append(pluginKeys(), []string{
 			"apiVersion",
 			"kind",
 			"servingInfo.bindAddress",
@@ -28,6 +28,7 @@ func actedUpon(kind string) []string {
 			"networkConfig.hostSubnetLength",
 			"networkConfig.clusterNetworks",
 			"networkConfig.serviceNetworkCIDR",
+			"networkConfig.externalIPNetworkCIDRs",
 			"auditConfig.enabled",
 			"auditConfig.auditFilePath",
 			"auditConfig.maximumFileRetentionDays",
@@ -42,10 +43,11 @@ func actedUpon(kind string) []string {
 			"oauthConfig.sessionConfig",
 			"oauthConfig.tokenConfig",
 			"oauthConfig.templates",
+			"projectConfig",
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",
 			"slipway",
-		}
+		}...)
 	}
 	return []string{
 		"apiVersion",
@@ -64,6 +66,15 @@ func actedUpon(kind string) []string {
 		"proxyArguments",
 		"slipway",
 	}
+}
+
+// pluginKeys are the settings of the admission plug-ins that exist here.
+func pluginKeys() []string {
+	var keys []string
+	for _, name := range admissionPlugins() {
+		keys = append(keys, "admissionConfig.pluginConfig."+name)
+	}
+	return keys
 }
 
 // Ignored lists what the files set and this version does not act upon, each as

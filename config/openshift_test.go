@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,9 @@ func TestActedUponNamesKeysThatExist(t *testing.T) {
 	c := loadOpenShift(t)
 	for kind, target := range map[string]any{masterKind: c.Master, nodeKind: c.Node} {
 		for _, key := range actedUpon(kind) {
+			if slices.Contains(pluginKeys(), key) {
+				continue // the names of plug-ins are free, and may hold dots
+			}
 			nested := "x"
 			for _, name := range reverse(strings.Split(key, ".")) {
 				nested = "{" + name + ": " + nested + "}"

@@ -52,6 +52,10 @@ type APIServer struct {
 	Audit *Audit
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
+	// AdmissionFile, if set, holds the configuration of admission plug-ins (an AdmissionConfiguration).
+	AdmissionFile string
+	// EnabledPlugins and DisabledPlugins are admission plug-ins to turn on and off beside the defaults.
+	EnabledPlugins, DisabledPlugins []string
 	// Features are what we add: API groups, admission, authentication, handlers.
 	Features []apiserver.Feature
 }
@@ -182,7 +186,10 @@ func (s *APIServer) fillIdentity(opts *options.ServerRunOptions) {
 	opts.Authentication.ServiceAccounts.KeyFiles = s.ServiceAccountKeyFiles
 	opts.ServiceAccountSigningKeyFile = s.ServiceAccountKeyFile
 	opts.Authorization.Modes = []string{"Node", "RBAC"}
-	opts.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+	admission := opts.Admission.GenericAdmission
+	admission.ConfigFile = s.AdmissionFile
+	admission.EnablePlugins = append([]string{"NodeRestriction"}, s.EnabledPlugins...)
+	admission.DisablePlugins = s.DisabledPlugins
 }
 
 func (s *APIServer) fillAudit(opts *options.ServerRunOptions) {

@@ -75,6 +75,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 			return fmt.Errorf("unite authorizers: %w", err)
 		}
 	}
+	ours.Correct(front)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
 		return ours.Filter(build(api, config))
@@ -85,6 +86,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 // admit registers our features' admission plug-ins in their places of upstream's order.
 func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Feature) error {
 	order := slices.Clone(admission.RecommendedPluginOrder)
+	var names []string
 	for _, feature := range features {
 		for _, plugin := range feature.Admission {
 			before := cmp.Or(plugin.Before, mutatingpolicy.PluginName)
@@ -94,9 +96,11 @@ func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Featu
 			}
 			order = slices.Insert(order, at, plugin.Name)
 			admission.Plugins.Register(plugin.Name, plugin.New)
+			names = append(names, plugin.Name)
 		}
 	}
 	admission.RecommendedPluginOrder = order
+	admission.Decorators = append(admission.Decorators, onWireTypes(names))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,12 +74,19 @@ func (h *host) apiServer() (Component, error) {
 		}
 		server.EncryptionConfigFile = file
 	}
+	if err := h.admission(server); err != nil {
+		return nil, err
+	}
 	return server, nil
 }
 
 // features are what we add to the API server, in the order in which discovery announces their groups.
 func (h *host) features() ([]apiserver.Feature, error) {
-	return h.identityFeatures()
+	identity, err := h.identityFeatures()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(identity, h.rights(), h.checks()), nil
 }
 
 func (h *host) audit() *kube.Audit {

@@ -87,7 +87,7 @@ func TestAPartIsFoundInItsProcess(t *testing.T) {
 			t.Errorf("%s is in %q (%v), want %q", part, got, err, want)
 		}
 	}
-	if _, err := processOf("docker"); err == nil || !strings.Contains(err.Error(), "there are: api, apiserver") {
+	if _, err := processOf("docker"); err == nil || !strings.Contains(err.Error(), "there are: allocator, api, apiserver") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -31,6 +31,7 @@ func controlPlaneTable() []row {
 		{"attach-detach", []string{"flexvolume-leftovers"}, (*host).attachDetach},
 		{"expander", []string{"apiserver", "flexvolume"}, (*host).expander},
 		{"bootstrap", []string{"apiserver"}, (*host).bootstrap},
+		{"allocator", []string{"apiserver"}, (*host).allocator},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

@@ -42,6 +42,7 @@ var exceptions = []exception{
 var pure = []exemption{
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
 	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews answer by too"},
+	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},
 }
 
 // upstreamOnly are module paths that only units of the layer upstream import.

@@ -156,6 +156,16 @@ func podReady(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
 }
 
+// In is the cluster with another namespace as the one of its verbs.
+func (c *Cluster) In(namespace string) *Cluster {
+	other := *c
+	other.Namespace = namespace
+	return &other
+}
+
+// TryOCWithInput is TryOC for a command that reads input.
+func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) { return c.oc(input, args...) }
+
 func (c *Cluster) ocWithInput(input string, args ...string) string {
 	c.t.Helper()
 	output, err := c.oc(input, args...)

@@ -1,0 +1,53 @@
+// Package pod holds admission plug-ins that check and complete pods by rules of the cluster's administrator: how long pods that run
+// once may be active (RunOnceDuration), who may choose nodes (PodNodeConstraints), and how requests of processor and memory follow
+// from limits (ClusterResourceOverride). Each is on when the configuration has it (admissionConfig.pluginConfig).
+//
+// Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master configuration.
+package pod
+
+import (
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// The plug-ins' names as the configuration has them.
+const (
+	RunOnceDuration         = "RunOnceDuration"
+	PodNodeConstraints      = "PodNodeConstraints"
+	ClusterResourceOverride = "ClusterResourceOverride"
+)
+
+// Feature has the plug-ins for which on says yes.
+func Feature(on func(plugin string) bool) apiserver.Feature {
+	var feature apiserver.Feature
+	for _, plugin := range []apiserver.Admission{
+		{Name: RunOnceDuration, New: func(config io.Reader) (admission.Interface, error) { return newDuration(config) }},
+		{Name: PodNodeConstraints, New: func(config io.Reader) (admission.Interface, error) { return newConstraints(config) }},
+		// In front of the plug-in that checks limits, which must see the requests.
+		{Name: ClusterResourceOverride, Before: "LimitRanger", New: func(config io.Reader) (admission.Interface, error) { return newOverride(config) }},
+	} {
+		if on(plugin.Name) {
+			feature.Admission = append(feature.Admission, plugin)
+		}
+	}
+	return feature
+}
+
+// podOf is the pod that a request makes, nil for any other request and for a pod that a node mirrors from a file.
+func podOf(a admission.Attributes) *corev1.Pod {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+		return nil
+	}
+	return pod
+}

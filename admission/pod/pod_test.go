@@ -1,0 +1,157 @@
+package pod
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// caches are those of a cluster with the given namespaces, filled.
+func caches(t *testing.T, namespaces ...runtime.Object) informers.SharedInformerFactory {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(namespaces...), 0)
+	factory.Core().V1().Namespaces().Informer()
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	return factory
+}
+
+func namespace(annotations map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: annotations}}
+}
+
+func making(object runtime.Object, resource string, who user.Info) admission.Attributes {
+	gvr := corev1.SchemeGroupVersion.WithResource(resource)
+	return admission.NewAttributesRecord(object, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "x", gvr, "", admission.Create, &metav1.CreateOptions{}, false, who)
+}
+
+func TestRunOnceDuration(t *testing.T) {
+	for name, c := range map[string]struct {
+		config      string
+		annotations map[string]string
+		policy      corev1.RestartPolicy
+		own, want   *int64
+		refused     bool
+	}{
+		"cluster":            {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, want: new(int64(3600))},
+		"on failure":         {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyOnFailure, want: new(int64(3600))},
+		"always":             {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyAlways},
+		"own is earlier":     {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, own: new(int64(5)), want: new(int64(5))},
+		"own is later":       {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, own: new(int64(5000)), want: new(int64(3600))},
+		"project":            {config: "activeDeadlineSecondsOverride: 3600", annotations: map[string]string{deadlineAnnotation: "1000"}, policy: corev1.RestartPolicyNever, want: new(int64(1000))},
+		"project has no one": {annotations: map[string]string{deadlineAnnotation: "1h"}, policy: corev1.RestartPolicyNever, refused: true},
+		"nothing":            {policy: corev1.RestartPolicyNever},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugin, err := newDuration(strings.NewReader("apiVersion: v1\nkind: RunOnceDurationConfig\n" + c.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plugin.SetExternalKubeInformerFactory(caches(t, namespace(c.annotations)))
+			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: c.policy, ActiveDeadlineSeconds: c.own}}
+			err = plugin.Admit(t.Context(), making(pod, "pods", &user.DefaultInfo{}), nil)
+			if (err != nil) != c.refused {
+				t.Fatalf("error is %v", err)
+			}
+			got := pod.Spec.ActiveDeadlineSeconds
+			if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+				t.Errorf("deadline is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestConfigurationsThatCannotBeUsed(t *testing.T) {
+	for _, text := range []string{"kind: Other", "kind: RunOnceDurationConfig\nactiveDeadlineSecondsOverride: 0", "kind: RunOnceDurationConfig\nseconds: 1", "["} {
+		if _, err := newDuration(strings.NewReader(text)); err == nil {
+			t.Errorf("RunOnceDuration accepts %q", text)
+		}
+	}
+	if _, err := newOverride(strings.NewReader("kind: ClusterResourceOverrideConfig\ncpuRequestToLimitPercent: 101\nmemoryRequestToLimitPercent: -1\nlimitCPUToMemoryPercent: -1")); err == nil || strings.Count(err.Error(), "Percent is") != 3 {
+		t.Errorf("error is %v, want three problems", err)
+	}
+	if _, err := newConstraints(strings.NewReader("kind: PodNodeConstraintsConfig\nlabels: [a]")); err == nil {
+		t.Error("PodNodeConstraints accepts an unknown field")
+	}
+}
+
+// binders lets the users that it names bind pods.
+func binders(names ...string) authorizer.Authorizer {
+	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if slices.Contains(names, a.GetUser().GetName()) && a.GetVerb() == "create" && a.GetResource() == "pods" && a.GetSubresource() == "binding" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+}
+
+func TestOnlyThoseWhoBindPodsChooseNodes(t *testing.T) {
+	plugin, err := newConstraints(strings.NewReader("kind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin.SetAuthorizer(binders("operator", "system:serviceaccount:shop:strong"))
+	for _, c := range []struct {
+		who     string
+		spec    corev1.PodSpec
+		refused string
+	}{
+		{"joe", corev1.PodSpec{}, ""},
+		{"joe", corev1.PodSpec{NodeSelector: map[string]string{"disk": "ssd"}}, ""},
+		{"joe", corev1.PodSpec{NodeName: "n"}, "nodeName"},
+		{"joe", corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}, "zone"},
+		{"operator", corev1.PodSpec{NodeName: "n", NodeSelector: map[string]string{"zone": "a"}}, ""},
+		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "strong"}, ""},
+		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "weak"}, "nodeName"},
+	} {
+		err := plugin.Validate(t.Context(), making(&corev1.Pod{Spec: c.spec}, "pods", &user.DefaultInfo{Name: c.who}), nil)
+		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s, %+v: %v", c.who, c.spec, err)
+		}
+	}
+	template := &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeName: "n"}}}}
+	if err := plugin.Validate(t.Context(), making(template, "replicationcontrollers", &user.DefaultInfo{Name: "joe"}), nil); err == nil {
+		t.Error("a template may name a node")
+	}
+}
+
+func TestRequestsFollowFromLimits(t *testing.T) {
+	plugin, err := newOverride(strings.NewReader("kind: ClusterResourceOverrideConfig\nmemoryRequestToLimitPercent: 25\ncpuRequestToLimitPercent: 50\nlimitCPUToMemoryPercent: 200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := func() corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	}
+	for off, annotations := range map[bool]map[string]string{false: nil, true: {overrideAnnotation: "false"}} {
+		plugin.SetExternalKubeInformerFactory(caches(t, namespace(annotations)))
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: limits()}}, {}}}}
+		if err := plugin.Admit(t.Context(), making(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
+			t.Fatal(err)
+		}
+		got := pod.Spec.Containers[0].Resources
+		if off {
+			if got.Requests != nil || len(got.Limits) != 1 {
+				t.Errorf("in a project that switched it off resources are %v", got)
+			}
+			continue
+		}
+		if got.Requests.Memory().String() != "256Mi" || got.Limits.Cpu().String() != "2" || got.Requests.Cpu().String() != "1" {
+			t.Errorf("resources are %v", got)
+		}
+		if second := pod.Spec.Containers[1].Resources; second.Requests != nil {
+			t.Errorf("a container without limits gets requests: %v", second)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// Package authorization serves the API group authorization.openshift.io: roles and bindings, which are Kubernetes' own (RBAC) in
+// OpenShift's form, restrictions on whom a project's administrators may bind, and the reviews that tell who may do what.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration, chapter 10.
+package authorization
+
+import (
+	"io"
+
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// RestrictionPluginName is the admission plug-in that enforces RoleBindingRestrictions.
+const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
+
+// Feature is the group with its admission plug-in.
+func Feature() apiserver.Feature {
+	restrict := &restrict{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	return apiserver.Feature{
+		Groups: []apiserver.Group{{
+			GroupVersion: authorizationv1.GroupVersion,
+			Install:      authorizationv1.Install,
+			Resources: []apiserver.Served{
+				apiserver.Virtual{Plural: "roles", New: newRoles},
+				apiserver.Virtual{Plural: "rolebindings", New: newRoleBindings},
+				apiserver.Virtual{Plural: "clusterroles", New: newClusterRoles},
+				apiserver.Virtual{Plural: "clusterrolebindings", New: newClusterRoleBindings},
+				restrictions(),
+				apiserver.Virtual{Plural: "subjectaccessreviews", New: newSubjectAccess},
+				apiserver.Virtual{Plural: "localsubjectaccessreviews", New: newLocalSubjectAccess},
+				apiserver.Virtual{Plural: "resourceaccessreviews", New: newResourceAccess},
+				apiserver.Virtual{Plural: "localresourceaccessreviews", New: newLocalResourceAccess},
+				apiserver.Virtual{Plural: "subjectrulesreviews", New: newSubjectRules},
+				apiserver.Virtual{Plural: "selfsubjectrulesreviews", New: newSelfRules},
+			},
+		}},
+		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+			restrict.stores = deps.Stores
+			return apiserver.Hooks{}, nil
+		},
+		Admission: []apiserver.Admission{{Name: RestrictionPluginName, New: func(io.Reader) (admission.Interface, error) {
+			return restrict, nil
+		}}},
+	}
+}

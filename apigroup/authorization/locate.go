@@ -1,0 +1,135 @@
+package authorization
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/informers"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// locator walks over the bindings that count in a namespace, from the API server's caches.
+type locator struct {
+	roles           rbaclisters.RoleLister
+	bindings        rbaclisters.RoleBindingLister
+	clusterRoles    rbaclisters.ClusterRoleLister
+	clusterBindings rbaclisters.ClusterRoleBindingLister
+}
+
+func newLocator(factory informers.SharedInformerFactory) *locator {
+	rbac := factory.Rbac().V1()
+	return &locator{rbac.Roles().Lister(), rbac.RoleBindings().Lister(), rbac.ClusterRoles().Lister(), rbac.ClusterRoleBindings().Lister()}
+}
+
+// each calls visit with the subjects and the rules of every binding that counts in the namespace, which may be empty for the
+// cluster alone. It returns the errors of bindings whose role does not exist.
+func (l *locator) each(namespace string, visit func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule)) (missing []error, err error) {
+	clusterBindings, err := l.clusterBindings.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, binding := range clusterBindings {
+		role, err := l.clusterRoles.Get(binding.RoleRef.Name)
+		if apierrors.IsNotFound(err) {
+			missing = append(missing, err)
+			continue
+		}
+		visit(binding.Subjects, role.Rules)
+	}
+	if namespace == "" {
+		return missing, nil
+	}
+	bindings, err := l.bindings.RoleBindings(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, binding := range bindings {
+		rules, err := l.rules(binding)
+		if apierrors.IsNotFound(err) {
+			missing = append(missing, err)
+			continue
+		}
+		visit(withNamespace(binding.Subjects, namespace), rules)
+	}
+	return missing, nil
+}
+
+func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
+	if binding.RoleRef.Kind == "ClusterRole" {
+		role, err := l.clusterRoles.Get(binding.RoleRef.Name)
+		if err != nil {
+			return nil, err
+		}
+		return role.Rules, nil
+	}
+	role, err := l.roles.Roles(binding.Namespace).Get(binding.RoleRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	return role.Rules, nil
+}
+
+// withNamespace gives service accounts that name none the namespace of their binding.
+func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
+	named := slices.Clone(subjects)
+	for i := range named {
+		if named[i].Kind == rbacv1.ServiceAccountKind && named[i].Namespace == "" {
+			named[i].Namespace = namespace
+		}
+	}
+	return named
+}
+
+// whoCan are the users and groups that a rule's worth of action is granted to, sorted.
+func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, groups []string, missing []error, err error) {
+	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
+		if covered, _ := validation.Covers(rules, []rbacv1.PolicyRule{action}); !covered {
+			return
+		}
+		for _, s := range subjects {
+			switch s.Kind {
+			case rbacv1.UserKind:
+				users = append(users, s.Name)
+			case rbacv1.GroupKind:
+				groups = append(groups, s.Name)
+			case rbacv1.ServiceAccountKind:
+				users = append(users, serviceaccount.MakeUsername(s.Namespace, s.Name))
+			}
+		}
+	})
+	groups = append(groups, user.SystemPrivilegedGroup) // may do everything, without a role
+	slices.Sort(users)
+	slices.Sort(groups)
+	return slices.Compact(users), slices.Compact(groups), missing, err
+}
+
+// rulesFor are the rules that a user has in a namespace.
+func (l *locator) rulesFor(namespace string, who user.Info) (rules []rbacv1.PolicyRule, missing []error, err error) {
+	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, granted []rbacv1.PolicyRule) {
+		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return means(s, who) }) {
+			rules = append(rules, granted...)
+		}
+	})
+	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
+	}
+	return rules, missing, err
+}
+
+func means(s rbacv1.Subject, who user.Info) bool {
+	switch s.Kind {
+	case rbacv1.UserKind:
+		return s.Name == who.GetName()
+	case rbacv1.GroupKind:
+		return slices.Contains(who.GetGroups(), s.Name)
+	case rbacv1.ServiceAccountKind:
+		return serviceaccount.MakeUsername(s.Namespace, s.Name) == who.GetName()
+	}
+	return false
+}

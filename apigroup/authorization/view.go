@@ -1,0 +1,224 @@
+package authorization
+
+import (
+	"context"
+	"errors"
+
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	clientrest "k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// client is what the typed clients of RBAC have in common.
+type client[R, L any] interface {
+	Create(context.Context, R, metav1.CreateOptions) (R, error)
+	Update(context.Context, R, metav1.UpdateOptions) (R, error)
+	Delete(context.Context, string, metav1.DeleteOptions) error
+	Get(context.Context, string, metav1.GetOptions) (R, error)
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// view shows a resource of RBAC (R, its list L) as one of OpenShift (O). Every request is made again for RBAC in the name of the user
+// who made it, so that RBAC's own rules hold: nobody gives more rights than he or she has.
+type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
+	rest.TableConvertor
+	loopback   *clientrest.Config
+	kind       string
+	singular   string
+	namespaced bool
+	open       func(rbacclient.RbacV1Interface, string) client[R, L]
+	from       func(R) O
+	to         func(O) (R, field.ErrorList)
+	list       func(L) runtime.Object
+	empty      func() (object, list runtime.Object)
+}
+
+// New makes an empty object.
+func (v *view[O, R, L]) New() runtime.Object { object, _ := v.empty(); return object }
+
+// NewList makes an empty list.
+func (v *view[O, R, L]) NewList() runtime.Object { _, list := v.empty(); return list }
+
+// Destroy has nothing to give back.
+func (v *view[O, R, L]) Destroy() {}
+
+// NamespaceScoped tells whether objects live in namespaces.
+func (v *view[O, R, L]) NamespaceScoped() bool { return v.namespaced }
+
+// GetSingularName is the name of one.
+func (v *view[O, R, L]) GetSingularName() string { return v.singular }
+
+// client connects as the user of a request.
+func (v *view[O, R, L]) client(ctx context.Context) (client[R, L], error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, errors.New("the request has no user")
+	}
+	config := clientrest.CopyConfig(v.loopback)
+	config.QPS = -1
+	config.Impersonate = clientrest.ImpersonationConfig{UserName: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: who.GetExtra()}
+	made, err := rbacclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return v.open(made, request.NamespaceValue(ctx)), nil
+}
+
+// Get reads one.
+func (v *view[O, R, L]) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := rbac.Get(ctx, name, *options)
+	if err != nil {
+		return nil, err
+	}
+	return v.from(found), nil
+}
+
+// List reads those that a request selects.
+func (v *view[O, R, L]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := external(options)
+	if err != nil {
+		return nil, err
+	}
+	found, err := rbac.List(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return v.list(found), nil
+}
+
+// external turns the options of a request into those of a client.
+func external(options *internalversion.ListOptions) (metav1.ListOptions, error) {
+	var wanted metav1.ListOptions
+	if options == nil {
+		return wanted, nil
+	}
+	return wanted, internalversion.Convert_internalversion_ListOptions_To_v1_ListOptions(options, &wanted, nil)
+}
+
+// Watch tells what changes.
+func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := external(options)
+	if err != nil {
+		return nil, err
+	}
+	events, err := rbac.Watch(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		if changed, ok := event.Object.(R); ok {
+			event.Object = v.from(changed)
+		}
+		return event, true
+	}), nil
+}
+
+// Create makes one.
+func (v *view[O, R, L]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	given := object.(O)
+	if v.namespaced {
+		given.SetNamespace(request.NamespaceValue(ctx))
+	}
+	wanted, err := v.convert(given)
+	if err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, object.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := rbac.Create(ctx, wanted, *options)
+	if err != nil {
+		return nil, err
+	}
+	return v.from(made), nil
+}
+
+func (v *view[O, R, L]) convert(object O) (R, error) {
+	wanted, errs := v.to(object)
+	if len(errs) > 0 {
+		return wanted, apierrors.NewInvalid(authorizationv1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), errs)
+	}
+	return wanted, nil
+}
+
+// Update changes one.
+func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
+	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, err := rbac.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	old := v.from(stored)
+	object, err := updated.UpdatedObject(ctx, old)
+	if err != nil {
+		return nil, false, err
+	}
+	wanted, err := v.convert(object.(O))
+	if err != nil {
+		return nil, false, err
+	}
+	if validate != nil {
+		if err := validate(ctx, object.DeepCopyObject(), v.from(stored)); err != nil {
+			return nil, false, err
+		}
+	}
+	changed, err := rbac.Update(ctx, wanted, *options)
+	if err != nil {
+		return nil, false, err
+	}
+	return v.from(changed), false, nil
+}
+
+// Delete removes one.
+func (v *view[O, R, L]) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	rbac, err := v.client(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if validate != nil {
+		stored, err := rbac.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, false, err
+		}
+		if err := validate(ctx, v.from(stored)); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := rbac.Delete(ctx, name, *options); err != nil {
+		return nil, false, err
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, true, nil
+}

@@ -1,0 +1,104 @@
+// Package project serves the API group project.openshift.io: projects, which are namespaces as far as a user may see them, and
+// requests for projects, by which people make their own.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster Administration, chapter 6.
+package project
+
+import (
+	"io"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	registry "k8s.io/apiserver/pkg/registry/rest"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Options are what the administrator decides (projectConfig of a MasterConfig).
+type Options struct {
+	// RequestTemplate is `<namespace>/<name>` of the template of requested projects, empty for DefaultTemplate.
+	RequestTemplate string
+	// RequestMessage is what someone reads who may not request projects, empty for OpenShift's.
+	RequestMessage string
+	// DefaultNodeSelector is `key=value,key=value`, the node selector of projects without one of their own.
+	DefaultNodeSelector string
+}
+
+// Feature is the group with its admission plug-ins.
+func Feature(options Options) apiserver.Feature {
+	f := &feature{options: options}
+	return apiserver.Feature{
+		Groups: []apiserver.Group{{
+			GroupVersion: projectv1.GroupVersion,
+			Install:      projectv1.Install,
+			Resources: []apiserver.Served{
+				apiserver.Virtual{Plural: "projects", New: f.newProjects},
+				apiserver.Virtual{Plural: "projectrequests", New: f.newRequests},
+			},
+		}},
+		Hooks: f.hooks,
+		Admission: []apiserver.Admission{
+			{Name: LimitPluginName, New: func(config io.Reader) (admission.Interface, error) { return newLimit(f, config) }},
+			{Name: NodeSelectorPluginName, New: func(io.Reader) (admission.Interface, error) { return newNodeSelector(options.DefaultNodeSelector) }},
+		},
+	}
+}
+
+// feature is what the group's resources and checks share.
+type feature struct {
+	options  Options
+	deps     apiserver.Deps
+	observer *observer
+}
+
+// hooks begins to follow what users may see; the server is ready when everything that exists is known.
+func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
+	f.deps = deps
+	var err error
+	if f.observer, err = observe(deps.Informers); err != nil {
+		return apiserver.Hooks{}, err
+	}
+	return apiserver.Hooks{
+		Requests: []func(*request.RequestInfo){inItself},
+		PostStart: map[string]genericserver.PostStartHookFunc{
+			"openshift.io-projects": func(started genericserver.PostStartHookContext) error { return f.observer.ready(started) },
+		},
+	}, nil
+}
+
+// inItself makes a request for one project one in the project, as it is for a namespace: its members' roles count.
+func inItself(info *request.RequestInfo) {
+	if info.APIGroup == projectv1.GroupName && info.Resource == "projects" && info.Name != "" {
+		info.Namespace = info.Name
+	}
+}
+
+func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
+	client, err := kubernetes.NewForConfig(unlimited(deps.Loopback))
+	if err != nil {
+		return nil, err
+	}
+	return newProjects(f.observer, &sight{deps.Authorizer}, client), nil
+}
+
+func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
+	objects, err := newWriter(unlimited(deps.Loopback))
+	if err != nil {
+		return nil, err
+	}
+	return &requests{
+		TableConvertor: registry.NewDefaultTableConvertor(projectv1.Resource("projectrequests")),
+		options:        f.options, authorizer: deps.Authorizer, objects: objects, observer: f.observer,
+	}, nil
+}
+
+// unlimited lifts the client's own limit: requests of others are behind these, and they are limited already.
+func unlimited(config *rest.Config) *rest.Config {
+	own := rest.CopyConfig(config)
+	own.QPS = -1
+	return own
+}

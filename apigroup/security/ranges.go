@@ -1,0 +1,97 @@
+package security
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-platform/slipway/apigroup/security/scc"
+)
+
+// idRange is a range of IDs that namespaces get blocks of.
+type idRange struct {
+	first, last, block uint64
+}
+
+// parseRange reads `<first>-<last>/<block>`, for instance 1000000000-1999999999/10000.
+func parseRange(text string) (idRange, error) {
+	ids, size, ok := strings.Cut(text, "/")
+	block, err := strconv.ParseUint(size, 10, 32)
+	if !ok || err != nil || block == 0 {
+		return idRange{}, fmt.Errorf("range %q is not <first>-<last>/<size of a block>", text)
+	}
+	whole, err := scc.ParseBlock(ids)
+	if err != nil || !strings.Contains(ids, "-") {
+		return idRange{}, fmt.Errorf("range %q is not <first>-<last>/<size of a block>", text)
+	}
+	r := idRange{uint64(whole.Min), uint64(whole.Max), block}
+	if r.count() == 0 {
+		return idRange{}, fmt.Errorf("range %q has no room for one block", text)
+	}
+	return r, nil
+}
+
+// String is the inverse of parseRange.
+func (r idRange) String() string { return fmt.Sprintf("%d-%d/%d", r.first, r.last, r.block) }
+
+// count is the number of blocks.
+func (r idRange) count() int { return int((r.last - r.first + 1) / r.block) }
+
+// annotation is what a namespace says that has the block at index: `<first>/<length>`.
+func (r idRange) annotation(index int) string {
+	return fmt.Sprintf("%d/%d", r.first+uint64(index)*r.block, r.block)
+}
+
+// index is the block that an annotation names, and whether it is one of the range.
+func (r idRange) index(annotation string) (int, bool) {
+	block, err := scc.ParseBlock(annotation)
+	if err != nil || uint64(block.Min) < r.first || uint64(block.Max) > r.last {
+		return 0, false
+	}
+	offset := uint64(block.Min) - r.first
+	return int(offset / r.block), offset%r.block == 0
+}
+
+// labels makes SELinux levels: combinations of categories in the order of their numbers, c1,c0 being the first pair.
+type labels struct {
+	prefix          string
+	categories, top int
+}
+
+// parseLabels reads `<prefix>/<categories in a label>[,<number of categories>]`, for instance s0:/2.
+func parseLabels(text string) (labels, error) {
+	prefix, rest, ok := strings.Cut(text, "/")
+	number, top, limited := strings.Cut(rest, ",")
+	l := labels{prefix: strings.TrimSuffix(prefix, ":"), top: 1024}
+	var errs [2]error
+	l.categories, errs[0] = strconv.Atoi(number)
+	if limited {
+		l.top, errs[1] = strconv.Atoi(top)
+	}
+	if !ok || errors.Join(errs[:]...) != nil || l.prefix == "" || l.categories < 1 || l.categories > 5 || l.top < l.categories || l.top > 1024 {
+		return labels{}, fmt.Errorf("labels %q are not <prefix>/<1 to 5 categories>[,<at most 1024 categories in all>]", text)
+	}
+	return l, nil
+}
+
+// count is the number of labels.
+func (l labels) count() *big.Int { return new(big.Int).Binomial(int64(l.top), int64(l.categories)) }
+
+// at is the label with a number, in the combinatorial number system: the highest category is the largest c for which
+// c over the number of categories is not above what is left.
+func (l labels) at(number int) string {
+	left := big.NewInt(int64(number))
+	var names []string
+	for remaining, below := l.categories, l.top; remaining > 0; remaining-- {
+		category := below - 1
+		for new(big.Int).Binomial(int64(category), int64(remaining)).Cmp(left) > 0 {
+			category--
+		}
+		left.Sub(left, new(big.Int).Binomial(int64(category), int64(remaining)))
+		names = append(names, "c"+strconv.Itoa(category))
+		below = category
+	}
+	return l.prefix + ":" + strings.Join(names, ",")
+}

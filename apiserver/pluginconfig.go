@@ -1,0 +1,33 @@
+package apiserver
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// DecodeConfig reads the configuration of an admission plug-in, YAML or JSON of the kind, into config. A plug-in without
+// configuration (reader is nil or empty) leaves config as it is. Unknown fields and another kind are errors.
+func DecodeConfig(reader io.Reader, kind string, config any) error {
+	if reader == nil {
+		return nil
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil || len(content) == 0 {
+		return err
+	}
+	var header metav1.TypeMeta
+	if err := yaml.Unmarshal(content, &header); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{kind, "DefaultAdmissionConfig", ""}, header.Kind) {
+		return fmt.Errorf("kind is %q, must be %s", header.Kind, kind)
+	}
+	if header.Kind == "DefaultAdmissionConfig" {
+		return nil // says only that the plug-in is on or off
+	}
+	return yaml.UnmarshalStrict(content, config)
+}

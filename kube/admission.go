@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// onWireTypes shows the objects of Kubernetes to our admission plug-ins as the wire types (k8s.io/api) and writes their changes
+// back: inside the API server an object is of an internal type, which only this folder may know.
+func onWireTypes(names []string) admission.Decorator {
+	ours := map[string]bool{}
+	for _, name := range names {
+		ours[name] = true
+	}
+	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
+		if !ours[name] {
+			return plugin
+		}
+		return &wirePlugin{plugin}
+	})
+}
+
+// wirePlugin calls a plug-in with wire types.
+type wirePlugin struct {
+	admission.Interface
+}
+
+var (
+	_ admission.MutationInterface   = &wirePlugin{}
+	_ admission.ValidationInterface = &wirePlugin{}
+)
+
+// Admit lets a plug-in that changes objects change one.
+func (p *wirePlugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	mutator, ok := p.Interface.(admission.MutationInterface)
+	if !ok {
+		return nil
+	}
+	view := &wireAttributes{Attributes: a}
+	if err := mutator.Admit(ctx, view, o); err != nil {
+		return err
+	}
+	return view.writeBack()
+}
+
+// Validate asks a plug-in that checks objects.
+func (p *wirePlugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	validator, ok := p.Interface.(admission.ValidationInterface)
+	if !ok {
+		return nil
+	}
+	return validator.Validate(ctx, &wireAttributes{Attributes: a}, o)
+}
+
+// wireAttributes converts the objects of a request when they are asked for.
+type wireAttributes struct {
+	admission.Attributes
+	object, old runtime.Object
+}
+
+// GetObject is the object as its wire type.
+func (a *wireAttributes) GetObject() runtime.Object {
+	if a.object == nil {
+		a.object = a.convert(a.Attributes.GetObject())
+	}
+	return a.object
+}
+
+// GetOldObject is the stored object as its wire type.
+func (a *wireAttributes) GetOldObject() runtime.Object {
+	if a.old == nil {
+		a.old = a.convert(a.Attributes.GetOldObject())
+	}
+	return a.old
+}
+
+// convert turns an internal type into the version that the request is made in. What is no internal type stays as it is.
+func (a *wireAttributes) convert(object runtime.Object) runtime.Object {
+	if object == nil || !internal(object) {
+		return object
+	}
+	converted, err := legacyscheme.Scheme.ConvertToVersion(object, a.GetKind().GroupVersion())
+	if err != nil {
+		return object // of another group, such as the options of a subresource
+	}
+	return converted
+}
+
+func internal(object runtime.Object) bool {
+	kinds, _, err := legacyscheme.Scheme.ObjectKinds(object)
+	return err == nil && len(kinds) > 0 && kinds[0].Version == runtime.APIVersionInternal
+}
+
+// writeBack puts what the plug-in made of the object into the request.
+func (a *wireAttributes) writeBack() error {
+	original := a.Attributes.GetObject()
+	if a.object == nil || a.object == original {
+		return nil
+	}
+	changed := reflect.New(reflect.TypeOf(original).Elem())
+	if err := legacyscheme.Scheme.Convert(a.object, changed.Interface(), nil); err != nil {
+		return fmt.Errorf("convert %s after admission: %w", a.GetKind(), err)
+	}
+	reflect.ValueOf(original).Elem().Set(changed.Elem())
+	return nil
+}

@@ -1,0 +1,49 @@
+package kube
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	core "k8s.io/kubernetes/pkg/apis/core"
+)
+
+// labeler is a plug-in on wire types that changes pods.
+type labeler struct {
+	*admission.Handler
+	saw []any
+}
+
+func (l *labeler) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := a.GetObject().(*corev1.Pod)
+	l.saw = append(l.saw, a.GetOldObject())
+	pod.Labels = map[string]string{"seen": "yes"}
+	pod.Spec.HostNetwork = true
+	return nil
+}
+
+func TestPluginsSeeAndChangeWireTypes(t *testing.T) {
+	inner := &labeler{Handler: admission.NewHandler(admission.Create)}
+	plugin := onWireTypes([]string{"Labeler"}).Decorate(inner, "Labeler")
+	pod := &core.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: core.PodSpec{HostPID: true}}
+	attributes := admission.NewAttributesRecord(pod, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "p",
+		corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{})
+	if err := plugin.(admission.MutationInterface).Admit(t.Context(), attributes, nil); err != nil {
+		t.Fatal(err)
+	}
+	if pod.Labels["seen"] != "yes" || !pod.Spec.HostNetwork || !pod.Spec.HostPID || pod.Name != "p" {
+		t.Errorf("pod is %+v", pod)
+	}
+	if inner.saw[0] != nil {
+		t.Errorf("an object that is being made has an old one: %v", inner.saw[0])
+	}
+	if err := plugin.(admission.ValidationInterface).Validate(t.Context(), attributes, nil); err != nil {
+		t.Errorf("a plug-in that checks nothing: %v", err)
+	}
+	if other := onWireTypes([]string{"Labeler"}).Decorate(inner, "Other"); other != admission.Interface(inner) {
+		t.Error("plug-ins of Kubernetes are wrapped too")
+	}
+}

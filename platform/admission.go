@@ -1,0 +1,64 @@
+package platform
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-platform/slipway/admission/pod"
+	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/kube"
+)
+
+// admission hands the configured plug-ins to the API server, their configurations in a file of the form that it reads.
+func (h *host) admission(server *kube.APIServer) error {
+	plugins, err := h.Master.AdmissionPlugins()
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Name          string          `json:"name"`
+		Configuration json.RawMessage `json:"configuration"`
+	}
+	var entries []entry
+	for _, plugin := range plugins {
+		switch {
+		case plugin.Disabled:
+			server.DisabledPlugins = append(server.DisabledPlugins, plugin.Name)
+			continue
+		case plugin.Configuration != nil:
+			entries = append(entries, entry{plugin.Name, plugin.Configuration})
+		}
+		server.EnabledPlugins = append(server.EnabledPlugins, plugin.Name)
+	}
+	content, err := json.Marshal(map[string]any{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": entries,
+	})
+	if err != nil {
+		return fmt.Errorf("write configuration of admission: %w", err)
+	}
+	server.AdmissionFile = filepath.Join(h.runDir(), "admission.json")
+	return atomicfile.Write(server.AdmissionFile, content, 0o600)
+}
+
+// checks are the admission plug-ins that belong to no API group.
+func (h *host) checks() []apiserver.Feature {
+	plugins, _ := h.Master.AdmissionPlugins() // an error is reported where the plug-ins are handed over
+	on := func(name string) bool {
+		return slices.ContainsFunc(plugins, func(p config.AdmissionPlugin) bool { return p.Name == name && !p.Disabled })
+	}
+	external := h.Master.NetworkConfig.ExternalIPNetworkCIDRs
+	if external == nil {
+		external = []string{"0.0.0.0/0"} // as OpenShift's own files have it
+	}
+	pods, _ := h.Master.ClusterNetwork()
+	return []apiserver.Feature{
+		pod.Feature(on),
+		reach.Feature(external, []netip.Prefix{pods, h.Master.ServiceNetwork()}),
+	}
+}

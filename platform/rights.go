@@ -1,0 +1,32 @@
+package platform
+
+import (
+	"github.com/slipway-platform/slipway/apigroup/authorization"
+	"github.com/slipway-platform/slipway/apigroup/project"
+	"github.com/slipway-platform/slipway/apigroup/security"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Who may do what, made from the configuration.
+
+// rights are the API groups and admission plug-ins of projects, roles and security context constraints.
+func (h *host) rights() []apiserver.Feature {
+	c := h.Master.ProjectConfig
+	return []apiserver.Feature{
+		project.Feature(project.Options{
+			RequestTemplate: c.ProjectRequestTemplate, RequestMessage: c.ProjectRequestMessage, DefaultNodeSelector: c.DefaultNodeSelector,
+		}),
+		authorization.Feature(),
+		security.Feature(),
+	}
+}
+
+// allocator gives namespaces their ranges of users, groups and labels.
+func (h *host) allocator() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c := h.Master.ProjectConfig.SecurityAllocator
+	return &security.Allocator{Client: client, UIDRange: c.UIDAllocatorRange, MCSRange: c.MCSAllocatorRange, LabelsPerProject: c.MCSLabelsPerProject}, nil
+}
