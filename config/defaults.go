@@ -52,6 +52,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&c.ProjectConfig.SecurityAllocator.UIDAllocatorRange, "1000000000-1999999999/10000")
 	fill(&c.ProjectConfig.SecurityAllocator.MCSAllocatorRange, "s0:/2")
 	fill(&c.ProjectConfig.SecurityAllocator.MCSLabelsPerProject, 5)
+	if c.ServiceAccountConfig.ManagedNames == nil {
+		c.ServiceAccountConfig.ManagedNames = []string{"builder", "deployer", "default"}
+	}
 
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))

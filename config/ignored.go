@@ -44,6 +44,7 @@ func actedUpon(kind string) []string {
 			"oauthConfig.tokenConfig",
 			"oauthConfig.templates",
 			"projectConfig",
+			"serviceAccountConfig.managedNames",
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",
 			"slipway",

@@ -32,6 +32,7 @@ func controlPlaneTable() []row {
 		{"expander", []string{"apiserver", "flexvolume"}, (*host).expander},
 		{"bootstrap", []string{"apiserver"}, (*host).bootstrap},
 		{"allocator", []string{"apiserver"}, (*host).allocator},
+		{"projects", []string{"apiserver"}, (*host).projects},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

@@ -30,3 +30,12 @@ func (h *host) allocator() (Component, error) {
 	c := h.Master.ProjectConfig.SecurityAllocator
 	return &security.Allocator{Client: client, UIDRange: c.UIDAllocatorRange, MCSRange: c.MCSAllocatorRange, LabelsPerProject: c.MCSLabelsPerProject}, nil
 }
+
+// projects keeps the service accounts and roles of projects, and lets deleted ones go.
+func (h *host) projects() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &project.Keeper{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
+}

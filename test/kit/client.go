@@ -164,7 +164,9 @@ func (c *Cluster) In(namespace string) *Cluster {
 }
 
 // TryOCWithInput is TryOC for a command that reads input.
-func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) { return c.oc(input, args...) }
+func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) {
+	return c.oc(input, args...)
+}
 
 func (c *Cluster) ocWithInput(input string, args ...string) string {
 	c.t.Helper()
