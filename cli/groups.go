@@ -26,6 +26,8 @@ func newGroups(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	command.AddCommand(newGroupsNew(factory, streams),
 		newGroupsChange(factory, streams, "add-users", "Add users to a group", "added", addUsers),
 		newGroupsChange(factory, streams, "remove-users", "Remove users from a group", "removed", removeUsers),
+		newGroupsSync(factory, streams),
+		newGroupsPrune(factory, streams),
 	)
 	return command
 }

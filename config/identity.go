@@ -3,10 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	strict "sigs.k8s.io/json"
@@ -111,27 +109,6 @@ func resolveBlock(folder string, block map[string]any, keys ...string) {
 			block[key] = path
 		}
 	}
-}
-
-// Secret reads a text that stands in the configuration itself, in an environment variable or in a file.
-func Secret(source legacyv1.StringSource) (string, error) {
-	switch {
-	case source.KeyFile != "":
-		return "", fmt.Errorf("read secret: keyFile is not supported; keep the secret in a file that only root reads and name it with file")
-	case source.Env != "":
-		value, ok := os.LookupEnv(source.Env)
-		if !ok {
-			return "", fmt.Errorf("read secret: environment variable %q is not set", source.Env)
-		}
-		return value, nil
-	case source.File != "":
-		content, err := os.ReadFile(source.File)
-		if err != nil {
-			return "", fmt.Errorf("read secret: %w", err)
-		}
-		return strings.TrimRight(string(content), "\r\n"), nil
-	}
-	return source.Value, nil
 }
 
 // usersFile is the htpasswd file of the provider that a configuration without oauthConfig has.

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/stringsource"
 	"github.com/slipway-platform/slipway/oauth"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
@@ -135,7 +136,7 @@ func identityProvider(c config.IdentityProvider) (login.Provider, error) {
 }
 
 func ldapProvider(s *legacyv1.LDAPPasswordIdentityProvider) (idp.Password, error) {
-	password, err := config.Secret(s.BindPassword)
+	password, err := stringsource.Read(s.BindPassword)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func requestHeaderProvider(s *legacyv1.RequestHeaderIdentityProvider) (idp.Reque
 // redirectProvider makes a provider that browsers are sent to.
 func redirectProvider(settings any) (*external.Provider, error) {
 	connect := func(ca string, source legacyv1.StringSource) (*http.Client, string, error) {
-		secret, err := config.Secret(source)
+		secret, err := stringsource.Read(source)
 		if err != nil {
 			return nil, "", err
 		}

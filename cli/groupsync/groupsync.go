@@ -1,0 +1,142 @@
+// Package groupsync reads groups of users from an LDAP directory as a sync configuration of OpenShift 3 describes them (kind LDAPSyncConfig):
+// after RFC 2307, where groups list their members, after Active Directory, where users list their groups, or the latter with entries of groups
+// that name them.
+package groupsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/ldap"
+)
+
+// ErrNoGroup is the answer for a group that the directory does not have.
+var ErrNoGroup = errors.New("the directory has no such group")
+
+// Group is a group of the directory.
+type Group struct {
+	// UID is what the directory identifies it by, Name what the cluster calls it, and Users are the names of its users there.
+	UID, Name string
+	Users     []string
+}
+
+// Source finds groups.
+type Source interface {
+	// UIDs are all groups.
+	UIDs() ([]string, error)
+	// Group reads one, or gives ErrNoGroup.
+	Group(uid string) (Group, error)
+}
+
+// Read reads and checks a sync configuration. Relative paths in it are relative to its folder.
+func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read sync configuration: %w", err)
+	}
+	config := &legacyv1.LDAPSyncConfig{}
+	if err := yaml.UnmarshalStrict(content, config); err != nil {
+		return nil, fmt.Errorf("read sync configuration %q: %w", file, err)
+	}
+	for _, path := range []*string{&config.CA, &config.BindPassword.File} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(filepath.Dir(file), *path)
+		}
+	}
+	schemas := 0
+	for _, set := range []bool{config.RFC2307Config != nil, config.ActiveDirectoryConfig != nil, config.AugmentedActiveDirectoryConfig != nil} {
+		if set {
+			schemas++
+		}
+	}
+	if config.Kind != "LDAPSyncConfig" || schemas != 1 {
+		return nil, fmt.Errorf("read sync configuration %q: must be of kind LDAPSyncConfig with one of rfc2307, activeDirectory and augmentedActiveDirectory", file)
+	}
+	return config, nil
+}
+
+// Directory is an open directory.
+type Directory struct {
+	Source
+	// Host is the directory's name or address, and Address that with the port.
+	Host, Address string
+
+	conn *ldap.Conn
+}
+
+// Open connects to the directory of a configuration. The caller closes it.
+func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Server) (*Directory, error) {
+	scheme, address, u, err := ldap.ParseAddress(config.URL)
+	if err != nil {
+		return nil, err
+	}
+	server.Scheme, server.Address, server.Insecure, server.BindDN = scheme, address, config.Insecure, config.BindDN
+	conn, err := server.Bind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source, err := sourceOf(conn, config)
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("use sync configuration: %w", err)
+	}
+	return &Directory{Source: source, Host: u.Hostname(), Address: address, conn: conn}, nil
+}
+
+// Close ends the connection.
+func (d *Directory) Close() error { return d.conn.Close() }
+
+// query is a query of a configuration.
+func query(q legacyv1.LDAPQuery) ldap.Query {
+	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
+}
+
+// sourceOf makes the source of a configuration and checks what it asks for.
+func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) {
+	var problems []error
+	check := func(name string, q ldap.Query) {
+		if err := q.Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	names := config.LDAPGroupUIDToOpenShiftGroupNameMapping
+	var source Source
+	switch {
+	case config.RFC2307Config != nil:
+		c := config.RFC2307Config
+		check("rfc2307.groupsQuery", query(c.AllGroupsQuery))
+		check("rfc2307.usersQuery", query(c.AllUsersQuery))
+		source = &rfc2307{conn, c, names, map[string]string{}}
+	case config.ActiveDirectoryConfig != nil:
+		c := config.ActiveDirectoryConfig
+		check("activeDirectory.usersQuery", query(c.AllUsersQuery))
+		source = &activeDirectory{conn, query(c.AllUsersQuery), c.UserNameAttributes, c.GroupMembershipAttributes, func(uid string) (string, error) {
+			if name := names[uid]; name != "" {
+				return name, nil
+			}
+			return uid, nil
+		}}
+	default:
+		c := config.AugmentedActiveDirectoryConfig
+		check("augmentedActiveDirectory.usersQuery", query(c.AllUsersQuery))
+		check("augmentedActiveDirectory.groupsQuery", query(c.AllGroupsQuery))
+		groups := &rfc2307{conn, &legacyv1.RFC2307Config{
+			AllGroupsQuery: c.AllGroupsQuery, GroupUIDAttribute: c.GroupUIDAttribute, GroupNameAttributes: c.GroupNameAttributes,
+		}, names, nil}
+		source = &activeDirectory{conn, query(c.AllUsersQuery), c.UserNameAttributes, c.GroupMembershipAttributes, groups.name}
+	}
+	return source, errors.Join(problems...)
+}
+
+// sorted gives each text once, in order.
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}

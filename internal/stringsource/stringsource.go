@@ -1,0 +1,31 @@
+// Package stringsource reads secrets that OpenShift 3's configuration files hold or refer to (StringSource).
+package stringsource
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+)
+
+// Read gives a text that stands in the file itself, in an environment variable or in a file of its own. Errors do not hold it.
+func Read(source legacyv1.StringSource) (string, error) {
+	switch {
+	case source.KeyFile != "":
+		return "", fmt.Errorf("read secret: keyFile is not supported; keep the secret in a file that only its owner reads and name that with file")
+	case source.Env != "":
+		value, ok := os.LookupEnv(source.Env)
+		if !ok {
+			return "", fmt.Errorf("read secret: environment variable %q is not set", source.Env)
+		}
+		return value, nil
+	case source.File != "":
+		content, err := os.ReadFile(source.File)
+		if err != nil {
+			return "", fmt.Errorf("read secret: %w", err)
+		}
+		return strings.TrimRight(string(content), "\r\n"), nil
+	}
+	return source.Value, nil
+}

@@ -1,0 +1,74 @@
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestALoginGoesOnAfterARestart(t *testing.T) {
+	s := at(t, kit.Start(t, kit.Options{Master: `auditConfig: {enabled: true}`}))
+	browser := s.browser()
+	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
+	login := s.do(browser, http.MethodGet, authorize.String(), nil, nil).location(t)
+	form := s.do(browser, http.MethodGet, login.String(), nil, nil).fields()
+	s.restart()
+	form.Set("username", "developer")
+	form.Set("password", s.developer())
+	back := s.do(browser, http.MethodPost, "/login", form, nil).location(t)
+	s.restart() // the session is in the cookie
+	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
+	button := s.do(browser, http.MethodGet, display.String(), nil, nil)
+	s.restart() // the code is in the store
+	page := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil)
+	_, rest, ok := strings.Cut(page.body, "<pre>sha256~")
+	secret, _, _ := strings.Cut(rest, "<")
+	if !ok {
+		t.Fatalf("%s: %s", page.Status, page.body)
+	}
+	if got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer("sha256~"+secret)); got.StatusCode != http.StatusOK {
+		t.Errorf("the token: %s", got.Status)
+	}
+	s.noLogHolds(map[string]string{
+		"password": s.developer(), "token": secret, "code": strings.TrimPrefix(display.Query().Get("code"), "sha256~"), "value of the form": form.Get("csrf"),
+	})
+}
+
+// restart kills the control plane and waits until it serves again.
+func (s *server) restart() {
+	s.t.Helper()
+	s.Kill("control-plane")
+	s.WaitFor("the server after a restart", func(ctx context.Context) error {
+		_, err := s.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err
+	})
+}
+
+// noLogHolds looks for secrets in every log, the audit log among them.
+func (s *server) noLogHolds(secrets map[string]string) {
+	s.t.Helper()
+	files, err := os.ReadDir(s.Path("log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	audited := false
+	for _, file := range files {
+		content, err := os.ReadFile(s.Path("log", file.Name()))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		audited = audited || file.Name() == "audit.log" && len(content) > 0
+		for name, secret := range secrets {
+			if secret != "" && strings.Contains(string(content), secret) {
+				s.t.Errorf("%s holds the %s", file.Name(), name)
+			}
+		}
+	}
+	if !audited {
+		s.t.Error("there is no audit log to look at")
+	}
+}
