@@ -115,7 +115,7 @@ func identityProvider(c config.IdentityProvider) (login.Provider, error) {
 	case *legacyv1.DenyAllPasswordIdentityProvider:
 		provider.Password = anyone.Deny{}
 	case *legacyv1.HTPasswdPasswordIdentityProvider:
-		file := htpasswd.Provider{File: s.File}
+		file := htpasswd.New(s.File)
 		provider.Password, err = file, file.Check()
 	case *legacyv1.LDAPPasswordIdentityProvider:
 		provider.Password, err = ldapProvider(s)

@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 	file := write(t, users)
 	for _, user := range []string{"bcrypt", "apr1", "sha"} {
 		t.Run(user, conformance.Password{
-			Provider: Provider{File: file}, User: user, Secret: "secret", Want: idp.Identity{UserName: user},
+			Provider: New(file), User: user, Secret: "secret", Want: idp.Identity{UserName: user},
 			Unreachable: Provider{File: filepath.Join(t.TempDir(), "missing")},
 		}.Test)
 	}

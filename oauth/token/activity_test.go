@@ -1,0 +1,61 @@
+package token
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/store/storetest"
+)
+
+func TestTheEndOfATokenThatIsUsedIsPutOff(t *testing.T) {
+	const timeout = 600
+	own := int32(6000)
+	clients := storetest.New(oauthv1.Resource("oauthclients"),
+		&oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: "usual"}},
+		&oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: "patient"}, AccessTokenInactivityTimeoutSeconds: &own})
+	tests := []struct {
+		name, client  string
+		age, end, min int32 // end before, and the least afterwards
+	}{
+		{"just made", "usual", 0, timeout, timeout},
+		{"used soon", "usual", 100, timeout, timeout},
+		{"used later", "usual", 300, timeout, 900},
+		{"of a client with its own timeout", "patient", 3000, 6000, 9000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tokens := storetest.New(oauthv1.Resource("oauthaccesstokens"), &oauthv1.OAuthAccessToken{
+				ObjectMeta: metav1.ObjectMeta{Name: "token", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(tt.age) * time.Second))},
+				ClientName: tt.client, InactivityTimeoutSeconds: tt.end,
+			})
+			activity := NewActivity(tokens, &client.Registry{Clients: clients}, timeout, func(err error) { t.Error(err) })
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); activity.Run(ctx) }()
+			end := func() int32 {
+				stored, err := tokens.Get(t.Context(), "token")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return stored.InactivityTimeoutSeconds
+			}
+			stored, err := tokens.Get(t.Context(), "token")
+			if err != nil {
+				t.Fatal(err)
+			}
+			activity.Used(stored)
+			eventually.True(t, "the use is noted", func() bool { return len(activity.used) == 0 && end() >= tt.min })
+			stop()
+			<-done
+			if tt.min == tt.end && end() != tt.end {
+				t.Errorf("the end was written although there is time: %d", end())
+			}
+		})
+	}
+}
