@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
@@ -25,7 +25,7 @@ func newWhoami(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
   oc whoami`,
 		Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			text, err := o.find(cmd.Context(), factory)
+			text, err := o.find(cmd, factory)
 			util.CheckErr(err)
 			fmt.Fprintln(streams.Out, text)
 		},
@@ -36,7 +36,7 @@ func newWhoami(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	return command
 }
 
-func (o *whoami) find(ctx context.Context, factory util.Factory) (string, error) {
+func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) {
 	raw, err := factory.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return "", err
@@ -47,16 +47,43 @@ func (o *whoami) find(ctx context.Context, factory util.Factory) (string, error)
 		}
 		return raw.CurrentContext, nil
 	}
+	if o.server {
+		if context, ok := raw.Contexts[raw.CurrentContext]; ok && raw.Clusters[context.Cluster] != nil {
+			return raw.Clusters[context.Cluster].Server, nil
+		}
+		return "", errors.New("no server has been set")
+	}
+	known := knows(raw, cmd)
+	if !known && o.token {
+		return "", errors.New("no token is currently in use for this session")
+	}
+	if !known {
+		return "", errors.New("You must be logged in to the server (Unauthorized)")
+	}
 	config, err := factory.ToRESTConfig()
 	switch {
 	case err != nil:
 		return "", err
-	case o.server:
-		return config.Host, nil
 	case o.token && config.BearerToken == "":
 		return "", errors.New("no token is currently in use for this session")
 	case o.token:
 		return config.BearerToken, nil
 	}
-	return whoIs(ctx, config)
+	return whoIs(cmd.Context(), config)
+}
+
+// knows tells whether there are credentials: without any the client would ask for a user name.
+func knows(raw api.Config, cmd *cobra.Command) bool {
+	for _, flag := range []string{"token", "client-certificate", "username"} {
+		if value, _ := cmd.Flags().GetString(flag); value != "" {
+			return true
+		}
+	}
+	context, ok := raw.Contexts[raw.CurrentContext]
+	if !ok || raw.AuthInfos[context.AuthInfo] == nil {
+		return false
+	}
+	info := raw.AuthInfos[context.AuthInfo]
+	return info.Token != "" || info.TokenFile != "" || len(info.ClientCertificateData) > 0 || info.ClientCertificate != "" || info.Exec != nil ||
+		info.AuthProvider != nil || info.Username != ""
 }

@@ -6,7 +6,9 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
@@ -96,5 +98,20 @@ func TestUsersSeeTheirOwnHashedTokens(t *testing.T) {
 	other.UserName, again.UserUID, plain.Name = "bob", "2", strings.Repeat("a", 40)
 	if !mine(granted(), alice) || mine(other, alice) || mine(again, alice) || mine(plain, alice) {
 		t.Error("the wrong tokens are shown")
+	}
+}
+
+func TestEventsOfOthersAreNotShown(t *testing.T) {
+	alice := &user.DefaultInfo{Name: "alice", UID: "1"}
+	other, plain := granted(), granted()
+	other.UserName, plain.Name = "bob", strings.Repeat("a", 40)
+	for _, hidden := range []runtime.Object{other, plain, &oauthv1.OAuthClient{}} {
+		if _, seen := shown(watch.Event{Type: watch.Added, Object: hidden}, alice); seen {
+			t.Errorf("shown: %T", hidden)
+		}
+	}
+	event, seen := shown(watch.Event{Type: watch.Added, Object: granted()}, alice)
+	if _, own := event.Object.(*oauthv1.UserOAuthAccessToken); !seen || !own {
+		t.Errorf("not shown: %T", event.Object)
 	}
 }

@@ -165,14 +165,20 @@ func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) {
-		token, ok := event.Object.(*oauthv1.OAuthAccessToken)
-		if !ok {
-			return event, true
-		}
-		event.Object = (*oauthv1.UserOAuthAccessToken)(token)
-		return event, event.Type == watch.Bookmark || mine(token, who)
-	}), nil
+	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) { return shown(event, who) }), nil
+}
+
+// shown is an event as a user may see it, if at all. The store wraps an object that several watchers get.
+func shown(event watch.Event, who user.Info) (watch.Event, bool) {
+	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
+		event.Object = wrapped.GetObject()
+	}
+	token, ok := event.Object.(*oauthv1.OAuthAccessToken)
+	if !ok {
+		return event, event.Type == watch.Error
+	}
+	event.Object = (*oauthv1.UserOAuthAccessToken)(token)
+	return event, event.Type == watch.Bookmark || mine(token, who)
 }
 
 // Delete revokes one of the user's tokens.

@@ -93,7 +93,17 @@ func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Watch(context.Background(), internal)
+	events, err := store.Watch(context.Background(), internal)
+	if err != nil {
+		return nil, err
+	}
+	// The store wraps an object that several watchers get.
+	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
+			event.Object = wrapped.GetObject()
+		}
+		return event, true
+	}), nil
 }
 
 func internalOptions(options metav1.ListOptions) (*internalversion.ListOptions, error) {

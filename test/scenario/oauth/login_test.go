@@ -140,7 +140,8 @@ func TestGroupsGiveRights(t *testing.T) {
 	token := s.token("developer", s.developer())
 	allowed := func() error {
 		if got := s.do(s.browser(), http.MethodGet, "/api/v1/namespaces/"+s.Namespace+"/configmaps", nil, bearer(token)); got.StatusCode != http.StatusOK {
-			return errors.New(got.Status)
+			self := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))
+			return fmt.Errorf("%s, the user is %s", got.Status, self.body)
 		}
 		return nil
 	}

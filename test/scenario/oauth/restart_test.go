@@ -2,8 +2,10 @@ package oauth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +13,11 @@ import (
 )
 
 func TestALoginGoesOnAfterARestart(t *testing.T) {
-	s := at(t, kit.Start(t, kit.Options{Master: `auditConfig: {enabled: true}`}))
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := at(t, kit.Start(t, kit.Options{Master: fmt.Sprintf("auditConfig: {enabled: true, policyFile: %s}", policy)}))
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
 	login := s.do(browser, http.MethodGet, authorize.String(), nil, nil).location(t)
