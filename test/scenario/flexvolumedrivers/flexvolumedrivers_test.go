@@ -5,6 +5,7 @@
 package flexvolumedrivers
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -20,4 +21,12 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Node: settings}) }
+// together is how many tests run at a time; most of them wait most of the time, for kubelet to try again.
+const together = "4"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", together); err != nil {
+		panic(err)
+	}
+	kit.MainWith(m, kit.Options{Node: settings})
+}
