@@ -58,13 +58,14 @@ func (a *attacher) letGo(ctx context.Context, va *storagev1.VolumeAttachment) er
 
 // markAttached tells kubelet and the attach-detach controller.
 func (a *attacher) markAttached(ctx context.Context, va *storagev1.VolumeAttachment, metadata map[string]string) error {
-	status := object{"attached": true, "attachError": nil, "attachmentMetadata": object{"$patch": "replace"}}
+	values := object{}
+	for key := range va.Status.AttachmentMetadata {
+		values[key] = nil // of an earlier attachment
+	}
 	for key, value := range metadata {
-		status["attachmentMetadata"].(object)[key] = value
+		values[key] = value
 	}
-	if len(metadata) == 0 {
-		status["attachmentMetadata"] = nil
-	}
+	status := object{"attached": true, "attachError": nil, "attachmentMetadata": values}
 	return a.patch(ctx, va, object{"status": status}, "status")
 }
 
