@@ -22,6 +22,8 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	adm.AddCommand(
 		newManageNode(factory, streams),
 		newGroups(factory, streams),
+		newAdmNewProject(factory, streams),
+		newPolicy(factory, streams, true),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),

@@ -17,6 +17,10 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newLogin(factory, streams),
 			newLogout(factory, streams),
 			newWhoami(factory, streams),
+			newProjects(factory, streams),
+			newProject(factory, streams),
+			newNewProject(factory, streams),
+			newPolicy(factory, streams, false),
 		},
 		below: map[string][]*cobra.Command{
 			"create": {

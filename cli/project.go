@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func projectResource(plural string) schema.GroupVersionResource {
+	return projectv1.GroupVersion.WithResource(plural)
+}
+
+// newProjects makes `oc projects`: the projects that the user sees.
+func newProjects(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	short := false
+	command := &cobra.Command{
+		Use:   "projects",
+		Short: "Display existing projects",
+		Args:  cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			names := listProjects(command.Context(), config)
+			if short {
+				for _, name := range names {
+					fmt.Fprintln(streams.Out, name)
+				}
+				return
+			}
+			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			printProjects(streams.Out, names, current)
+		},
+	}
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print the names alone.")
+	return command
+}
+
+// newProject makes `oc project`: it shows the project that commands are for, or changes to another one.
+func newProject(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	short := false
+	command := &cobra.Command{
+		Use:   "project [NAME]",
+		Short: "Switch to another project",
+		Args:  cobra.MaximumNArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			if len(args) == 0 {
+				if short {
+					fmt.Fprintln(streams.Out, current)
+					return
+				}
+				fmt.Fprintf(streams.Out, "Using project %q on server %q.\n", current, config.Host)
+				return
+			}
+			util.CheckErr(seesProject(command.Context(), factory, args[0]))
+			if current == args[0] {
+				fmt.Fprintf(streams.Out, "Already on project %q on server %q.\n", current, config.Host)
+				return
+			}
+			util.CheckErr(useProject(factory, args[0]))
+			if short {
+				fmt.Fprintln(streams.Out, args[0])
+				return
+			}
+			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", args[0], config.Host)
+		},
+	}
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print the name alone.")
+	return command
+}
+
+// seesProject tells whether the user sees a project; one that is hidden is as good as none.
+func seesProject(ctx context.Context, factory util.Factory, name string) error {
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(projectResource("projects")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("you are not a member of project %q; to see your projects: oc projects", name)
+	}
+	return err
+}
+
+// useProject makes a project the one of the kubeconfig's current context, in a context of its own as OpenShift does.
+func useProject(factory util.Factory, name string) error {
+	loader := factory.ToRawKubeConfigLoader()
+	config, err := loader.RawConfig()
+	if err != nil {
+		return err
+	}
+	present := config.Contexts[config.CurrentContext]
+	if present == nil {
+		return fmt.Errorf("change to project %q: the kubeconfig has no current context", name)
+	}
+	changed := present.DeepCopy()
+	changed.Namespace = name
+	changed.LocationOfOrigin = ""
+	context := name + "/" + present.Cluster + "/" + present.AuthInfo
+	if config.Contexts == nil {
+		config.Contexts = map[string]*api.Context{}
+	}
+	config.Contexts[context], config.CurrentContext = changed, context
+	if err := clientcmd.ModifyConfig(loader.ConfigAccess(), config, false); err != nil {
+		return fmt.Errorf("change to project %q: %w", name, err)
+	}
+	return nil
+}
+
+// newNewProject makes `oc new-project`: it requests a project and changes to it.
+func newNewProject(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	asked := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
+	stay := false
+	command := &cobra.Command{
+		Use:   "new-project NAME [--display-name=NAME] [--description=TEXT]",
+		Short: "Request a new project",
+		Example: `  # A project with a name and a description for people
+  oc new-project web-team-dev --display-name="Web Team Development" --description="Development project for the web team."`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			asked.Name = args[0]
+			util.CheckErr(requestProject(command.Context(), factory, asked))
+			if stay {
+				fmt.Fprintf(streams.Out, "Project %q created. To switch to it: oc project %s\n", asked.Name, asked.Name)
+				return
+			}
+			util.CheckErr(useProject(factory, asked.Name))
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", asked.Name, config.Host)
+		},
+	}
+	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Name of the project for people.")
+	command.Flags().StringVar(&asked.Description, "description", "", "What the project is for.")
+	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
+	return command
+}
+
+// requestProject asks first whether the user may request projects, because that answer has the administrator's words.
+func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(asked)
+	if err != nil {
+		return err
+	}
+	delete(object, "status")
+	discoverer, err := factory.ToDiscoveryClient()
+	if err != nil {
+		return err
+	}
+	if err := discoverer.RESTClient().Get().AbsPath("/apis/project.openshift.io/v1/projectrequests").Do(ctx).Error(); err != nil {
+		return err
+	}
+	_, err = client.Resource(projectResource("projectrequests")).Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	return err
+}
+
+// newAdmNewProject makes `oc adm new-project`: a project for someone else, with a node selector.
+func newAdmNewProject(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	var displayName, description, selector, admin, adminRole string
+	command := &cobra.Command{
+		Use:   "new-project NAME [--admin=USER] [--node-selector=SELECTOR]",
+		Short: "Create a new project",
+		Args:  cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			annotations := map[string]any{}
+			for key, value := range map[string]string{"openshift.io/display-name": displayName, "openshift.io/description": description} {
+				if value != "" {
+					annotations[key] = value
+				}
+			}
+			if command.Flags().Changed("node-selector") {
+				annotations[projectv1.ProjectNodeSelector] = selector
+			}
+			client, err := factory.DynamicClient()
+			util.CheckErr(err)
+			project := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": projectv1.GroupVersion.String(), "kind": "Project",
+				"metadata": map[string]any{"name": args[0], "annotations": annotations},
+			}}
+			_, err = client.Resource(projectResource("projects")).Create(command.Context(), project, metav1.CreateOptions{})
+			util.CheckErr(err)
+			if admin != "" {
+				rbac, err := factory.KubernetesClientSet()
+				util.CheckErr(err)
+				b := &binder{client: rbac.RbacV1(), namespace: args[0], role: adminRole, users: []string{admin}}
+				util.CheckErr(b.add(command.Context()))
+			}
+			fmt.Fprintf(streams.Out, "Created project %s\n", args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&displayName, "display-name", "", "Name of the project for people.")
+	flags.StringVar(&description, "description", "", "What the project is for.")
+	flags.StringVar(&selector, "node-selector", "", "Labels of the nodes that the project's pods may run on; an empty one frees it from the cluster's default.")
+	flags.StringVar(&admin, "admin", "", "User who administers the project.")
+	flags.StringVar(&adminRole, "admin-role", "admin", "Role of --admin in the project.")
+	return command
+}
