@@ -17,7 +17,7 @@ import (
 
 // server is a container that serves its pod's name.
 func server(fields ...string) string {
-	return container("mkdir /www && hostname >/www/index.html && exec httpd -f -p 8080 -h /www",
+	return container("mkdir /tmp/www && hostname >/tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www",
 		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
 }
 

@@ -32,7 +32,7 @@ spec:
   containers:
   - name: server
     image: %[2]s
-    command: [sh, -c, "mkdir /www && echo I am $(hostname) >/www/index.html && exec httpd -f -vv -p 8080 -h /www"]
+    command: [sh, -c, "mkdir /tmp/www && echo I am $(hostname) >/tmp/www/index.html && exec httpd -f -vv -p 8080 -h /tmp/www"]
     readinessProbe:
       httpGet: {path: /, port: 8080}
       periodSeconds: 1
