@@ -26,8 +26,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	counter int
-	writes  map[string]int // requests that changed something, by verb and resource
-	user    atomic.Bool    // a request is not the process's
+	user    atomic.Bool // a request is not the process's
 }
 
 // AsUser makes the requests of do, which the process does not make and which it does not end at. Requests of the process meanwhile
@@ -63,16 +62,6 @@ func (s *Server) Serve(fake *testing.Fake, tracker testing.ObjectTracker) {
 	})
 }
 
-// Writes counts the requests so far that changed something.
-func (s *Server) Writes() (count int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.writes {
-		count += n
-	}
-	return count
-}
-
 func (s *Server) write(tracker testing.ObjectTracker, action testing.Action, what string) (runtime.Object, error) {
 	before, after := s.killer().step(what)
 	if before != nil {
@@ -82,10 +71,6 @@ func (s *Server) write(tracker testing.ObjectTracker, action testing.Action, wha
 	defer s.mu.Unlock()
 	object, err := s.apply(tracker, action)
 	if err == nil {
-		if s.writes == nil {
-			s.writes = map[string]int{}
-		}
-		s.writes[what]++
 		err = after
 	}
 	return object, err

@@ -21,17 +21,21 @@ func (s *Session) Claimed(claim *corev1.PersistentVolumeClaim) (*corev1.Persiste
 	if ref == nil || ref.UID != claim.UID || volume.Spec.CSI == nil || volume.Spec.CSI.Driver != s.Description.Name {
 		return nil, nil
 	}
-	here, err := s.holds(volume)
+	here, err := s.Holds(volume)
 	if err != nil || !here {
 		return nil, err
 	}
 	return volume, nil
 }
 
-// holds tells whether a volume of the driver can be reached from the node that the driver serves, if it serves one.
-func (s *Session) holds(volume *corev1.PersistentVolume) (bool, error) {
+// Holds tells whether a volume of the driver can be reached from the node that the driver serves, if it serves one. It cannot when the volume does not
+// say where it is: every node would feel in charge.
+func (s *Session) Holds(volume *corev1.PersistentVolume) (bool, error) {
 	if s.Node == "" {
 		return true, nil
+	}
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return false, nil
 	}
 	node, err := s.Informers.Core().V1().Nodes().Lister().Get(s.Node)
 	if err != nil {

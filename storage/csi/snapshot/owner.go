@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -10,7 +9,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // mine tells whether this loop serves a snapshot. The error is one for its user: nobody can tell yet.
@@ -38,7 +36,10 @@ func (r *snapshotter) mine(ctx context.Context, s *snapshotv1.VolumeSnapshot) (b
 	if err != nil {
 		return false, err
 	}
-	return r.onThisNode(volume)
+	if volume.Spec.NodeAffinity == nil {
+		return false, problemf("PersistentVolume %q has no node affinity: which node's CSI driver %q holds it is not known", volume.Name, r.driver)
+	}
+	return r.Holds(volume)
 }
 
 // ours tells whether a content belongs to the driver, and to this node if the driver serves one only.
@@ -94,22 +95,6 @@ func (r *snapshotter) source(s *snapshotv1.VolumeSnapshot) (*corev1.PersistentVo
 		return nil, nil, problemf("PersistentVolume %q is of no CSI driver: snapshots of it cannot be taken", volume.Name)
 	}
 	return claim, volume, nil
-}
-
-// onThisNode tells whether a volume can be reached from the node that the driver serves.
-func (r *snapshotter) onThisNode(volume *corev1.PersistentVolume) (bool, error) {
-	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
-		return false, problemf("PersistentVolume %q has no node affinity: which node's CSI driver %q holds it is not known", volume.Name, r.driver)
-	}
-	selector, err := nodeaffinity.NewNodeSelector(volume.Spec.NodeAffinity.Required)
-	if err != nil {
-		return false, fmt.Errorf("read node affinity of PersistentVolume %q: %w", volume.Name, err)
-	}
-	node, err := r.nodes.Get(r.Node)
-	if err != nil {
-		return false, fmt.Errorf("find the node of CSI driver %q: %w", r.driver, err)
-	}
-	return selector.Match(node), nil
 }
 
 // reports tells whether this loop speaks for its driver about snapshots that no loop feels in charge of: of the nodes that the

@@ -48,7 +48,6 @@ type snapshotter struct {
 	byRef     cache.Indexer // contents
 	claims    corelisters.PersistentVolumeClaimLister
 	volumes   corelisters.PersistentVolumeLister
-	nodes     corelisters.NodeLister
 	csiNodes  storagelisters.CSINodeLister
 }
 
@@ -74,8 +73,8 @@ func Feature(options Options) session.Feature {
 			snapshots: objects.VolumeSnapshots().Lister(), contents: objects.VolumeSnapshotContents().Lister(),
 			classes: objects.VolumeSnapshotClasses().Lister(),
 			byClaim: objects.VolumeSnapshots().Informer().GetIndexer(), byRef: objects.VolumeSnapshotContents().Informer().GetIndexer(),
-			claims:  core.PersistentVolumeClaims().Lister(),
-			volumes: core.PersistentVolumes().Lister(), nodes: core.Nodes().Lister(),
+			claims:   core.PersistentVolumeClaims().Lister(),
+			volumes:  core.PersistentVolumes().Lister(),
 			csiNodes: s.Informers.Storage().V1().CSINodes().Lister(),
 		}
 		if err := s.Index(objects.VolumeSnapshots().Informer(), byClaim, claimOf); err != nil {
