@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +116,7 @@ func TestCodesAndTokensEnd(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.CodeMaxAge = 1 })
 	code := w.approved(demo())
 	for _, stored := range w.codes.All() {
-		stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-10e9))
+		stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-10 * time.Second))
 		if _, err := w.codes.Update(t.Context(), stored); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestCodesAndTokensEnd(t *testing.T) {
 	known := &token.Authenticator{Tokens: w.tokens, Users: w.users, Groups: func(string) []string { return nil }}
 	age := func(seconds int, timeout int32) error {
 		for _, stored := range w.tokens.All() {
-			stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-1e9 * 1))
+			stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-2 * time.Second))
 			stored.InactivityTimeoutSeconds = timeout
 			stored.ExpiresIn = int64(seconds)
 			if _, err := w.tokens.Update(t.Context(), stored); err != nil {
