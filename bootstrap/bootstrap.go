@@ -11,41 +11,44 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 )
 
 //go:embed manifests
 var manifests embed.FS
 
-// manager is the field manager under which the objects are applied.
-const manager = "slipway-bootstrap"
-
 // Objects applies the embedded objects and reconciles the default policy.
 type Objects struct {
 	// Client is a connection with every right.
 	Client *rest.Config
+	// Without are manifests that are not applied, such as LocalStorage.
+	Without []string
 }
+
+// LocalStorage is the manifest of the default storage class and its driver.
+const LocalStorage = "40-local-storage.yaml"
 
 // Name is the part's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits for ctx to end.
+// Run applies every object once, calls ready, and then waits for ctx to end. Objects of kinds that other objects define come
+// after ready, as soon as the API server serves them.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
-	objects, err := load()
+	objects, err := load(o.Without...)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(o.apply(ctx, objects), o.reconcile(ctx))
+	applier, err := newApplier(o.Client)
+	if err != nil {
+		return err
+	}
+	late, err := applier.apply(ctx, objects)
+	err = errors.Join(err, o.reconcile(ctx))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -53,6 +56,7 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	ready()
+	applier.insist(ctx, late)
 	<-ctx.Done()
 	return nil
 }
@@ -75,11 +79,11 @@ func (o *Objects) reconcile(ctx context.Context) error {
 	return createConstraints(ctx, constraints)
 }
 
-// load decodes the embedded manifests in the order of their file names.
-func load() ([]*unstructured.Unstructured, error) {
+// load decodes the embedded manifests in the order of their file names, without some of them.
+func load(without ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || slices.Contains(without, entry.Name()) {
 			return err
 		}
 		content, err := manifests.ReadFile(path)
@@ -105,31 +109,4 @@ func load() ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("load bootstrap objects: %w", err)
 	}
 	return objects, nil
-}
-
-func (o *Objects) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
-	client, err := dynamic.NewForConfig(o.Client)
-	if err != nil {
-		return fmt.Errorf("connect for bootstrap: %w", err)
-	}
-	discoverer, err := discovery.NewDiscoveryClientForConfig(o.Client)
-	if err != nil {
-		return fmt.Errorf("connect for bootstrap: %w", err)
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
-	for _, object := range objects {
-		kind := object.GroupVersionKind()
-		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			return fmt.Errorf("find resource of %s: %w", kind, err)
-		}
-		var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
-		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			resource = client.Resource(mapping.Resource).Namespace(object.GetNamespace())
-		}
-		if _, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-			return fmt.Errorf("apply %s %q: %w", kind.Kind, object.GetName(), err)
-		}
-	}
-	return nil
 }

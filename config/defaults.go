@@ -103,6 +103,9 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.ImageDirectory, filepath.Join(dataDir, "images"))
 	fill(&c.Slipway.RegistryConfigDirectory, filepath.Join(dataDir, "registries.d"))
 	fill(&c.Slipway.RunDirectory, filepath.Join(dataDir, "run"))
+	fill(&c.Slipway.LocalStorage.Directory, filepath.Join(dataDir, "storage"))
+	fill(&c.Slipway.LocalStorage.Reserve, "5%")
+	fill(&c.Slipway.LocalStorage.OvercommitPercent, 100)
 }
 
 // fill sets *value to fallback if it is zero.

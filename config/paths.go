@@ -72,6 +72,7 @@ func (c *NodeConfig) paths() []*string {
 		&c.Slipway.ImageDirectory,
 		&c.Slipway.RegistryConfigDirectory,
 		&c.Slipway.RunDirectory,
+		&c.Slipway.LocalStorage.Directory,
 	)
 	if pods := c.PodManifestConfig; pods != nil {
 		list = append(list, &pods.Path)

@@ -59,6 +59,22 @@ type NodeExtension struct {
 	// FlexVolume adjusts how single FlexVolume drivers are called, by driver as in `flexVolume.driver` of a volume
 	// (`example.com/loop`). It counts for the control plane of the same host too. A driver without an entry has the defaults.
 	FlexVolume map[string]FlexVolumeDriver `json:"flexVolume"`
+	// LocalStorage places the volumes of the default StorageClass, which are on the node's own disk.
+	LocalStorage LocalStorage `json:"localStorage"`
+}
+
+// LocalStorage is where a node keeps volumes of the driver local.csi.slipway.io, and how much of its disk they may have.
+type LocalStorage struct {
+	// Disabled keeps the driver from running on the node, and the default StorageClass from being made by a control plane on the same host.
+	// Volumes that exist stay as they are, and cannot be used.
+	Disabled bool `json:"disabled"`
+	// Directory holds the volumes, `<data>/storage` by default. A disk of its own with xfs or btrfs makes snapshots and clones a matter of a moment.
+	Directory string `json:"directory"`
+	// Reserve is what volumes leave of the disk: a quantity such as `10Gi`, or a part of the disk, `5%` by default.
+	Reserve string `json:"reserve"`
+	// OvercommitPercent is how much of the rest is promised to volumes. With 100, the default, every volume can be filled; with 200
+	// twice as much is promised as there is.
+	OvercommitPercent int `json:"overcommitPercent"`
 }
 
 // FlexVolumeDriver adjusts how one FlexVolume driver is called. Changes count from the next start.

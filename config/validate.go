@@ -213,4 +213,5 @@ func (c *checker) extension(e *NodeExtension) {
 		c.fail("slipway.runDirectory", "has %d characters, must have at most %d, because a socket's path is limited to 107; set it to a shorter path", len(e.RunDirectory), socketRoom)
 	}
 	c.flexVolumes(e.FlexVolume)
+	c.localStorage(&e.LocalStorage)
 }

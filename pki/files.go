@@ -53,6 +53,9 @@ type Files struct {
 	// of a node. It is not in `system:nodes`, whose rights go by the name of a node; what it may do
 	// is a role that is bound to the user or the group.
 	AgentKubeconfig string
+	// StorageKubeconfig is `system:slipway-storage`, in `system:slipway-storages`: what makes and deletes PersistentVolumes of the
+	// node's own disk. The kubelet and the agent must not.
+	StorageKubeconfig string
 }
 
 func filesOf(spec Spec) Files {
@@ -81,5 +84,7 @@ func filesOf(spec Spec) Files {
 		NodeKubeconfig:  in("node/node.kubeconfig"),
 		ProxyKubeconfig: in("node/kube-proxy.kubeconfig"),
 		AgentKubeconfig: in("node/slipway-node.kubeconfig"),
+
+		StorageKubeconfig: in("node/slipway-storage.kubeconfig"),
 	}
 }

@@ -25,6 +25,7 @@ func (i *issuer) ensureKubeconfigs() error {
 		{f.NodeKubeconfig, "system:node:" + i.spec.NodeName, f.NodeCA},
 		{f.ProxyKubeconfig, "system:kube-proxy", f.NodeCA},
 		{f.AgentKubeconfig, "system:slipway-node", f.NodeCA},
+		{f.StorageKubeconfig, "system:slipway-storage", f.NodeCA},
 	} {
 		if err := i.ensureOwn(own.path, own.user, own.ca); err != nil {
 			return err

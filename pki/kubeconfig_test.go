@@ -54,6 +54,7 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		files.NodeKubeconfig:              {"system:node:host.example.com", []string{"system:nodes"}},
 		files.ProxyKubeconfig:             {"system:kube-proxy", nil},
 		files.AgentKubeconfig:             {"system:slipway-node", []string{"system:slipway-nodes"}},
+		files.StorageKubeconfig:           {"system:slipway-storage", []string{"system:slipway-storages"}},
 	} {
 		config, err := clientcmd.BuildConfigFromFlags("", path)
 		if err != nil {

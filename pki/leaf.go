@@ -50,6 +50,7 @@ func (i *issuer) leaves() []leaf {
 		{files: clientOf(f.NodeKubeconfig), authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, usage: client},
 		{files: clientOf(f.ProxyKubeconfig), authority: f.CA, user: "system:kube-proxy", usage: client},
 		{files: clientOf(f.AgentKubeconfig), authority: f.CA, user: "system:slipway-node", groups: []string{"system:slipway-nodes"}, usage: client},
+		{files: clientOf(f.StorageKubeconfig), authority: f.CA, user: "system:slipway-storage", groups: []string{"system:slipway-storages"}, usage: client},
 	}
 }
 

@@ -120,6 +120,7 @@ func TestFirstStartWritesEverything(t *testing.T) {
 		"pki/node/node.crt", "pki/node/node.key", "pki/node/node.kubeconfig",
 		"pki/node/server.crt", "pki/node/server.key",
 		"pki/node/slipway-node.crt", "pki/node/slipway-node.key", "pki/node/slipway-node.kubeconfig",
+		"pki/node/slipway-storage.crt", "pki/node/slipway-storage.key", "pki/node/slipway-storage.kubeconfig",
 		"pki/openshift-master.crt", "pki/openshift-master.key", "pki/openshift-master.kubeconfig",
 		"pki/serviceaccounts.private.key", "pki/serviceaccounts.public.key",
 	}

@@ -176,7 +176,7 @@ func (h *host) bootstrap() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bootstrap.Objects{Client: client}, nil
+	return &bootstrap.Objects{Client: client, Without: h.withoutManifests()}, nil
 }
 
 // certificates renews what is about to expire, while everything runs.

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/teardown"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/local"
 )
 
 // podGrace is how long a pod may take to end when the whole host goes down.
@@ -68,7 +69,9 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		}},
 		{"network removed", h.removeNetwork},
 		{"mounts removed", func(context.Context) error {
-			return teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.runDir())
+			return errors.Join(
+				teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.runDir()),
+				local.Release(h.Node.Slipway.LocalStorage.Directory))
 		}},
 		{"control groups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
 		{"state of this boot removed", h.removeState},
@@ -184,7 +187,7 @@ func (h *host) removeState(context.Context) error {
 func (h *host) purge() error {
 	var problems []error
 	for _, dir := range []string{
-		h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.Master.EtcdDirectory(), h.runDir(), h.dataDir,
+		h.Node.Slipway.LocalStorage.Directory, h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.Master.EtcdDirectory(), h.runDir(), h.dataDir,
 	} {
 		if err := os.RemoveAll(dir); err != nil {
 			problems = append(problems, fmt.Errorf("remove data: %w", err))

@@ -46,6 +46,7 @@ func nodeTable() []row {
 		{"flexvolume", nil, (*host).flexVolumes},
 		{"flexvolume-sweep", []string{"flexvolume"}, (*host).flexVolumeSweep},
 		{"kubelet", []string{"api", "images", "flexvolume-sweep"}, (*host).kubelet},
+		{"local-storage", []string{"kubelet"}, (*host).localStorage}, // nothing of the node waits for it
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},
 		{"proxy", []string{"network"}, (*host).proxy}, // not before the Node exists: upstream would look again only after a second

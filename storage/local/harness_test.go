@@ -24,6 +24,7 @@ import (
 type node struct {
 	csi.IdentityClient
 	csi.ControllerClient
+	csi.GroupControllerClient
 	csi.NodeClient
 
 	t    *testing.T
@@ -54,7 +55,7 @@ func dial(t *testing.T, dir string) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &node{csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn), t, dir, map[string]bool{}, nil}
+	return &node{csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewGroupControllerClient(conn), csi.NewNodeClient(conn), t, dir, map[string]bool{}, nil}
 }
 
 // must ends the test on an error.

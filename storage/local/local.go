@@ -7,6 +7,7 @@
 //
 //	<Dir>/volumes/<name>.json, <name>.img     a volume
 //	<Dir>/snapshots/<name>.json, <name>.img   a snapshot
+//	<Dir>/groups/<name>.json                  a group of snapshots
 //	<Dir>/lock                                held by the process that serves the directory
 //
 // The package knows CSI and not Kubernetes. Its wire is the specification's, version 1.13
@@ -56,10 +57,12 @@ type Driver struct {
 	promising sync.Mutex // held from a look at the capacity until the promise is in a record
 	volumes   store[volume]
 	snapshots store[snapshot]
+	groups    store[group]
 	shares    bool // images can share blocks
 
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
+	csi.UnimplementedGroupControllerServer
 	csi.UnimplementedNodeServer
 }
 
@@ -105,8 +108,8 @@ func (d *Driver) open() (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.volumes, d.snapshots = openStore[volume](dir, "volumes"), openStore[snapshot](dir, "snapshots")
-	for _, dir := range []string{d.volumes.dir, d.snapshots.dir} {
+	d.volumes, d.snapshots, d.groups = openStore[volume](dir, "volumes"), openStore[snapshot](dir, "snapshots"), openStore[group](dir, "groups")
+	for _, dir := range []string{d.volumes.dir, d.snapshots.dir, d.groups.dir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -133,6 +136,11 @@ func (d *Driver) recover() []error {
 	for name, v := range d.volumes.all(&problems) {
 		if v.State != stateReady || d.abandoned(v) {
 			problems = append(problems, d.removeVolume(name))
+		}
+	}
+	for name, g := range d.groups.all(&problems) {
+		if g.State != stateReady {
+			problems = append(problems, d.removeGroup(name, g))
 		}
 	}
 	for name, s := range d.snapshots.all(&problems) {
@@ -201,6 +209,7 @@ func (d *Driver) server(ctx context.Context) *grpc.Server {
 	server := grpc.NewServer(grpc.UnaryInterceptor(detach), grpc.WaitForHandlers(true))
 	csi.RegisterIdentityServer(server, d)
 	csi.RegisterControllerServer(server, d)
+	csi.RegisterGroupControllerServer(server, d)
 	csi.RegisterNodeServer(server, d)
 	return server
 }

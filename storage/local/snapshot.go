@@ -33,7 +33,7 @@ func (d *Driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshot
 		return nil, err
 	}
 	defer release()
-	s, err := d.take(ctx, file, snapshot{Name: request.GetName(), Volume: request.GetSourceVolumeId()})
+	s, err := d.take(ctx, file, snapshot{Name: request.GetName(), Volume: request.GetSourceVolumeId(), Created: time.Now().UTC()})
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,10 @@ func (d *Driver) take(ctx context.Context, file string, wanted snapshot) (snapsh
 	case !errors.Is(err, fs.ErrNotExist):
 		return have, err
 	}
-	source, v, err := d.volume(wanted.Volume)
+	source, err := d.complete(&wanted)
 	if err != nil {
 		return wanted, err
 	}
-	wanted.State, wanted.Size, wanted.Filesystem, wanted.Created = stateCreating, v.Size, v.Filesystem, time.Now().UTC()
 	if err := d.beginSnapshot(file, source, wanted); err != nil {
 		return wanted, err
 	}
@@ -79,6 +78,13 @@ func (d *Driver) take(ctx context.Context, file string, wanted snapshot) (snapsh
 		return wanted, errors.Join(err, d.snapshots.remove(file))
 	}
 	return wanted, nil
+}
+
+// complete fills in what a new snapshot has of its volume, and finds the volume.
+func (d *Driver) complete(s *snapshot) (source string, err error) {
+	source, v, err := d.volume(s.Volume)
+	s.State, s.Size, s.Filesystem = stateCreating, v.Size, v.Filesystem
+	return source, err
 }
 
 // beginSnapshot writes the record of a new snapshot if what it will have allocated can be promised.
@@ -115,6 +121,9 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.Group != "" {
+		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q ends with its group %q", request.GetSnapshotId(), s.Group)
 	}
 	if s.State == stateReady {
 		s.State = stateDeleting

@@ -10,6 +10,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
@@ -162,5 +163,35 @@ func TestARawBlockVolumeInUseIsCopiedWhereThatTakesAMoment(t *testing.T) {
 	clone := n.use(n.create(fromVolume(request("clone", 16, raw()), handle)), raw())
 	if got := string(must[[]byte](t)(os.ReadFile(clone)))[:4]; got != "kept" {
 		t.Errorf("it begins with %q", got)
+	}
+}
+
+func TestAGroupOfSnapshotsIsOfOneMoment(t *testing.T) {
+	n := start(t, onXFS(t))
+	first, second := n.create(request("first", 16, mounted("ext4"))), n.create(request("second", 16, mounted("ext4")))
+	for _, handle := range []string{first, second} {
+		if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &csi.CreateVolumeGroupSnapshotRequest{Name: "both", SourceVolumeIds: []string{second, first}}
+	made := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
+	again := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
+	if len(made.GetSnapshots()) != 2 || !made.GetReadyToUse() || !proto.Equal(made, again) {
+		t.Errorf("made %v, and when asked again %v", made, again)
+	}
+	one := made.GetSnapshots()[0].GetSnapshotId()
+	restored := n.use(n.create(fromSnapshot(request("restored", 16, mounted("ext4")), one)), mounted("ext4"))
+	if info, err := os.Stat(filepath.Join(restored, "a")); err != nil || info.Size() != 1<<20 {
+		t.Errorf("the restored volume has %v, %v", info, err)
+	}
+	_, err := n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: one})
+	wants(t, err, codes.FailedPrecondition, "ends with its group")
+	r.SourceVolumeIds = []string{first}
+	_, err = n.CreateVolumeGroupSnapshot(context.Background(), r)
+	wants(t, err, codes.AlreadyExists, "exists and is of volumes")
+	must[*csi.DeleteVolumeGroupSnapshotResponse](t)(n.DeleteVolumeGroupSnapshot(context.Background(), &csi.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: made.GetGroupSnapshotId()}))
+	if left := must[*csi.ListSnapshotsResponse](t)(n.ListSnapshots(context.Background(), &csi.ListSnapshotsRequest{})).GetEntries(); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }

@@ -30,6 +30,10 @@ const (
 	stateDeleting state = "deleting"
 )
 
+func (s state) known() bool {
+	return slices.Contains([]state{stateCreating, stateReady, stateDeleting}, s)
+}
+
 // volume is the record of a volume.
 type volume struct {
 	// Name is the name that CreateVolume was called with, or for an ephemeral volume its handle.
@@ -62,7 +66,7 @@ type snapshot struct {
 
 // record is one of those.
 type record interface {
-	volume | snapshot
+	volume | snapshot | group
 	check(file string) error
 }
 
@@ -79,7 +83,7 @@ func checkRecord(file, name string, s state, size int64, t filesystem.Type) erro
 	switch {
 	case fileName(name) != file:
 		return fmt.Errorf("it is the record of %q", name)
-	case !slices.Contains([]state{stateCreating, stateReady, stateDeleting}, s):
+	case !s.known():
 		return fmt.Errorf("state %q is none", s)
 	case size <= 0:
 		return fmt.Errorf("size %d is none", size)

@@ -1,0 +1,98 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// manager is the field manager under which the objects are applied.
+const manager = "slipway-bootstrap"
+
+// onceAnnotation is on objects that are made if they do not exist and are the administrator's from then on.
+const onceAnnotation = "bootstrap.slipway.io/once"
+
+// applier puts objects into the cluster.
+type applier struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func newApplier(config *rest.Config) (*applier, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect for bootstrap: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect for bootstrap: %w", err)
+	}
+	return &applier{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}, nil
+}
+
+// apply applies objects. Those whose kind is not served yet are returned.
+func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (late []*unstructured.Unstructured, err error) {
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			late = append(late, object)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find resource of %s: %w", kind, err)
+		}
+		var resource dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			resource = a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+		}
+		if err := put(ctx, resource, object); err != nil {
+			return nil, fmt.Errorf("apply %s %q: %w", kind.Kind, object.GetName(), err)
+		}
+	}
+	return late, nil
+}
+
+// insist applies objects until their kinds are served, which takes a second when the definition has just been made.
+func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
+	const most = time.Minute
+	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, most) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+		a.mapper.Reset()
+		late, err := a.apply(ctx, objects)
+		if err == nil {
+			objects = late
+		}
+		if delay == most && ctx.Err() == nil {
+			slog.Warn("objects that every cluster has are missing", "number", len(objects), "error", err)
+		}
+	}
+}
+
+// put applies an object, or makes it if it is to be made once.
+func put(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+	if object.GetAnnotations()[onceAnnotation] == "" {
+		_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		return err
+	}
+	_, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package bootstrap
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+)
+
+func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
+	classes := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+	objects, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if object.GetKind() != "StorageClass" {
+			continue
+		}
+		kinds := map[schema.GroupVersionResource]string{classes: "StorageClassList"}
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds).Resource(classes)
+		if err := put(t.Context(), client, object); err != nil {
+			t.Fatal(err)
+		}
+		changed, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unstructured.SetNestedField(changed.Object, "Retain", "reclaimPolicy"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(t.Context(), client, object); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil || kept.Object["reclaimPolicy"] != "Retain" {
+			t.Errorf("the changed class has become %v, %v", kept, err)
+		}
+		return
+	}
+	t.Error("no StorageClass is embedded")
+}
+
+func TestLocalStorageCanBeLeftOut(t *testing.T) {
+	objects, err := load(LocalStorage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if object.GetKind() == "StorageClass" {
+			t.Errorf("StorageClass %q is embedded", object.GetName())
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// localStorage checks slipway.localStorage.
+func (c *checker) localStorage(s *LocalStorage) {
+	if _, _, err := s.Reserved(); err != nil {
+		c.fail("slipway.localStorage.reserve", "%v", err)
+	}
+	if s.OvercommitPercent < 1 {
+		c.fail("slipway.localStorage.overcommitPercent", "is %d, must be at least 1; 100 promises what there is", s.OvercommitPercent)
+	}
+}
+
+// Reserved is what volumes leave of the disk: a number of bytes, or a part of its size between 0 and 1.
+func (s *LocalStorage) Reserved() (bytes int64, share float64, err error) {
+	if percent, ok := strings.CutSuffix(s.Reserve, "%"); ok {
+		share, err := strconv.ParseFloat(percent, 64)
+		if err != nil || !(share >= 0 && share < 100) {
+			return 0, 0, fmt.Errorf("is %q, must be at least 0%% and less than 100%%", s.Reserve)
+		}
+		return 0, share / 100, nil
+	}
+	quantity, err := resource.ParseQuantity(s.Reserve)
+	if err != nil || quantity.Sign() < 0 {
+		return 0, 0, fmt.Errorf("is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", s.Reserve)
+	}
+	return quantity.Value(), 0, nil
+}

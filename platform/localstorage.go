@@ -1,0 +1,120 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/bootstrap"
+	"github.com/slipway-platform/slipway/storage/csi"
+	"github.com/slipway-platform/slipway/storage/csi/capacity"
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/register"
+	"github.com/slipway-platform/slipway/storage/local"
+)
+
+// localStorage is the part that serves the volumes of the node's own disk: the driver, its registration with kubelet, and what makes
+// PersistentVolumes of it. The node does without it when it fails, and it is tried again.
+type localStorage struct {
+	driver     local.Driver
+	kubelet    string // kubelet's directory
+	disabled   bool
+	controller csi.Controller
+}
+
+func (h *host) localStorage() (Component, error) {
+	settings := h.Node.Slipway.LocalStorage
+	client, err := kubeconfig(h.identity.StorageKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	bytes, share, err := settings.Reserved()
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(h.Node.VolumeDirectory, "plugins", local.DriverName, "csi.sock")
+	return &localStorage{
+		driver: local.Driver{
+			Node: h.Node.NodeName, Dir: settings.Directory, Socket: socket,
+			Reserve: local.Reserve{Bytes: bytes, Share: share}, Overcommit: float64(settings.OvercommitPercent) / 100,
+		},
+		kubelet:    h.Node.VolumeDirectory,
+		disabled:   settings.Disabled,
+		controller: localController(client, socket, h.Node.NodeName),
+	}, nil
+}
+
+// localController makes and deletes the volumes of one node.
+func localController(client *rest.Config, socket, node string) csi.Controller {
+	return csi.Controller{
+		Config: client, Drivers: []string{socket}, Node: node,
+		Features: csi.Features(csi.Options{Capacity: capacity.Options{Namespace: "openshift-infra"}}),
+	}
+}
+
+// Name is the part's name.
+func (l *localStorage) Name() string { return l.driver.Name() }
+
+// retryLocalStorage is how long to wait after the driver has failed, for instance because its disk is not mounted yet.
+const retryLocalStorage = 10 * time.Second
+
+// Run serves until ctx ends. It is ready at once, since the node does not need it.
+func (l *localStorage) Run(ctx context.Context, ready func()) error {
+	ready()
+	if l.disabled {
+		<-ctx.Done()
+		return nil
+	}
+	for ctx.Err() == nil {
+		err := l.serve(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.Error("local storage does not work", "error", err, "again in", retryLocalStorage)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryLocalStorage):
+		}
+	}
+	return nil
+}
+
+// serve runs the driver, and as soon as it serves what makes it known and used.
+func (l *localStorage) serve(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	connection, err := driver.Dial(l.driver.Socket, driver.Options{})
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	registrar := register.Registrar{Driver: connection, Endpoint: l.driver.Socket, Dir: filepath.Join(l.kubelet, "plugins_registry")}
+
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	run := func(part Component, ready func()) {
+		parts.Go(func() {
+			if err := part.Run(ctx, ready); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	run(&l.driver, func() {
+		run(&registrar, func() {})
+		run(&l.controller, func() {})
+	})
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// withoutManifests are the manifests that this host's settings leave out.
+func (h *host) withoutManifests() []string {
+	if h.Node.Slipway.LocalStorage.Disabled {
+		return []string{bootstrap.LocalStorage}
+	}
+	return nil
+}

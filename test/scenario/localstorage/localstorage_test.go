@@ -1,0 +1,241 @@
+// Package localstorage proves what the default storage class gives to pods: volumes on the node's own disk that hold their size, with every
+// capability of the driver local.csi.slipway.io.
+package localstorage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// claim is the manifest of a claim; fields are further ones of its spec.
+func claim(name, size string, fields ...string) string {
+	all := append([]string{"accessModes: [ReadWriteOnce]", "resources: {requests: {storage: " + size + "}}"}, fields...)
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
+}
+
+// pod is the manifest of a pod that runs until it is told to end, with volumes at /<name>; each is `name: source`, a claim's name or the fields of
+// another source.
+func pod(name string, volumes ...string) string {
+	var mounts, sources []string
+	for _, volume := range volumes {
+		volumeName, source, _ := strings.Cut(volume, ": ")
+		if !strings.Contains(source, ":") {
+			source = "persistentVolumeClaim: {claimName: " + source + "}"
+		}
+		mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /%[1]s}", volumeName))
+		sources = append(sources, fmt.Sprintf("{name: %s, %s}", volumeName, source))
+	}
+	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
+}
+
+// podWith is such a pod with fields of its container and its spec.
+func podWith(name, container, spec string) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: %s, command: [sleep, infinity], %s}]
+  %s
+`, name, kit.ToolsImage, container, spec)
+}
+
+// sh runs a shell command in a pod and returns what it prints, without white space around.
+func sh(c *kit.Cluster, pod, command string) string {
+	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
+}
+
+// volumeOf is the PersistentVolume of a claim.
+func volumeOf(c *kit.Cluster, claim string) string {
+	return c.OC("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
+}
+
+// waitText waits until `oc get` prints a text.
+func waitText(c *kit.Cluster, text string, get ...string) {
+	c.WaitFor(fmt.Sprintf("%q in oc get %s", text, strings.Join(get, " ")), func(context.Context) error {
+		got, err := c.TryOC(append([]string{"get"}, get...)...)
+		if err == nil && !strings.Contains(got, text) {
+			err = fmt.Errorf("it is %q", got)
+		}
+		return err
+	})
+}
+
+func TestAClaimBecomesAVolumeThatHoldsItsSize(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("full", "64Mi") + claim("neighbour", "64Mi"))
+	if got := c.OC("get", "pvc", "full", "-o", "jsonpath={.spec.storageClassName}"); got != "slipway-local" {
+		t.Errorf("the default class is %q", got)
+	}
+	c.Apply(pod("writer", "full: full", "neighbour: neighbour"))
+	c.WaitPodRunning("writer")
+	if got := sh(c, "writer", "dd if=/dev/zero of=/full/a bs=1M count=100 2>&1; true"); !strings.Contains(got, "No space left on device") {
+		t.Errorf("writing 100 MiB into 64: %s", got)
+	}
+	sh(c, "writer", "dd if=/dev/zero of=/neighbour/a bs=1M count=32 2>/dev/null && sync")
+
+	volume := volumeOf(c, "full")
+	node := c.OC("get", "pod", "writer", "-o", "jsonpath={.spec.nodeName}")
+	if got := c.OC("get", "pv", volume, "-o", "jsonpath={.spec.nodeAffinity.required.nodeSelectorTerms}"); !strings.Contains(got, "local.csi.slipway.io/node") || !strings.Contains(got, node) {
+		t.Errorf("the volume's node affinity is %s", got)
+	}
+	image := c.Path("storage", "volumes", volume+".img")
+	if _, err := os.Stat(image); err != nil {
+		t.Error(err)
+	}
+	c.OC("delete", "pod", "writer")
+	c.Apply(pod("reader", "full: full"))
+	c.WaitPodRunning("reader")
+	if got := sh(c, "reader", "stat -c %s /full/a"); len(got) < 8 {
+		t.Errorf("the next pod finds %s bytes", got)
+	}
+	c.OC("delete", "pod", "reader")
+	c.OC("delete", "pvc", "full", "neighbour")
+	c.OC("wait", "pv", volume, "--for", "delete", "--timeout", "1m")
+	if _, err := os.Stat(image); !os.IsNotExist(err) {
+		t.Errorf("after the claim the image is there: %v", err)
+	}
+}
+
+func TestAClaimForARawDevice(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("raw", "16Mi", "volumeMode: Block"))
+	device := func(name string) string {
+		return podWith(name, "volumeDevices: [{name: disk, devicePath: /dev/disk}]", "volumes: [{name: disk, persistentVolumeClaim: {claimName: raw}}]")
+	}
+	c.Apply(device("writer"))
+	c.WaitPodRunning("writer")
+	sh(c, "writer", "test -b /dev/disk && printf written | dd of=/dev/disk conv=fsync 2>/dev/null")
+	c.OC("delete", "pod", "writer")
+	c.Apply(device("reader"))
+	c.WaitPodRunning("reader")
+	if got := sh(c, "reader", "dd if=/dev/disk bs=7 count=1 2>/dev/null"); got != "written" {
+		t.Errorf("it begins with %q", got)
+	}
+	c.OC("delete", "pod", "reader")
+	volume := volumeOf(c, "raw")
+	c.OC("delete", "pvc", "raw")
+	c.OC("wait", "pv", volume, "--for", "delete", "--timeout", "1m")
+}
+
+func TestACloneHasWhatItsSourceHad(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
+	c.WaitPodRunning("source")
+	sh(c, "source", "echo first >/data/a && sync")
+	c.Apply(claim("clone", "128Mi", "dataSource: {kind: PersistentVolumeClaim, name: source}") + pod("clone", "data: clone"))
+	c.WaitPodRunning("clone")
+	sh(c, "source", "echo second >/data/a && sync")
+	if got := sh(c, "clone", "cat /data/a"); got != "first" {
+		t.Errorf("the clone has %q", got)
+	}
+	if got := sh(c, "clone", "df -m /data | awk 'NR==2 {print ($2 > 100)}'"); got != "1" {
+		t.Errorf("the larger clone's file system has not grown: %s", sh(c, "clone", "df -m /data"))
+	}
+}
+
+func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(pod("inline", "data: csi: {driver: local.csi.slipway.io, fsType: ext4, volumeAttributes: {size: 16Mi}}"))
+	c.WaitPodRunning("inline")
+	if got := sh(c, "inline", "dd if=/dev/zero of=/data/a bs=1M count=32 2>&1; true"); !strings.Contains(got, "No space left on device") {
+		t.Errorf("writing 32 MiB into 16: %s", got)
+	}
+	images := func() []string {
+		found, err := filepath.Glob(c.Path("storage", "volumes", "csi-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if len(images()) == 0 {
+		t.Error("there is no image")
+	}
+	c.OC("delete", "pod", "inline")
+	c.WaitFor("end of the volume", func(context.Context) error {
+		if left := images(); len(left) > 0 {
+			return fmt.Errorf("%q are left", left)
+		}
+		return nil
+	})
+}
+
+func TestTheSchedulerKnowsTheRoomOfANode(t *testing.T) {
+	c := kit.Shared(t)
+	waitText(c, "slipway-local", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[*].storageClassName}")
+	if got := c.OC("get", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[0].nodeTopology.matchLabels}"); !strings.Contains(got, "local.csi.slipway.io/node") {
+		t.Errorf("its topology is %s", got)
+	}
+	c.Apply(claim("huge", "1000Ti") + pod("waits", "data: huge"))
+	waitText(c, "did not have enough free storage", "pod", "waits", "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}`)
+	if got := c.OC("get", "pvc", "huge", "-o", "jsonpath={.status.phase}"); got != "Pending" {
+		t.Errorf("the claim is %s", got)
+	}
+}
+
+func TestAccessModesAreChecked(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: many}, spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 16Mi}}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: one}, spec: {accessModes: [ReadWriteOncePod], resources: {requests: {storage: 16Mi}}}}
+` + pod("many", "data: many") + pod("first", "data: one"))
+	waitText(c, "a local volume is on one node", "events", "--field-selector", "involvedObject.name=many", "-o", "jsonpath={.items[*].message}")
+	c.WaitPodRunning("first")
+	c.Apply(pod("second", "data: one"))
+	waitText(c, "ReadWriteOncePod", "pod", "second", "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}`)
+}
+
+func TestAGroupMayWrite(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("grouped", "16Mi") + podWith("member", "volumeMounts: [{name: data, mountPath: /data}]",
+		"securityContext: {runAsUser: 1000, fsGroup: 2000}\n  volumes: [{name: data, persistentVolumeClaim: {claimName: grouped}}]"))
+	c.WaitPodRunning("member")
+	if got := sh(c, "member", "echo mine >/data/a && stat -c %g /data/a"); got != "2000" {
+		t.Errorf("the file's group is %s", got)
+	}
+}
+
+func TestKubeletTellsHowFullAVolumeIs(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("measured", "64Mi") + pod("user", "data: measured"))
+	node := c.WaitPodRunning("user").Spec.NodeName
+	waitText(c, `"measured"`, "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")
+}
+
+func TestVolumesOutliveTheNodesProcess(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("kept", "64Mi") + pod("writer", "data: kept"))
+	before := c.WaitPodRunning("writer").Status.ContainerStatuses[0].ContainerID
+	sh(c, "writer", "echo before >/data/a && sync")
+	c.Kill("node")
+	c.WaitFor("the node's process", func(context.Context) error {
+		if _, err := c.TryOC("exec", "writer", "--", "sh", "-c", "echo after >>/data/a && sync"); err != nil {
+			return err
+		}
+		return nil
+	})
+	c.Apply(claim("next", "64Mi") + pod("next", "data: next"))
+	c.WaitPodRunning("next")
+	if got := sh(c, "writer", "cat /data/a"); !strings.HasPrefix(got, "before\nafter") {
+		t.Errorf("it has %q", got)
+	}
+	if after := c.WaitPodRunning("writer").Status.ContainerStatuses[0].ContainerID; after != before {
+		t.Error("the pod was started again")
+	}
+	c.OC("delete", "pod", "writer", "next")
+	c.Apply(pod("reader", "data: kept"))
+	c.WaitPodRunning("reader")
+	if got := sh(c, "reader", "cat /data/a"); !strings.HasPrefix(got, "before\nafter") {
+		t.Errorf("the next pod finds %q", got)
+	}
+}
