@@ -30,6 +30,8 @@ type Controllers struct {
 	SigningCertFile, SigningKeyFile string
 	// VolumePluginDir is given to the remaining users of FlexVolume in the controller manager.
 	VolumePluginDir string
+	// RecyclerTemplate is the file with the pod that empties a volume whose reclaim policy is Recycle.
+	RecyclerTemplate string
 	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout; zero leaves upstream's
 	// taint based eviction (300 s) as it is.
 	PodEvictionTimeout time.Duration
@@ -87,5 +89,8 @@ func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.SAController.RootCAFile = c.RootCAFile
 	opts.CSRSigningController.ClusterSigningCertFile = c.SigningCertFile
 	opts.CSRSigningController.ClusterSigningKeyFile = c.SigningKeyFile
-	opts.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir = c.VolumePluginDir
+	volumes := &opts.PersistentVolumeBinderController.VolumeConfiguration
+	volumes.FlexVolumePluginDir = c.VolumePluginDir
+	volumes.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathHostPath = c.RecyclerTemplate
+	volumes.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathNFS = c.RecyclerTemplate
 }

@@ -102,6 +102,10 @@ func (h *host) audit() *kube.Audit {
 
 func (h *host) controllers() (Component, error) {
 	network, hostBits := h.Master.ClusterNetwork()
+	recycler, err := h.recyclerTemplate()
+	if err != nil {
+		return nil, err
+	}
 	return &kube.Controllers{
 		Kubeconfig:            h.identity.ControllerManagerKubeconfig,
 		ClusterCIDR:           network.String(),
@@ -112,6 +116,7 @@ func (h *host) controllers() (Component, error) {
 		SigningCertFile:       h.identity.CA.Cert,
 		SigningKeyFile:        h.identity.CA.Key,
 		VolumePluginDir:       h.Node.VolumePluginDir(),
+		RecyclerTemplate:      recycler,
 		Arguments:             arguments.Map(h.Master.KubernetesMasterConfig.ControllerArguments),
 	}, nil
 }

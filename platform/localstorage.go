@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/bootstrap"
@@ -105,10 +107,27 @@ func (l *localStorage) serve(ctx context.Context) (err error) {
 	}
 	run(&l.driver, func() {
 		run(&registrar, func() {})
-		run(&l.controller, func() {})
+		parts.Go(func() {
+			if err := awaitSnapshots(ctx, l.controller.Config); err == nil {
+				run(&l.controller, func() {})
+			}
+		})
 	})
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+// awaitSnapshots waits until the API of snapshots is served. At the first start the control plane has only just made its definitions, and
+// the controller looks once.
+func awaitSnapshots(ctx context.Context, config *rest.Config) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		_, err := client.ServerResourcesForGroupVersion("snapshot.storage.k8s.io/v1")
+		return err == nil, nil
+	})
 }
 
 // withoutManifests are the manifests that this host's settings leave out.

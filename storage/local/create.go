@@ -189,7 +189,10 @@ func (d *Driver) fill(ctx context.Context, file string, v volume, from origin) e
 	if err != nil {
 		return err
 	}
-	return image.Grow(path, v.Size) // its file system grows when it is mounted
+	if err := image.Grow(path, v.Size); err != nil {
+		return err
+	}
+	return filesystem.GrowImage(ctx, v.Filesystem, path) // an xfs grows when it is mounted
 }
 
 // describeVolume is a volume in the specification's words.

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/local"
 )
@@ -204,6 +206,8 @@ func onXFS(t *testing.T) string {
 	}
 	command(t, "mkfs.xfs", "-q", disk)
 	command(t, "mount", "-o", "loop,nouuid", disk, mount)
-	t.Cleanup(func() { command(t, "umount", mount) })
+	t.Cleanup(func() { // the kernel gives up the images' devices a moment after their last user
+		eventually.True(t, "unmount of the disk", func() bool { return unix.Unmount(mount, 0) == nil })
+	})
 	return mount
 }

@@ -137,6 +137,7 @@ func (d *Driver) recover() []error {
 		if v.State != stateReady || d.abandoned(v) {
 			problems = append(problems, d.removeVolume(name))
 		}
+		problems = append(problems, os.RemoveAll(d.volumes.larger(name)))
 	}
 	for name, g := range d.groups.all(&problems) {
 		if g.State != stateReady {

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -79,8 +80,22 @@ func (d *Driver) attach(file string, v volume) (*os.File, error) {
 	return loop.Attach(path, v.Filesystem != "")
 }
 
-// mount mounts a volume's file system at a directory. What an expansion or a copy into a larger volume has left to do is done.
+// mount mounts a volume's file system at a directory, and lets it grow if it is smaller than the volume.
 func (d *Driver) mount(ctx context.Context, file string, v volume, dir string, wanted *csi.VolumeCapability) error {
+	err := d.tryMount(ctx, file, v, dir, wanted)
+	if !errors.Is(err, filesystem.ErrMounted) {
+		return err
+	}
+	if err := filesystem.Unmount(dir); err != nil {
+		return err
+	}
+	if err := d.growImage(ctx, file, v); err != nil {
+		return err
+	}
+	return d.tryMount(ctx, file, v, dir, wanted)
+}
+
+func (d *Driver) tryMount(ctx context.Context, file string, v volume, dir string, wanted *csi.VolumeCapability) error {
 	device, err := d.attach(file, v)
 	if err != nil {
 		return err
@@ -97,9 +112,6 @@ func (d *Driver) mount(ctx context.Context, file string, v volume, dir string, w
 		return err
 	}
 	if err := filesystem.Check(ctx, v.Filesystem, device.Name()); err != nil {
-		return err
-	}
-	if err := filesystem.GrowUnmounted(ctx, v.Filesystem, device); err != nil {
 		return err
 	}
 	if err := filesystem.Mount(v.Filesystem, device.Name(), dir, options); err != nil || slices.Contains(options, "ro") {

@@ -112,6 +112,7 @@ func openStore[R record](dir, name string) store[R] { return store[R]{filepath.J
 
 func (s store[R]) record(file string) string { return filepath.Join(s.dir, file+".json") }
 func (s store[R]) image(file string) string  { return filepath.Join(s.dir, file+".img") }
+func (s store[R]) larger(file string) string { return filepath.Join(s.dir, file+".larger") } // a copy of the image that is being grown
 
 // damagedError says that a record cannot be trusted.
 type damagedError struct {
@@ -151,14 +152,18 @@ func (s store[R]) save(file string, r R) error {
 	return atomicfile.Write(s.record(file), append(content, '\n'), 0o600)
 }
 
-// remove removes the image, then the record. What does not exist is no error.
+// remove removes the images, then the record. What does not exist is no error.
 func (s store[R]) remove(file string) error {
-	for _, path := range []string{s.image(file), s.record(file)} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove: %w", err)
+	for _, path := range []string{s.larger(file), s.image(file), s.record(file)} {
+		err := os.Remove(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
-		if err := atomicfile.SyncFolder(s.dir); err != nil {
-			return err
+		if err == nil {
+			err = atomicfile.SyncFolder(s.dir)
+		}
+		if err != nil {
+			return fmt.Errorf("remove: %w", err)
 		}
 	}
 	return nil

@@ -88,28 +88,36 @@ func ext4Blocks(device *os.File, size int64) (have, room uint64, err error) {
 	return have, uint64(size) >> (10 + binary.LittleEndian.Uint32(super[0x18:])), nil
 }
 
-// GrowUnmounted makes the file system on a device that is not mounted as large as the device. An xfs grows only where it is mounted, so nothing
-// happens to it.
-func GrowUnmounted(ctx context.Context, t Type, device *os.File) error {
+// GrowImage makes the file system in the image at path, which is not mounted, as large as the image. An xfs grows only where it is mounted, so
+// nothing happens to it. A process that is killed meanwhile leaves an image that needs a person: work on a copy that can be made again.
+func GrowImage(ctx context.Context, t Type, path string) error {
 	if t != Ext4 {
 		return nil
 	}
-	size, err := device.Seek(0, io.SeekEnd)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("grow file system: size of %s: %w", device.Name(), err)
+		return fmt.Errorf("grow file system: %w", err)
 	}
-	have, room, err := ext4Blocks(device, size)
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("grow ext4 file system on %s: %w", device.Name(), err)
+		return fmt.Errorf("grow file system: %w", err)
+	}
+	have, room, err := ext4Blocks(f, size)
+	if err != nil {
+		return fmt.Errorf("grow ext4 file system in %q: %w", path, err)
 	}
 	if room <= have {
 		return nil
 	}
-	if err := checkExt4(ctx, device.Name(), "-f"); err != nil { // resize2fs wants this
+	if err := checkExt4(ctx, path, "-f"); err != nil { // resize2fs wants this
 		return err
 	}
-	if _, err := run(ctx, "resize2fs", device.Name()); err != nil {
-		return fmt.Errorf("grow ext4 file system on %s: %w", device.Name(), err)
+	if _, err := run(ctx, "resize2fs", path); err != nil {
+		return fmt.Errorf("grow ext4 file system in %q: %w", path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("grow ext4 file system: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,179 @@
+package kubernetes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// directory is a directory of the machine that pods may write to, as the source of a volume.
+func directory(t *testing.T) (path, source string) {
+	path = t.TempDir()
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return path, fmt.Sprintf("hostPath: {path: %s}", path)
+}
+
+// user is a pod that has a claim at /data; fields are those of its volume's source, such as `readOnly: true`.
+func user(name, claim string, fields ...string) string {
+	source := fmt.Sprintf("claimName: %s", claim)
+	for _, field := range fields {
+		source += ", " + field
+	}
+	return pod(name, sleeper("volumeMounts: [{name: data, mountPath: /data}]"), fmt.Sprintf("volumes: [{name: data, persistentVolumeClaim: {%s}}]", source))
+}
+
+func waitVolumePhase(c *kit.Cluster, volume, phase string) {
+	c.OC("wait", "pv", volume, "--for", "jsonpath={.status.phase}="+phase, "--timeout", "2m")
+}
+
+func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
+	c := kit.Shared(t)
+	dir, source := directory(t)
+	class := "storageClassName: scenario-recycle"
+	removeVolumes(t, c, "recycled")
+	c.Apply(volume("recycled", "1Gi", once, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", once, class) + "---" + user("writer", "first"))
+	c.WaitPodRunning("writer")
+	c.Exec("writer", "sh", "-c", "mkdir /data/a && echo x >/data/a/b && echo x >/data/.hidden")
+	c.OC("delete", "pod", "writer")
+	c.OC("delete", "pvc", "first")
+	waitVolumePhase(c, "recycled", "Available")
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("%q are left (%v)", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".hidden")); !os.IsNotExist(err) {
+		t.Errorf("the hidden file is left: %v", err)
+	}
+	c.Apply(claim("second", "1Gi", once, class))
+	waitVolume(c, "second", "recycled")
+}
+
+func TestAVolumeThatCannotBeReclaimedHasFailed(t *testing.T) {
+	c := kit.Shared(t)
+	class := "storageClassName: scenario-failed"
+	removeVolumes(t, c, "failed")
+	// Upstream deletes directories below /tmp only.
+	c.Apply(volume("failed", "1Gi", once, class, "hostPath: {path: /nowhere}", "persistentVolumeReclaimPolicy: Delete") + claim("failed", "1Gi", once, class))
+	waitVolume(c, "failed", "failed")
+	c.OC("delete", "pvc", "failed")
+	waitVolumePhase(c, "failed", "Failed")
+}
+
+func TestARecyclerIsMadeFromTheAdministratorsTemplate(t *testing.T) {
+	template := filepath.Join(t.TempDir(), "recycler.yaml")
+	content := fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {generateName: pv-recycler-, namespace: openshift-infra}
+spec:
+  serviceAccountName: pv-recycler-controller
+  restartPolicy: Never
+  volumes: [{name: any}]
+  containers: [{name: main, image: %s, command: [sh, -c, "echo emptied >/scrub/by-the-administrator"], volumeMounts: [{name: any, mountPath: /scrub}]}]
+`, kit.ToolsImage)
+	if err := os.WriteFile(template, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := kit.Start(t, kit.Options{
+		Master: fmt.Sprintf("kubernetesMasterConfig: {controllerArguments: {pv-recycler-pod-template-filepath-hostpath: [%s]}}", template),
+	})
+	dir, source := directory(t)
+	class := "storageClassName: scenario-recycle"
+	c.Apply(volume("recycled", "1Gi", once, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", once, class))
+	waitVolume(c, "first", "recycled")
+	c.OC("delete", "pvc", "first")
+	waitVolumePhase(c, "recycled", "Available")
+	if content, err := os.ReadFile(filepath.Join(dir, "by-the-administrator")); err != nil || string(content) != "emptied\n" {
+		t.Errorf("the template's command has left %q, %v", content, err)
+	}
+}
+
+func TestAVolumeForManyIsSharedAndOneForReadingIsRead(t *testing.T) {
+	c := kit.Shared(t)
+	class := "storageClassName: scenario-modes"
+	_, shared := directory(t)
+	dir, read := directory(t)
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("there"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	removeVolumes(t, c, "shared", "read")
+	const many, readers = "accessModes: [ReadWriteMany]", "accessModes: [ReadOnlyMany]"
+	c.Apply(volume("shared", "1Gi", many, class, shared) + volume("read", "1Gi", readers, class, read) + claim("shared", "1Gi", many, class) + claim("read", "1Gi", readers, class) +
+		"---" + user("first", "shared") + "---" + user("second", "shared") + "---" + user("reader", "read", "readOnly: true"))
+	for _, name := range []string{"first", "second", "reader"} {
+		c.WaitPodRunning(name)
+	}
+	c.Exec("first", "sh", "-c", "printf hello >/data/a")
+	if got := c.Exec("second", "cat", "/data/a"); got != "hello" {
+		t.Errorf("the second pod reads %q", got)
+	}
+	if got := c.Exec("reader", "sh", "-c", "cat /data/a; touch /data/b 2>&1; true"); got != "theretouch: /data/b: Read-only file system\n" {
+		t.Errorf("the reader gets %q", got)
+	}
+}
+
+func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
+	c := kit.Shared(t)
+	class := "storageClassName: scenario-late"
+	c.Apply(claim("waits", "2Gi", once, class))
+	waitVolume(c, "waits", "")
+	removeVolumes(t, c, "late")
+	c.Apply(volume("late", "5Gi", once, class, hostPath))
+	waitVolume(c, "waits", "late")
+	// The volume with further modes would do and is smaller; the one with just those asked for comes first.
+	removeVolumes(t, c, "smaller", "larger")
+	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", once, class, hostPath))
+	waitVolumePhase(c, "smaller", "Available")
+	waitVolumePhase(c, "larger", "Available")
+	c.Apply(claim("chooses", "2Gi", once, class))
+	waitVolume(c, "chooses", "larger")
+}
+
+func TestMountOptionsOfAVolumeAreItsAnnotation(t *testing.T) {
+	c := kit.Shared(t)
+	dir, _ := directory(t)
+	class := "storageClassName: scenario-options"
+	removeVolumes(t, c, "options")
+	c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: options, annotations: {volume.beta.kubernetes.io/mount-options: "noexec,nosuid"}}
+spec:
+  capacity: {storage: 1Gi}
+  %s
+  %s
+  local: {path: %s}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}
+`, once, class, dir) + claim("options", "1Gi", once, class) + "---" + user("user", "options"))
+	c.WaitPodRunning("user")
+	expect(t, c.Exec("user", "sh", "-c", "grep ' /data ' /proc/mounts"), "noexec", "nosuid")
+}
+
+func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
+	c := kit.Shared(t)
+	refused(t, c, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: odd}, spec: {capacity: {storage: 1Gi, cpu: 1}, "+once+", "+hostPath+"}}", "spec.capacity: Unsupported value", `"storage"`)
+	refused(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+once+"}}", "spec.resources[storage]: Required value")
+}
+
+// The kernel that the tests run on has neither NFS nor SCSI: the plug-ins of kubelet are there and say what they miss.
+func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
+	c := kit.Shared(t)
+	class := "storageClassName: scenario-remote"
+	sources := map[string]struct{ source, says string }{
+		"nfs":   {"nfs: {server: 127.0.0.1, path: /}", "mount"},
+		"iscsi": {"iscsi: {targetPortal: '127.0.0.1:3260', iqn: 'iqn.2001-04.com.example:storage', lun: 0, fsType: ext4}", "iscsi"},
+		"fc":    {"fc: {targetWWNs: ['500a0981891b8dc5'], lun: 0, fsType: ext4}", "fc"},
+	}
+	for name, volumeType := range sources {
+		removeVolumes(t, c, name)
+		c.Apply(volume(name, "1Gi", once, class, volumeType.source, fmt.Sprintf("claimRef: {name: %s, namespace: %s}", name, c.Namespace)) +
+			claim(name, "1Gi", once, class, "volumeName: "+name) + "---" + user(name, name))
+	}
+	for name, volumeType := range sources {
+		waitEvent(c, c.Namespace, name, "FailedMount", volumeType.says)
+	}
+}
