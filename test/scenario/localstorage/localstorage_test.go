@@ -49,6 +49,14 @@ spec:
 `, name, kit.ToolsImage, container, spec)
 }
 
+// class is a StorageClass of the driver; it ends with the test.
+func class(t *testing.T, c *kit.Cluster, name, fields string) {
+	t.Helper()
+	c.Apply(fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: local.csi.slipway.io,
+  volumeBindingMode: WaitForFirstConsumer, allowVolumeExpansion: true, %s}`, name, fields))
+	t.Cleanup(func() { c.OC("delete", "storageclass", name) })
+}
+
 // sh runs a shell command in a pod and returns what it prints, without white space around.
 func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
@@ -143,6 +151,53 @@ func TestACloneHasWhatItsSourceHad(t *testing.T) {
 	}
 }
 
+func TestASnapshotIsRestored(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
+	c.WaitPodRunning("source")
+	sh(c, "source", "echo first >/data/a && sync")
+	c.WaitFor("class of snapshots", func(context.Context) error { // it comes a moment after the cluster is ready
+		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
+		return err
+	})
+	c.Apply("{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: kept}, spec: {source: {persistentVolumeClaimName: source}}}")
+	c.OC("wait", "volumesnapshot", "kept", "--for", "jsonpath={.status.readyToUse}=true", "--timeout", "1m")
+	sh(c, "source", "echo second >/data/a && sync")
+	c.OC("delete", "pod", "source")
+	c.OC("delete", "pvc", "source")
+	c.Apply(claim("restored", "64Mi", "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: kept}") + pod("restored", "data: restored"))
+	c.WaitPodRunning("restored")
+	if got := sh(c, "restored", "cat /data/a"); got != "first" {
+		t.Errorf("the restored volume has %q", got)
+	}
+	c.OC("delete", "volumesnapshot", "kept", "--timeout", "1m")
+	if left, err := filepath.Glob(c.Path("storage", "snapshots", "*")); err != nil || len(left) > 0 {
+		t.Errorf("%q are left, %v", left, err)
+	}
+}
+
+func TestTheDriverIsKnownToTheCluster(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(claim("any", "16Mi") + pod("user", "data: any"))
+	node := c.WaitPodRunning("user").Spec.NodeName
+	if _, err := os.Stat(c.Path("kubelet", "plugins", "local.csi.slipway.io", "csi.sock")); err != nil {
+		t.Error(err)
+	}
+	const driver = `jsonpath={.spec.drivers[?(@.name=="local.csi.slipway.io")]}`
+	for _, want := range []string{`"nodeID":"` + node + `"`, `"topologyKeys":["local.csi.slipway.io/node"]`} {
+		if got := c.OC("get", "csinode", node, "-o", driver); !strings.Contains(got, want) {
+			t.Errorf("the node's drivers are %s, want %s", got, want)
+		}
+	}
+	if got := c.OC("get", "node", node, "-o", `jsonpath={.metadata.labels.local\.csi\.slipway\.io/node} {.metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`); !strings.HasPrefix(got, node+" ") || !strings.Contains(got, `"local.csi.slipway.io":"`+node+`"`) {
+		t.Errorf("label and annotation of the node are %s", got)
+	}
+	affinity := c.OC("get", "pv", volumeOf(c, "any"), "-o", "jsonpath={.spec.nodeAffinity.required.nodeSelectorTerms}")
+	if want := `[{"matchExpressions":[{"key":"local.csi.slipway.io/node","operator":"In","values":["` + node + `"]}]}]`; affinity != want {
+		t.Errorf("the volume's node affinity is %s, want %s", affinity, want)
+	}
+}
+
 func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(pod("inline", "data: csi: {driver: local.csi.slipway.io, fsType: ext4, volumeAttributes: {size: 16Mi}}"))
@@ -167,6 +222,22 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
+	c := kit.Shared(t)
+	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`) // which grows also where the machine lacks CAP_SYS_RESOURCE
+	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
+	before := c.WaitPodRunning("user")
+	sh(c, "user", "echo kept >/data/a")
+	c.OC("patch", "pvc", "grows", "-p", `{"spec": {"resources": {"requests": {"storage": "600Mi"}}}}`)
+	waitText(c, "600Mi", "pvc", "grows", "-o", "jsonpath={.status.capacity.storage}")
+	if got := sh(c, "user", "df -m /data | awk 'NR==2 {print ($2 > 500)}' && cat /data/a"); got != "1\nkept" {
+		t.Errorf("in the pod: %q", got)
+	}
+	if after := c.Pod("user"); after.Status.ContainerStatuses[0].ContainerID != before.Status.ContainerStatuses[0].ContainerID {
+		t.Error("the pod was started again")
+	}
 }
 
 func TestTheSchedulerKnowsTheRoomOfANode(t *testing.T) {
