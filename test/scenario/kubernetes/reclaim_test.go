@@ -135,22 +135,18 @@ func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
 
 func TestMountOptionsOfAVolumeAreItsAnnotation(t *testing.T) {
 	c := kit.Shared(t)
-	dir, _ := directory(t)
-	class := "storageClassName: scenario-options"
-	removeVolumes(t, c, "options")
-	c.Apply(fmt.Sprintf(`
+	annotated := func(name, source string) string {
+		return fmt.Sprintf(`
 apiVersion: v1
 kind: PersistentVolume
-metadata: {name: options, annotations: {volume.beta.kubernetes.io/mount-options: "noexec,nosuid"}}
-spec:
-  capacity: {storage: 1Gi}
-  %s
-  %s
-  local: {path: %s}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}
-`, once, class, dir) + claim("options", "1Gi", once, class) + "---" + user("user", "options"))
-	c.WaitPodRunning("user")
-	expect(t, c.Exec("user", "sh", "-c", "grep ' /data ' /proc/mounts"), "noexec", "nosuid")
+metadata: {name: %s, annotations: {volume.beta.kubernetes.io/mount-options: "nfsvers=4,noexec"}}
+spec: {capacity: {storage: 1Gi}, %s, storageClassName: scenario-options, %s}
+`, name, once, source)
+	}
+	removeVolumes(t, c, "options")
+	c.Apply(annotated("options", "nfs: {server: 127.0.0.1, path: /}") + claim("options", "1Gi", once, "storageClassName: scenario-options") + "---" + user("user", "options"))
+	waitEvent(c, c.Namespace, "user", "FailedMount", "-t nfs -o nfsvers=4,noexec 127.0.0.1:/")
+	refused(t, c, annotated("refused", hostPath), "may not specify mount options for this volume type")
 }
 
 func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
