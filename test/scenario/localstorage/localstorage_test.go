@@ -49,6 +49,14 @@ spec:
 `, name, kit.ToolsImage, container, spec)
 }
 
+// class is a StorageClass of the driver; it ends with the test.
+func class(t *testing.T, c *kit.Cluster, name, fields string) {
+	t.Helper()
+	c.Apply(fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: local.csi.slipway.io,
+  volumeBindingMode: WaitForFirstConsumer, allowVolumeExpansion: true, %s}`, name, fields))
+	t.Cleanup(func() { c.OC("delete", "storageclass", name) })
+}
+
 // sh runs a shell command in a pod and returns what it prints, without white space around.
 func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
@@ -214,6 +222,22 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
+	c := kit.Shared(t)
+	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`) // which grows also where the machine lacks CAP_SYS_RESOURCE
+	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
+	before := c.WaitPodRunning("user")
+	sh(c, "user", "echo kept >/data/a")
+	c.OC("patch", "pvc", "grows", "-p", `{"spec": {"resources": {"requests": {"storage": "600Mi"}}}}`)
+	waitText(c, "600Mi", "pvc", "grows", "-o", "jsonpath={.status.capacity.storage}")
+	if got := sh(c, "user", "df -m /data | awk 'NR==2 {print ($2 > 500)}' && cat /data/a"); got != "1\nkept" {
+		t.Errorf("in the pod: %q", got)
+	}
+	if after := c.Pod("user"); after.Status.ContainerStatuses[0].ContainerID != before.Status.ContainerStatuses[0].ContainerID {
+		t.Error("the pod was started again")
+	}
 }
 
 func TestTheSchedulerKnowsTheRoomOfANode(t *testing.T) {
