@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -38,7 +40,14 @@ type cluster struct {
 	driver *fake.Driver
 	socket string
 	server *fake.Server
+
+	// What a cache of the cluster holds: many lives that wait at once would keep the API server busy with nothing but questions.
+	seenClaims      corelisters.PersistentVolumeClaimLister
+	seenAttachments storagelisters.VolumeAttachmentLister
 }
+
+// quick is the delay after a first error in tests.
+const quick = 5 * time.Millisecond
 
 // newCluster has one node, "node-1", with the driver, and the StorageClass "fast".
 func newCluster(t testing.TB, options fake.Options) *cluster {
@@ -118,8 +127,8 @@ func (c *cluster) controller(change ...func(*Controller)) *Controller {
 	part := &Controller{
 		Config: c.api.Config(), Drivers: []string{"unix://" + c.socket}, Timeout: 10 * time.Second, Metrics: metrics.New(),
 		Features: Features(Options{
-			Attach:    attach.Options{Retry: 5 * time.Millisecond, Verify: 20 * time.Millisecond, Linger: time.Hour},
-			Provision: provision.Options{Retry: 5 * time.Millisecond},
+			Attach:    attach.Options{Retry: quick, RetryMax: 20 * quick, Verify: 4 * quick, Linger: time.Hour},
+			Provision: provision.Options{Retry: quick, RetryMax: 20 * quick},
 		}),
 	}
 	for _, f := range change {
@@ -225,6 +234,7 @@ func (c *cluster) bind() {
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	b.claims = factory.Core().V1().PersistentVolumeClaims()
 	b.volumes = factory.Core().V1().PersistentVolumes()
+	c.seenClaims, c.seenAttachments = b.claims.Lister(), factory.Storage().V1().VolumeAttachments().Lister()
 	loop := func(name string, watch controller.Watch, reconcile func(context.Context, controller.Key) error) controller.Loop {
 		return controller.Loop{Name: name, Watches: []controller.Watch{watch}, Reconcile: reconcile, Retry: time.Millisecond, RetryMax: 20 * time.Millisecond}
 	}

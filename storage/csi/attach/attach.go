@@ -29,8 +29,8 @@ type Options struct {
 	Linger time.Duration
 	// Verify is how often attachments are compared with what the driver knows; 0 means a minute.
 	Verify time.Duration
-	// Retry is the first delay after an error; 0 means 1 second.
-	Retry time.Duration
+	// Retry is the delay after the first error, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	Retry, RetryMax time.Duration
 }
 
 // Finalizer is what holds VolumeAttachments and PersistentVolumes of a driver. It is that of the external attacher, whose objects are taken over.
@@ -92,12 +92,12 @@ func (a *attacher) loops() ([]controller.Loop, error) {
 	var exclusion controller.Exclusion
 	// A burst of detachments must not hold up attachments: each has its own queue and workers.
 	loops := []controller.Loop{
-		{Name: "attach", Watches: own, Reads: reads, Reconcile: a.reconcileAttach, Workers: a.Workers, Retry: a.Retry, Exclusion: &exclusion, Calls: &a.attach},
-		{Name: "detach", Watches: own, Reads: reads, Reconcile: a.reconcileDetach, Workers: a.Workers, Retry: a.Retry, Exclusion: &exclusion},
+		{Name: "attach", Watches: own, Reads: reads, Reconcile: a.reconcileAttach, Workers: a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Calls: &a.attach},
+		{Name: "detach", Watches: own, Reads: reads, Reconcile: a.reconcileDetach, Workers: a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion},
 		{Name: "protect", Watches: []controller.Watch{
 			{Informer: core.PersistentVolumes().Informer(), Keys: a.protectedKeys, Changed: protectionChanged},
 			{Informer: attachments, Keys: a.VolumeKeys, Changed: session.Unchanged},
-		}, Reconcile: a.reconcileProtection, Retry: a.Retry},
+		}, Reconcile: a.reconcileProtection, Retry: a.Retry, RetryMax: a.RetryMax},
 	}
 	if verify := a.verifier(); verify != nil {
 		loops = append(loops, controller.Loop{

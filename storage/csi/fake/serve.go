@@ -59,7 +59,7 @@ func (s *Server) Restart() error {
 	}
 	old := s.grpc
 	err := s.listen()
-	old.Stop()
+	s.served.Go(old.Stop) // not here: it waits for connections that are just being made
 	return err
 }
 
@@ -77,7 +77,7 @@ func (s *Server) listen() error {
 	if err := os.Rename(hidden, s.socket); err != nil {
 		return errors.Join(fmt.Errorf("listen as CSI driver: %w", err), listener.Close())
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.serve))
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.serve), grpc.ConnectionTimeout(time.Second))
 	csi.RegisterIdentityServer(server, s.driver)
 	csi.RegisterControllerServer(server, s.driver)
 	csi.RegisterNodeServer(server, s.driver)
@@ -118,6 +118,9 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 	}
 	if fault.Before != nil {
 		return nil, fault.Before
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err() // nothing happens after the caller has given up, when it may already have asked for the opposite
 	}
 	answer, err := call()
 	switch {

@@ -32,8 +32,8 @@ type Options struct {
 	Strict bool
 	// NoSpread switches off that volumes of a StatefulSet are spread over the topology.
 	NoSpread bool
-	// Retry is the first delay after an error; 0 means 1 second.
-	Retry time.Duration
+	// Retry is the delay after the first error, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	Retry, RetryMax time.Duration
 }
 
 const (
@@ -122,9 +122,9 @@ func (p *provisioner) loops() ([]controller.Loop, error) {
 	var exclusion controller.Exclusion
 	return []controller.Loop{
 		{Name: "provision", Watches: []controller.Watch{{Informer: claims, Keys: p.claimKeys, Changed: claimChanged}}, Reads: reads,
-			Reconcile: p.reconcileClaim, Workers: p.Workers, Retry: p.Retry, Exclusion: &exclusion},
+			Reconcile: p.reconcileClaim, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "delete", Watches: deletes, Reads: reads,
-			Reconcile: p.reconcileVolume, Workers: p.Workers, Retry: p.Retry, Exclusion: &exclusion},
+			Reconcile: p.reconcileVolume, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 	}, nil
 }
 

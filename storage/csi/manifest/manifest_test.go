@@ -1,0 +1,127 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func config() Config {
+	return Config{Driver: "disk.csi.example.org", Image: "example.org/disk:1", Helper: "slipway:1", Namespace: "kube-system", Kubelet: "/var/lib/kubelet"}
+}
+
+// pick finds the one object of a type.
+func pick[T any](t *testing.T, c Config) T {
+	t.Helper()
+	objects, err := c.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if found, ok := object.(T); ok {
+			return found
+		}
+	}
+	var none T
+	t.Fatalf("no %T in the manifest", none)
+	return none
+}
+
+func TestTheNodesMountWhatTheDocumentLists(t *testing.T) {
+	spec := pick[*appsv1.DaemonSet](t, config()).Spec.Template.Spec
+	volumes := map[string]*corev1.HostPathVolumeSource{}
+	for _, v := range spec.Volumes {
+		volumes[v.Name] = v.HostPath
+	}
+	if got := volumes["registration"].Path; got != "/var/lib/kubelet/plugins_registry" {
+		t.Errorf("registration is %q", got)
+	}
+	if got := volumes["socket"]; got.Path != "/var/lib/kubelet/plugins/disk.csi.example.org" || *got.Type != corev1.HostPathDirectoryOrCreate {
+		t.Errorf("socket is %+v", got)
+	}
+	mount := func(container, volume string) *corev1.VolumeMount {
+		for _, c := range spec.Containers {
+			for i := range c.VolumeMounts {
+				if c.Name == container && c.VolumeMounts[i].Name == volume {
+					return &c.VolumeMounts[i]
+				}
+			}
+		}
+		return nil
+	}
+	if m := mount("driver", "kubelet"); m.MountPath != "/var/lib/kubelet" || *m.MountPropagation != corev1.MountPropagationBidirectional {
+		t.Errorf("the driver mounts kubelet's directory as %+v", m)
+	}
+	if mount("driver", "registration") != nil || mount("slipway", "kubelet") != nil || mount("slipway", "registration").MountPath != "/registration" {
+		t.Error("the registrar alone mounts /registration, the driver alone kubelet's directory")
+	}
+}
+
+func TestTheControllersElectALeaderAndShareTheSocket(t *testing.T) {
+	c := config()
+	c.NodeSelector = map[string]string{"node-role.kubernetes.io/infra": ""}
+	spec := pick[*appsv1.Deployment](t, c).Spec
+	if *spec.Replicas != 2 || spec.Template.Spec.Volumes[0].EmptyDir == nil {
+		t.Errorf("Deployment %+v", spec)
+	}
+	if _, ok := spec.Template.Spec.NodeSelector["node-role.kubernetes.io/infra"]; !ok {
+		t.Error("the controllers are not held on infrastructure nodes")
+	}
+	helper := spec.Template.Spec.Containers[1]
+	if !slices.Contains(helper.Args, "--leader-election") || !slices.Contains(helper.Args, "--csi-address=unix:///csi/csi.sock") {
+		t.Errorf("the helper is started with %q", helper.Args)
+	}
+}
+
+func TestRightsEndWhereTheUseOfTheDriverDoes(t *testing.T) {
+	may := func(rules []rbacv1.PolicyRule, verb, resource string) bool {
+		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+		})
+	}
+	all := pick[*rbacv1.ClusterRole](t, config()).Rules
+	for _, right := range []string{"patch volumeattachments/status", "create persistentvolumes", "get secrets", "create volumesnapshotcontents"} {
+		verb, resource, _ := strings.Cut(right, " ")
+		if !may(all, verb, resource) {
+			t.Errorf("with everything it may not %s", right)
+		}
+	}
+	c := config()
+	c.Without = Concerns()
+	for _, rule := range pick[*rbacv1.ClusterRole](t, c).Rules {
+		for _, resource := range rule.Resources {
+			if !slices.Contains([]string{"events", "nodes", "csinodes", "persistentvolumes"}, resource) {
+				t.Errorf("without anything it may still %q %q", rule.Verbs, resource)
+			}
+		}
+	}
+	c = config()
+	c.SecretsNamespace = "vault"
+	if may(pick[*rbacv1.ClusterRole](t, c).Rules, "get", "secrets") {
+		t.Error("it may read secrets outside of the namespace that it is limited to")
+	}
+	objects, _ := c.Objects()
+	if !slices.ContainsFunc(objects, func(o runtime.Object) bool {
+		role, ok := o.(*rbacv1.Role)
+		return ok && role.Namespace == "vault" && may(role.Rules, "get", "secrets")
+	}) {
+		t.Error("it may not read secrets in the namespace that it is limited to")
+	}
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	_, err := Config{Driver: "../x"}.Objects()
+	if err == nil {
+		t.Fatal("an empty configuration is deployed")
+	}
+	for _, part := range []string{"../x", "image of the driver", "image of Slipway", "namespace", "kubelet's directory"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not tell about %q", err, part)
+		}
+	}
+}

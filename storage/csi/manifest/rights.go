@@ -1,0 +1,88 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// rights are the service accounts and what they may do. The one on the nodes may do nothing: registration needs no API server.
+func (c Config) rights() []runtime.Object {
+	account := func(suffix string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: c.meta(suffix)}
+	}
+	subject := []rbacv1.Subject{{Kind: "ServiceAccount", Name: c.name() + "-controller", Namespace: c.Namespace}}
+	typeMeta := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	objects := []runtime.Object{
+		account("-controller"), account("-node"),
+		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: c.clusterMeta(), Rules: c.clusterRules()},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: c.clusterMeta(), Subjects: subject,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.clusterMeta().Name},
+		},
+	}
+	namespaces := map[string][]rbacv1.PolicyRule{c.Namespace: {rule("coordination.k8s.io", "leases", "get", "create", "update")}}
+	if c.uses(Secrets) && c.SecretsNamespace != "" {
+		namespaces[c.SecretsNamespace] = append(namespaces[c.SecretsNamespace], rule("", "secrets", "get"))
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		meta := c.meta("-controller")
+		meta.Namespace = namespace
+		objects = append(objects,
+			&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: namespaces[namespace]},
+			&rbacv1.RoleBinding{
+				TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, Subjects: subject,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+			})
+	}
+	return objects
+}
+
+// clusterRules are what the concerns that the driver is used for need.
+func (c Config) clusterRules() []rbacv1.PolicyRule {
+	read := []string{"get", "list", "watch"}
+	change := []string{"get", "list", "watch", "patch"}
+	rules := []rbacv1.PolicyRule{
+		rule("", "events", "create", "patch"),
+		rule("", "nodes", read...), rule("storage.k8s.io", "csinodes", read...),
+		rule("", "persistentvolumes", change...),
+	}
+	if c.uses(Attach) {
+		rules = append(rules, rule("storage.k8s.io", "volumeattachments", change...), rule("storage.k8s.io", "volumeattachments/status", "patch"))
+	}
+	if c.uses(Provision) || c.uses(Resize) {
+		rules = append(rules,
+			rule("", "persistentvolumeclaims", change...), rule("storage.k8s.io", "storageclasses", read...),
+			rule("storage.k8s.io", "volumeattributesclasses", read...))
+	}
+	if c.uses(Provision) {
+		rules = append(rules,
+			rule("", "persistentvolumes", "create", "delete"),
+			rule("storage.k8s.io", "csidrivers", read...),
+			rule("storage.k8s.io", "csistoragecapacities", slices.Concat(read, []string{"create", "update", "delete"})...))
+	}
+	if c.uses(Resize) {
+		rules = append(rules, rule("", "persistentvolumeclaims/status", "patch"), rule("", "persistentvolumes/status", "patch"))
+	}
+	if c.uses(Snapshot) {
+		const group = "snapshot.storage.k8s.io"
+		rules = append(rules,
+			rule(group, "volumesnapshots", slices.Concat(change, []string{"update"})...), rule(group, "volumesnapshots/status", "patch", "update"),
+			rule(group, "volumesnapshotclasses", read...),
+			rule(group, "volumesnapshotcontents", slices.Concat(change, []string{"create", "update", "delete"})...), rule(group, "volumesnapshotcontents/status", "patch", "update"))
+	}
+	if c.uses(Secrets) && c.SecretsNamespace == "" {
+		rules = append(rules, rule("", "secrets", "get"))
+	}
+	return rules
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
