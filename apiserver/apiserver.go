@@ -43,6 +43,9 @@ type Group struct {
 	GroupVersion schema.GroupVersion
 	// Install registers the group's wire types (github.com/openshift/api/<group>/v1.Install).
 	Install func(*runtime.Scheme) error
+	// Legacy registers the kinds that OpenShift 3 knew without a group, as `apiVersion: v1`
+	// (github.com/openshift/api/<group>/v1.DeprecatedInstallWithoutGroup); optional.
+	Legacy func(*runtime.Scheme) error
 	// Prepare registers what resources cannot say by themselves, such as query parameters; optional.
 	Prepare func(*runtime.Scheme) error
 	// Resources are what it serves, each a Resource or a Virtual. One may use the stores of those above it.
@@ -63,7 +66,8 @@ type Deps struct {
 	// Authorizer decides as the server itself does.
 	Authorizer authorizer.Authorizer
 	// Stores are the stores of all Resources, for access within the process that passes no admission and no
-	// authorization. It is filled while groups are made: hooks look into it when they are used, not before.
+	// authorization; that of "things/status" changes the status alone. It is filled while groups are made:
+	// hooks look into it when they are used, not before.
 	Stores map[schema.GroupResource]*registry.Store
 }
 

@@ -66,6 +66,7 @@ func (s *Server) Filter(chain http.Handler) http.Handler {
 			public = true
 		}
 	}
+	chain = s.redirectLegacy(chain)
 	filtered := chain
 	if public {
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

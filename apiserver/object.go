@@ -10,7 +10,7 @@ import (
 )
 
 // newObject makes an empty object.
-func newObject[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
+func newObject[T runtime.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
 // newList makes an empty list of a kind that the group has registered.
 func newList(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.Object {

@@ -104,13 +104,20 @@ func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) er
 	if r.Fields == nil {
 		return nil
 	}
-	return scheme.AddFieldLabelConversionFunc(gv.WithKind(r.kind()), func(label, value string) (string, string, error) {
-		_, ours := r.Fields[label]
-		if ours || label == "metadata.name" || label == "metadata.namespace" {
-			return label, value, nil
+	for _, version := range []schema.GroupVersion{gv, legacyVersion} {
+		if err := scheme.AddFieldLabelConversionFunc(version.WithKind(r.kind()), r.fieldLabel); err != nil {
+			return fmt.Errorf("register field selectors of %s: %w", r.Plural, err)
 		}
-		return "", "", fmt.Errorf("field label not supported: %s", label)
-	})
+	}
+	return nil
+}
+
+// fieldLabel refuses selectors that there are not.
+func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
+	if _, ours := r.Fields[label]; ours || label == "metadata.name" || label == "metadata.namespace" {
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
 // storage makes the store and its subresources.
@@ -139,13 +146,15 @@ func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest
 		return nil, fmt.Errorf("store %s: %w", resource, err)
 	}
 	deps.Stores[resource] = store
-	own := &Store{store, r.ShortNames, r.Categories}
+	own := &Store{store, accepted(gv), r.ShortNames, r.Categories}
 	served := map[string]rest.Storage{r.Plural: own}
 	if r.Answer != nil {
 		served[r.Plural] = r.Answer(deps, own)
 	}
 	if r.Status {
-		served[r.Plural+"/status"] = newStatus(store, plan, gv)
+		status := newStatus(store, plan, gv)
+		served[r.Plural+"/status"] = status
+		deps.Stores[schema.GroupResource{Group: gv.Group, Resource: r.Plural + "/status"}] = status.store
 	}
 	if r.Subresources == nil {
 		return served, nil
@@ -184,7 +193,16 @@ func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, 
 // Store is a store under the names that clients may use.
 type Store struct {
 	*registry.Store
+	accepted
 	shortNames, categories []string
+}
+
+// accepted is the version of a resource. Bodies in it are accepted, and those without a group.
+type accepted schema.GroupVersion
+
+// AcceptsGroupVersion says whether an object may be sent in a version.
+func (a accepted) AcceptsGroupVersion(gv schema.GroupVersion) bool {
+	return gv == schema.GroupVersion(a) || gv == legacyVersion
 }
 
 // ShortNames are abbreviations, such as "is".

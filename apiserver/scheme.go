@@ -27,8 +27,15 @@ func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 			if err := group.Install(scheme); err != nil {
 				return nil, nil, fmt.Errorf("register types of %s: %w", group.GroupVersion, err)
 			}
+			if group.Legacy == nil {
+				continue
+			}
+			if err := group.Legacy(scheme); err != nil {
+				return nil, nil, fmt.Errorf("register old names of %s: %w", group.GroupVersion, err)
+			}
 		}
 		registerInternal(serving, group.GroupVersion)
+		registerInternal(serving, legacyVersion)
 		for _, resource := range group.Resources {
 			if err := resource.register(serving, group.GroupVersion); err != nil {
 				return nil, nil, fmt.Errorf("prepare types of %s: %w", group.GroupVersion, err)

@@ -21,6 +21,7 @@ import (
 type Server struct {
 	groups []Group
 	hooks  Hooks
+	legacy legacy
 
 	config           genericserver.Config
 	informers        informers.SharedInformerFactory
@@ -44,7 +45,7 @@ type Base struct {
 // New prepares a server for features: their types are registered and their hooks made. A group whose
 // types cannot be registered and a hook that cannot be made are errors.
 func New(features []Feature, base Base) (*Server, error) {
-	s := &Server{config: base.Config, informers: base.Informers}
+	s := &Server{config: base.Config, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
 	for _, feature := range features {
 		s.groups = append(s.groups, feature.Groups...)
 	}
@@ -57,6 +58,8 @@ func New(features []Feature, base Base) (*Server, error) {
 	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
 	s.config.RESTOptionsGetter = nil
 	s.config.Serializer = s.codecs
+	s.config.AdmissionControl = legacyAdmission{base.Config.AdmissionControl, &s.legacy}
+	s.Resolve(&s.config)
 	if err := s.store(base.Etcd); err != nil {
 		return nil, err
 	}
@@ -89,12 +92,19 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	if err != nil {
 		return nil, fmt.Errorf("make API server for our groups: %w", err)
 	}
+	var infos []*genericserver.APIGroupInfo
 	for _, group := range s.groups {
-		if err := s.install(server, group); err != nil {
+		info, err := s.describeGroup(group)
+		if err != nil {
 			return nil, fmt.Errorf("serve API group %s: %w", group.GroupVersion, err)
 		}
+		infos = append(infos, info)
 	}
-	return server, nil
+	// In one call, since each makes a model of the types that it serves.
+	if err := server.InstallAPIGroups(infos...); err != nil {
+		return nil, fmt.Errorf("serve our API groups: %w", err)
+	}
+	return server, s.serveLegacy(server)
 }
 
 // store points the configuration at etcd with our codec: protobuf, readable as any version.
@@ -115,16 +125,18 @@ func (s *Server) store(etcd options.EtcdOptions) error {
 	return nil
 }
 
-func (s *Server) install(server *genericserver.GenericAPIServer, group Group) error {
+// describeGroup makes the storage of a group.
+func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error) {
 	served := map[string]rest.Storage{}
 	for _, resource := range group.Resources {
 		storage, err := resource.storage(s.deps, group.GroupVersion)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		maps.Copy(served, storage)
 	}
+	s.legacy.add(s.scheme, group.GroupVersion.Group, served)
 	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
 	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = served
-	return server.InstallAPIGroup(&info)
+	return &info, nil
 }

@@ -14,6 +14,7 @@ import (
 
 // status is the subresource "status" of a store: it reads the whole object and changes its status alone.
 type status struct {
+	accepted
 	store *registry.Store
 }
 
@@ -29,7 +30,7 @@ func newStatus[T Object](store *registry.Store, plan strategy[T], gv schema.Grou
 	own.CreateStrategy, own.DeleteStrategy = nil, nil
 	own.UpdateStrategy = statusStrategy[T]{plan}
 	own.ResetFieldsStrategy = statusStrategy[T]{plan}
-	return &status{&own}
+	return &status{accepted(gv), &own}
 }
 
 // New makes an empty object.

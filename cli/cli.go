@@ -67,6 +67,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	}
 	root := kubectl.NewKubectlCommand(options)
 	ownCommands(factory, streams).addTo(root)
+	acceptOldManifests(root, streams)
 	root.SetArgs(args)
 	if err := runPlugin(root, options.PluginHandler, args); err != nil {
 		fmt.Fprintf(streams.ErrOut, "Error: %v\n", err)

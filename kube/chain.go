@@ -75,6 +75,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 			return fmt.Errorf("unite authorizers: %w", err)
 		}
 	}
+	ours.Resolve(front)
 	ours.Correct(front)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {

@@ -8,6 +8,13 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/apigroup/apps"
+	"github.com/slipway-platform/slipway/apigroup/build"
+	"github.com/slipway-platform/slipway/apigroup/image"
+	networkapi "github.com/slipway-platform/slipway/apigroup/network"
+	"github.com/slipway-platform/slipway/apigroup/quota"
+	"github.com/slipway-platform/slipway/apigroup/route"
+	"github.com/slipway-platform/slipway/apigroup/template"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/internal/arguments"
@@ -86,7 +93,16 @@ func (h *host) features() ([]apiserver.Feature, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(identity, h.rights(), h.checks()), nil
+	rules := kube.Rules{}
+	return slices.Concat(identity, h.rights(), h.checks(), []apiserver.Feature{
+		apps.Feature(rules),
+		build.Feature(rules),
+		image.Feature(),
+		route.Feature(),
+		template.Feature(),
+		quota.Feature(rules),
+		networkapi.Feature(),
+	}), nil
 }
 
 func (h *host) audit() *kube.Audit {

@@ -1,0 +1,78 @@
+// Package apps serves the API group apps.openshift.io: deployment configurations, which describe an
+// application as a replication controller does, and in addition how and when it is deployed anew.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on deployments; the wire type is
+// github.com/openshift/api/apps/v1.DeploymentConfig.
+package apps
+
+import (
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Rules are Kubernetes' own rules for what a deployment configuration embeds.
+type Rules interface {
+	// DefaultPodTemplate fills in what Kubernetes fills in.
+	DefaultPodTemplate(*corev1.PodTemplateSpec)
+	// PodTemplate, Env and Resources give the problems of their kind.
+	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
+	Env([]corev1.EnvVar, *field.Path) field.ErrorList
+	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
+}
+
+// Feature is the API group as the API server serves it.
+func Feature(rules Rules) apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: appsv1.GroupVersion,
+		Install:      appsv1.Install,
+		Legacy:       appsv1.DeprecatedInstallWithoutGroup,
+		Prepare:      prepare,
+		Resources:    []apiserver.Served{deploymentConfigs(rules)},
+	}}}
+}
+
+func deploymentConfigs(rules Rules) apiserver.Served {
+	type config = *appsv1.DeploymentConfig
+	check := validator{rules}
+	return apiserver.Resource[config]{
+		Plural: "deploymentconfigs", ShortNames: []string{"dc"}, Categories: []string{"all"}, Namespaced: true, Status: true,
+		Default: func(dc config) {
+			setDefaults(dc)
+			if dc.Spec.Template != nil {
+				rules.DefaultPodTemplate(dc.Spec.Template)
+			}
+		},
+		Validate: check.config, ValidateStatus: validateStatus,
+		Subresources: func(_ apiserver.Deps, store *registry.Store) (map[string]rest.Storage, error) {
+			return map[string]rest.Storage{"scale": &scale{store}}, nil
+		},
+		Columns: []apiserver.Column[config]{
+			{Name: "Revision", Description: "Number of the latest deployment", Value: func(dc config) any { return dc.Status.LatestVersion }},
+			{Name: "Desired", Description: "Wanted number of pods", Value: func(dc config) any { return int64(dc.Spec.Replicas) }},
+			{Name: "Current", Description: "Number of pods", Value: func(dc config) any { return int64(dc.Status.Replicas) }},
+			{Name: "Triggered By", Description: "What starts a deployment", Value: triggers},
+		},
+	}
+}
+
+// triggers are shown as "config,image(ruby:latest)".
+func triggers(dc *appsv1.DeploymentConfig) any {
+	var shown []string
+	for _, trigger := range dc.Spec.Triggers {
+		switch {
+		case trigger.Type == appsv1.DeploymentTriggerOnConfigChange:
+			shown = append(shown, "config")
+		case trigger.Type == appsv1.DeploymentTriggerOnImageChange && trigger.ImageChangeParams != nil:
+			shown = append(shown, "image("+trigger.ImageChangeParams.From.Name+")")
+		default:
+			shown = append(shown, string(trigger.Type))
+		}
+	}
+	return strings.Join(shown, ",")
+}

@@ -1,0 +1,156 @@
+// Package build serves the API group build.openshift.io: build configurations, which say how an image is
+// made from source, and the builds that were started from them.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on builds; the wire types are
+// github.com/openshift/api/build/v1's.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Rules are Kubernetes' own rules for what a build embeds.
+type Rules interface {
+	// Env and Resources give the problems of their kind.
+	Env([]corev1.EnvVar, *field.Path) field.ErrorList
+	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
+}
+
+// Feature is the API group as the API server serves it.
+func Feature(rules Rules) apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: buildv1.GroupVersion,
+		Install:      buildv1.Install,
+		Legacy:       buildv1.DeprecatedInstallWithoutGroup,
+		Prepare: func(scheme *runtime.Scheme) error {
+			return errors.Join(apiserver.RegisterQuery[*buildv1.BuildLogOptions](scheme),
+				apiserver.RegisterQuery[*buildv1.BinaryBuildRequestOptions](scheme))
+		},
+		Resources: []apiserver.Served{buildConfigs(rules), builds(rules)},
+	}}}
+}
+
+// buildConfigs have no subresource for their status, as in OpenShift 3: whoever changes a configuration
+// changes its status too, but the number of the last build does not go back.
+func buildConfigs(rules Rules) apiserver.Served {
+	type config = *buildv1.BuildConfig
+	check := validator{rules}
+	return apiserver.Resource[config]{
+		Plural: "buildconfigs", ShortNames: []string{"bc"}, Categories: []string{"all"}, Namespaced: true,
+		Default: setConfigDefaults, Prepare: keepLastVersion, Validate: check.config,
+		Columns: []apiserver.Column[config]{
+			{Name: "Type", Description: "How the image is made", Value: func(bc config) any { return strategyText(&bc.Spec.Strategy) }},
+			{Name: "From", Description: "What it is made from", Value: func(bc config) any { return sourceText(&bc.Spec.CommonSpec) }},
+			{Name: "Latest", Description: "Number of the last build", Value: func(bc config) any { return bc.Status.LastVersion }},
+		},
+	}
+}
+
+func builds(rules Rules) apiserver.Served {
+	type build = *buildv1.Build
+	check := validator{rules}
+	return apiserver.Resource[build]{
+		Plural: "builds", Categories: []string{"all"}, Namespaced: true,
+		Default: setBuildDefaults, Prepare: startPhase, Validate: check.build,
+		Fields: map[string]func(build) string{
+			"status":  func(b build) string { return string(b.Status.Phase) },
+			"podName": func(b build) string { return b.Name + "-build" },
+		},
+		Columns: []apiserver.Column[build]{
+			{Name: "Type", Description: "How the image is made", Value: func(b build) any { return strategyText(&b.Spec.Strategy) }},
+			{Name: "From", Description: "What it is made from", Value: func(b build) any { return sourceText(&b.Spec.CommonSpec) }},
+			{Name: "Status", Description: "How far it is, and why not farther", Value: statusText},
+			{Name: "Started", Description: "Time since it was started", Value: func(b build) any {
+				if b.Status.StartTimestamp == nil {
+					return ""
+				}
+				return apiserver.Since(*b.Status.StartTimestamp) + " ago"
+			}},
+			{Name: "Duration", Description: "How long it ran", Value: durationText},
+		},
+	}
+}
+
+func keepLastVersion(_ context.Context, config, old *buildv1.BuildConfig) {
+	if old != nil && config.Status.LastVersion < old.Status.LastVersion {
+		config.Status.LastVersion = old.Status.LastVersion
+	}
+}
+
+func startPhase(_ context.Context, build, old *buildv1.Build) {
+	if old == nil && build.Status.Phase == "" {
+		build.Status.Phase = buildv1.BuildPhaseNew
+	}
+}
+
+func strategyText(strategy *buildv1.BuildStrategy) string {
+	switch {
+	case strategy.DockerStrategy != nil:
+		return "Docker"
+	case strategy.SourceStrategy != nil:
+		return "Source"
+	case strategy.CustomStrategy != nil:
+		return "Custom"
+	case strategy.JenkinsPipelineStrategy != nil:
+		return "JenkinsPipeline"
+	}
+	return string(strategy.Type)
+}
+
+// sourceText is what a build is made from, in the words of OpenShift 3: "Git@master", "Dockerfile,Binary".
+func sourceText(spec *buildv1.CommonSpec) string {
+	source := &spec.Source
+	switch {
+	case source.Binary != nil && source.Dockerfile != nil:
+		return "Dockerfile,Binary"
+	case source.Binary != nil:
+		return "Binary" + commitText(spec.Revision, "")
+	case source.Git != nil && source.Dockerfile != nil:
+		return "Dockerfile,Git" + commitText(spec.Revision, source.Git.Ref)
+	case source.Git != nil:
+		return "Git" + commitText(spec.Revision, source.Git.Ref)
+	case source.Dockerfile != nil:
+		return "Dockerfile"
+	case len(source.Images) > 0:
+		return "Image"
+	}
+	return ""
+}
+
+func commitText(revision *buildv1.SourceRevision, ref string) string {
+	if revision != nil && revision.Git != nil && revision.Git.Commit != "" {
+		return "@" + revision.Git.Commit[:min(7, len(revision.Git.Commit))]
+	}
+	if ref != "" {
+		return "@" + ref
+	}
+	return ""
+}
+
+func statusText(build *buildv1.Build) any {
+	if build.Status.Reason == "" {
+		return string(build.Status.Phase)
+	}
+	return fmt.Sprintf("%s (%s)", build.Status.Phase, build.Status.Reason)
+}
+
+func durationText(build *buildv1.Build) any {
+	start, end := build.Status.StartTimestamp, build.Status.CompletionTimestamp
+	switch {
+	case start == nil:
+		return ""
+	case end == nil:
+		return duration.HumanDuration(time.Since(start.Time))
+	}
+	return duration.HumanDuration(end.Sub(start.Time))
+}

@@ -1,0 +1,89 @@
+package build
+
+import (
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// defaultHistory is how many builds of each outcome a configuration keeps.
+const defaultHistory = 5
+
+// setConfigDefaults fills in what OpenShift 3 fills in.
+func setConfigDefaults(config *buildv1.BuildConfig) {
+	spec := &config.Spec
+	if spec.RunPolicy == "" {
+		spec.RunPolicy = buildv1.BuildRunPolicySerial
+	}
+	for _, limit := range []**int32{&spec.SuccessfulBuildsHistoryLimit, &spec.FailedBuildsHistoryLimit} {
+		if *limit == nil {
+			keep := int32(defaultHistory)
+			*limit = &keep
+		}
+	}
+	for i := range spec.Triggers {
+		setTriggerDefaults(&spec.Triggers[i])
+	}
+	setCommonDefaults(&spec.CommonSpec)
+}
+
+func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
+
+// setTriggerDefaults brings the names of the first releases to the current ones, and names the tag's kind.
+func setTriggerDefaults(trigger *buildv1.BuildTriggerPolicy) {
+	switch trigger.Type {
+	case buildv1.GitHubWebHookBuildTriggerTypeDeprecated:
+		trigger.Type = buildv1.GitHubWebHookBuildTriggerType
+	case buildv1.GenericWebHookBuildTriggerTypeDeprecated:
+		trigger.Type = buildv1.GenericWebHookBuildTriggerType
+	case buildv1.ImageChangeBuildTriggerTypeDeprecated:
+		trigger.Type = buildv1.ImageChangeBuildTriggerType
+	}
+	if trigger.Type == buildv1.ImageChangeBuildTriggerType && trigger.ImageChange == nil {
+		trigger.ImageChange = &buildv1.ImageChangeTrigger{}
+	}
+	if trigger.ImageChange != nil {
+		setReferenceDefaults(trigger.ImageChange.From)
+	}
+}
+
+func setCommonDefaults(spec *buildv1.CommonSpec) {
+	if source := &spec.Source; source.Type == "" {
+		source.Type = sourceType(source)
+	}
+	for i := range spec.Source.Images {
+		setReferenceDefaults(&spec.Source.Images[i].From)
+	}
+	setReferenceDefaults(spec.Output.To)
+	strategy := &spec.Strategy
+	if strategy.Type == "" {
+		strategy.Type = buildv1.BuildStrategyType(strategyText(strategy))
+	}
+	switch {
+	case strategy.DockerStrategy != nil:
+		setReferenceDefaults(strategy.DockerStrategy.From)
+	case strategy.SourceStrategy != nil:
+		setReferenceDefaults(&strategy.SourceStrategy.From)
+	case strategy.CustomStrategy != nil:
+		setReferenceDefaults(&strategy.CustomStrategy.From)
+	}
+}
+
+func setReferenceDefaults(reference *corev1.ObjectReference) {
+	if reference != nil && reference.Kind == "" {
+		reference.Kind = tagKind
+	}
+}
+
+func sourceType(source *buildv1.BuildSource) buildv1.BuildSourceType {
+	switch {
+	case source.Git != nil:
+		return buildv1.BuildSourceGit
+	case source.Binary != nil:
+		return buildv1.BuildSourceBinary
+	case source.Dockerfile != nil:
+		return buildv1.BuildSourceDockerfile
+	case len(source.Images) > 0:
+		return buildv1.BuildSourceImage
+	}
+	return buildv1.BuildSourceNone
+}

@@ -1,0 +1,134 @@
+// Package image serves the API group image.openshift.io: images, which are records of what registries
+// hold, and image streams, which give them names and remember what each name meant before.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types are
+// github.com/openshift/api/image/v1's.
+package image
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Feature is the API group as the API server serves it.
+func Feature() apiserver.Feature {
+	streams := &streams{}
+	virtual := func(plural string, made func(view) rest.Storage) apiserver.Served {
+		return apiserver.Virtual{Plural: plural, New: func(deps apiserver.Deps) (rest.Storage, error) {
+			return made(newView(deps)), nil
+		}}
+	}
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: imagev1.GroupVersion,
+		Install:      imagev1.Install,
+		Legacy:       imagev1.DeprecatedInstallWithoutGroup,
+		Resources: []apiserver.Served{
+			images(), streams.resource(),
+			virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
+			virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
+			virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v} }),
+		},
+	}}}
+}
+
+func images() apiserver.Served {
+	return apiserver.Resource[*imagev1.Image]{
+		Plural: "images", ValidName: validImageName,
+		Prepare: keepContent, Validate: validateImage,
+		Columns: []apiserver.Column[*imagev1.Image]{
+			{Name: "Image Name", Description: "Where a registry has the image", Value: func(image *imagev1.Image) any { return image.DockerImageReference }},
+		},
+	}
+}
+
+// keepContent keeps what an image is: only its labels, annotations, signatures and its place may change.
+func keepContent(_ context.Context, image, old *imagev1.Image) {
+	if old == nil {
+		return
+	}
+	image.DockerImageMetadata, image.DockerImageMetadataVersion = old.DockerImageMetadata, old.DockerImageMetadataVersion
+	image.DockerImageManifest, image.DockerImageManifestMediaType = old.DockerImageManifest, old.DockerImageManifestMediaType
+	image.DockerImageConfig, image.DockerImageLayers = old.DockerImageConfig, old.DockerImageLayers
+	image.DockerImageManifests = old.DockerImageManifests
+}
+
+func (s *streams) resource() apiserver.Served {
+	type stream = *imagev1.ImageStream
+	return apiserver.Resource[stream]{
+		Plural: "imagestreams", ShortNames: []string{"is"}, Categories: []string{"all"}, Namespaced: true, Status: true,
+		ValidName: validStreamName,
+		Default:   setStreamDefaults, Prepare: s.prepare, Validate: validateStream, ValidateStatus: validateStreamStatus,
+		Adjust: s.adjust,
+		Fields: map[string]func(stream) string{
+			"spec.dockerImageRepository":   func(s stream) string { return s.Spec.DockerImageRepository },
+			"status.dockerImageRepository": func(s stream) string { return s.Status.DockerImageRepository },
+		},
+		Columns: []apiserver.Column[stream]{
+			{Name: "Docker Repo", Description: "Where the images are", Value: repository},
+			{Name: "Tags", Description: "Names of images, the last changed ones first", Value: func(s stream) any { return tagText(s) }},
+			{Name: "Updated", Description: "When a tag last changed", Value: updated},
+		},
+	}
+}
+
+func setStreamDefaults(stream *imagev1.ImageStream) {
+	for i := range stream.Spec.Tags {
+		setTagDefaults(&stream.Spec.Tags[i])
+	}
+}
+
+func setTagDefaults(tag *imagev1.TagReference) {
+	if tag.ReferencePolicy.Type == "" {
+		tag.ReferencePolicy.Type = imagev1.SourceTagReferencePolicy
+	}
+	if tag.ImportPolicy.ImportMode == "" {
+		tag.ImportPolicy.ImportMode = imagev1.ImportModeLegacy
+	}
+}
+
+func repository(stream *imagev1.ImageStream) any {
+	if stream.Status.DockerImageRepository != "" {
+		return stream.Status.DockerImageRepository
+	}
+	return stream.Spec.DockerImageRepository
+}
+
+// maxShown is how many tags a table shows.
+const maxShown = 3
+
+func tagText(stream *imagev1.ImageStream) string {
+	names := []string{}
+	for _, tag := range stream.Status.Tags {
+		names = append(names, tag.Tag)
+	}
+	for _, tag := range stream.Spec.Tags {
+		if history(stream, tag.Name) == nil {
+			names = append(names, tag.Name)
+		}
+	}
+	if len(names) > maxShown {
+		return strings.Join(names[:maxShown], ",") + " + " + strconv.Itoa(len(names)-maxShown) + " more..."
+	}
+	return strings.Join(names, ",")
+}
+
+func updated(stream *imagev1.ImageStream) any {
+	last := stream.Status.Tags
+	newest := imagev1.TagEvent{}
+	for _, tag := range last {
+		for _, event := range tag.Items[:min(1, len(tag.Items))] {
+			if newest.Created.Before(&event.Created) || newest.Created.IsZero() {
+				newest = event
+			}
+		}
+	}
+	if newest.Created.IsZero() {
+		return ""
+	}
+	return apiserver.Since(newest.Created) + " ago"
+}

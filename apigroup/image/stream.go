@@ -1,0 +1,169 @@
+package image
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+)
+
+// streams keeps the history of image streams' tags: whenever a tag is pointed at another tag or image of a
+// stream, what that is at the moment becomes the tag's newest image.
+type streams struct {
+	deps  apiserver.Deps
+	store *registry.Store
+}
+
+func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) { s.deps, s.store = deps, store }
+
+// prepare gives each tag that was changed the stream's new generation, and resolves it.
+func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
+	generation := int64(1)
+	if old != nil {
+		generation = old.Generation + 1
+		stream.Status = *old.Status.DeepCopy()
+		forget(stream, old)
+	}
+	for i := range stream.Spec.Tags {
+		tag := &stream.Spec.Tags[i]
+		before := specTag(old, tag.Name)
+		if before != nil && sameTarget(before, tag) && tag.Generation != nil {
+			continue
+		}
+		tag.Generation = &generation
+		if event := s.resolve(ctx, stream, tag); event != nil {
+			event.Generation = generation
+			addEvent(stream, tag.Name, *event)
+		}
+	}
+}
+
+// forget drops the history of tags that the user removed.
+func forget(stream, old *imagev1.ImageStream) {
+	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool {
+		return specTag(old, list.Tag) != nil && specTag(stream, list.Tag) == nil
+	})
+}
+
+// sameTarget says whether a tag still means what it meant.
+func sameTarget(before, now *imagev1.TagReference) bool {
+	if before.From == nil || now.From == nil {
+		return before.From == now.From
+	}
+	return *before.From == *now.From && before.Reference == now.Reference
+}
+
+// resolve gives the image that a tag of a stream is pointed at, or nil: images outside of streams are for
+// the import to find, and a tag which only refers has none. What the user may not see resolves to nothing.
+func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
+	from := tag.From
+	if from == nil || tag.Reference || from.Kind == dockerKind {
+		return nil
+	}
+	separator := map[string]string{tagKind: ":", imageKind: "@"}[from.Kind]
+	name, rest, found := strings.Cut(from.Name, separator)
+	if !found { // a tag of the stream itself
+		name, rest = stream.Name, from.Name
+	}
+	source := stream
+	if namespace := from.Namespace; name != stream.Name || namespace != "" && namespace != stream.Namespace {
+		if source = s.read(ctx, from, name, stream.Namespace); source == nil {
+			return nil
+		}
+	}
+	if from.Kind == tagKind {
+		if items := history(source, rest); len(items) > 0 {
+			return newEvent(items[0])
+		}
+		return nil
+	}
+	for _, list := range source.Status.Tags {
+		for _, event := range list.Items {
+			if event.Image == rest {
+				return newEvent(event)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *streams) read(ctx context.Context, from *corev1.ObjectReference, name, namespace string) *imagev1.ImageStream {
+	if from.Namespace != "" && from.Namespace != namespace {
+		namespace = from.Namespace
+		if !s.may(ctx, namespace, name) {
+			return nil
+		}
+	}
+	found, err := s.store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return found.(*imagev1.ImageStream)
+}
+
+// may says whether the user may pull from a stream of another project.
+func (s *streams) may(ctx context.Context, namespace, name string) bool {
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return false
+	}
+	decision, _, err := s.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: user, Verb: "get", Namespace: namespace, APIGroup: imagev1.GroupName, APIVersion: "v1",
+		Resource: "imagestreams", Subresource: "layers", Name: name, ResourceRequest: true,
+	})
+	return err == nil && decision == authorizer.DecisionAllow
+}
+
+func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {
+	return &imagev1.TagEvent{Created: metav1.Now(), DockerImageReference: event.DockerImageReference, Image: event.Image}
+}
+
+// addEvent makes an image the newest of a tag. It says whether that changed anything: the image that is the
+// newest already only takes the newer generation.
+func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) bool {
+	for i := range stream.Status.Tags {
+		list := &stream.Status.Tags[i]
+		if list.Tag != tag {
+			continue
+		}
+		if len(list.Items) > 0 && list.Items[0].Image == event.Image && list.Items[0].DockerImageReference == event.DockerImageReference {
+			changed := list.Items[0].Generation < event.Generation
+			list.Items[0].Generation = max(list.Items[0].Generation, event.Generation)
+			return changed
+		}
+		list.Items = append([]imagev1.TagEvent{event}, list.Items...)
+		return true
+	}
+	stream.Status.Tags = append(stream.Status.Tags, imagev1.NamedTagEventList{Tag: tag, Items: []imagev1.TagEvent{event}})
+	return true
+}
+
+// history is what a tag was, the newest first, or nil.
+func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
+	for _, list := range stream.Status.Tags {
+		if list.Tag == tag {
+			return list.Items
+		}
+	}
+	return nil
+}
+
+// specTag finds what a tag is pointed at, or nil.
+func specTag(stream *imagev1.ImageStream, name string) *imagev1.TagReference {
+	if stream == nil {
+		return nil
+	}
+	for i := range stream.Spec.Tags {
+		if stream.Spec.Tags[i].Name == name {
+			return &stream.Spec.Tags[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package image
+
+import (
+	"context"
+	"slices"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// streamTags is the view of the tags of streams, as "stream:tag": what a tag is pointed at, and the image
+// that it is. Changing one changes its stream.
+type streamTags struct {
+	view
+	rest.TableConvertor
+}
+
+var (
+	_ rest.Getter               = &streamTags{}
+	_ rest.Lister               = &streamTags{}
+	_ rest.CreaterUpdater       = &streamTags{}
+	_ rest.GracefulDeleter      = &streamTags{}
+	_ rest.SingularNameProvider = &streamTags{}
+	_ rest.ShortNamesProvider   = &streamTags{}
+)
+
+func tagTable() rest.TableConvertor {
+	return apiserver.Table([]apiserver.Column[*imagev1.ImageStreamTag]{
+		{Name: "Docker Ref", Description: "Where a registry has the image", Value: func(t *imagev1.ImageStreamTag) any { return t.Image.DockerImageReference }},
+		{Name: "Updated", Description: "When the tag last changed", Value: func(t *imagev1.ImageStreamTag) any {
+			return apiserver.Since(t.CreationTimestamp) + " ago"
+		}},
+	})
+}
+
+// New makes an empty object.
+func (*streamTags) New() runtime.Object { return &imagev1.ImageStreamTag{} }
+
+// NewList makes an empty list.
+func (*streamTags) NewList() runtime.Object { return &imagev1.ImageStreamTagList{} }
+
+// GetSingularName is the name of one.
+func (*streamTags) GetSingularName() string { return "imagestreamtag" }
+
+// ShortNames is the abbreviation.
+func (*streamTags) ShortNames() []string { return []string{"istag"} }
+
+// Get reads a tag. One that is pointed at nothing and never was an image does not exist.
+func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	streamName, tag, err := split(name, ":", "imageStreamTag")
+	if err != nil {
+		return nil, err
+	}
+	stream, err := t.stream(ctx, streamName)
+	if err != nil {
+		return nil, err
+	}
+	return t.tag(ctx, stream, tag)
+}
+
+func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name string) (*imagev1.ImageStreamTag, error) {
+	reference, events := specTag(stream, name), history(stream, name)
+	if reference == nil && len(events) == 0 {
+		return nil, errors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
+	}
+	made := &imagev1.ImageStreamTag{
+		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp),
+		Tag:        reference.DeepCopy(), LookupPolicy: stream.Spec.LookupPolicy,
+	}
+	if reference != nil {
+		made.Annotations = reference.Annotations
+	}
+	for _, list := range stream.Status.Tags {
+		if list.Tag == name {
+			made.Conditions = list.Conditions
+		}
+	}
+	if len(events) == 0 {
+		return made, nil
+	}
+	made.Generation, made.CreationTimestamp = events[0].Generation, events[0].Created
+	var err error
+	made.Image, err = t.image(ctx, events[0])
+	return made, err
+}
+
+// List gives the tags of all streams of a namespace, or of all namespaces, by their names.
+func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	found, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	streams := found.(*imagev1.ImageStreamList)
+	list := &imagev1.ImageStreamTagList{ListMeta: metav1.ListMeta{ResourceVersion: streams.ResourceVersion}}
+	for i := range streams.Items {
+		for _, name := range names(&streams.Items[i]) {
+			tag, err := t.tag(ctx, &streams.Items[i], name)
+			if err != nil {
+				return nil, err
+			}
+			if options == nil || options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(tag.Labels)) {
+				list.Items = append(list.Items, *tag)
+			}
+		}
+	}
+	return list, nil
+}
+
+func names(stream *imagev1.ImageStream) []string {
+	var all []string
+	for _, tag := range stream.Status.Tags {
+		all = append(all, tag.Tag)
+	}
+	for _, tag := range stream.Spec.Tags {
+		all = append(all, tag.Name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Create adds a tag to a stream, and makes the stream if there is none. A tag that is there is a conflict.
+func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	wanted := object.(*imagev1.ImageStreamTag)
+	streamName, name, err := t.check(wanted)
+	if err != nil {
+		return nil, err
+	}
+	wanted.Namespace = request.NamespaceValue(ctx)
+	if err := validate(ctx, wanted); err != nil {
+		return nil, err
+	}
+	stream, err := t.stream(ctx, streamName)
+	if errors.IsNotFound(err) {
+		stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: streamName, Namespace: wanted.Namespace}}
+		setTag(stream, wanted, name)
+		made, err := t.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, options)
+		if err != nil {
+			return nil, err
+		}
+		return t.tag(ctx, made.(*imagev1.ImageStream), name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if specTag(stream, name) != nil {
+		return nil, errors.NewAlreadyExists(imagev1.Resource("imagestreamtags"), wanted.Name)
+	}
+	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
+}
+
+// Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
+func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	old, err := t.Get(ctx, fullName, &metav1.GetOptions{})
+	missing := errors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, false, err
+	}
+	if missing {
+		old = t.New()
+	}
+	changed, err := object.UpdatedObject(ctx, old)
+	if err != nil {
+		return nil, false, err
+	}
+	wanted := changed.(*imagev1.ImageStreamTag)
+	streamName, name, err := t.check(wanted)
+	if err != nil {
+		return nil, false, err
+	}
+	if missing {
+		made, err := t.Create(ctx, wanted, create, &metav1.CreateOptions{DryRun: options.DryRun})
+		return made, true, err
+	}
+	if err := validate(ctx, wanted, old); err != nil {
+		return nil, false, err
+	}
+	stream, err := t.stream(ctx, streamName)
+	if err != nil {
+		return nil, false, err
+	}
+	if wanted.ResourceVersion != "" {
+		stream.ResourceVersion = wanted.ResourceVersion // a conflict is for the store to find
+	}
+	updated, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
+	return updated, false, err
+}
+
+// Delete removes a tag and its history from the stream.
+func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	tag, err := t.Get(ctx, fullName, &metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := validate(ctx, tag); err != nil {
+		return nil, false, err
+	}
+	streamName, name, err := split(fullName, ":", "imageStreamTag")
+	if err != nil {
+		return nil, false, err
+	}
+	stream, err := t.stream(ctx, streamName)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := t.remove(ctx, stream.DeepCopy(), name, &metav1.UpdateOptions{DryRun: options.DryRun}); err != nil {
+		return nil, false, err
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, true, nil
+}
+
+// remove takes a tag from what the user wants, which forgets its history, or else from the history alone.
+func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, name string, options *metav1.UpdateOptions) error {
+	if specTag(stream, name) != nil {
+		stream.Spec.Tags = slices.DeleteFunc(stream.Spec.Tags, func(tag imagev1.TagReference) bool { return tag.Name == name })
+		return replace(ctx, t.streams, stream, options)
+	}
+	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == name })
+	return replace(ctx, t.status, stream, options)
+}
+
+// check refuses a tag that is named or pointed in a wrong way.
+func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, err error) {
+	stream, name, err = split(tag.Name, ":", "imageStreamTag")
+	if err != nil {
+		return "", "", err
+	}
+	if tag.Tag == nil {
+		problems := field.ErrorList{field.Required(field.NewPath("tag"), "what the tag is pointed at")}
+		return "", "", errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
+	}
+	setTagDefaults(tag.Tag)
+	tag.Tag.Name = name
+	if problems := validateTag(tag.Tag, field.NewPath("tag")); len(problems) > 0 {
+		return "", "", errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
+	}
+	return stream, name, nil
+}
+
+func setTag(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamTag, name string) {
+	reference := *wanted.Tag.DeepCopy()
+	reference.Name, reference.Annotations = name, wanted.Annotations
+	if existing := specTag(stream, name); existing != nil {
+		*existing = reference
+		return
+	}
+	stream.Spec.Tags = append(stream.Spec.Tags, reference)
+}
+
+func (t *streamTags) change(ctx context.Context, stream *imagev1.ImageStream, tag string, options *metav1.UpdateOptions, change func(*imagev1.ImageStream)) (runtime.Object, error) {
+	changed := stream.DeepCopy()
+	change(changed)
+	if err := replace(ctx, t.streams, changed, options); err != nil {
+		return nil, err
+	}
+	now, err := t.stream(ctx, stream.Name)
+	if err != nil {
+		return nil, err
+	}
+	return t.tag(ctx, now, tag)
+}
+
+func replace(ctx context.Context, store *registry.Store, stream *imagev1.ImageStream, options *metav1.UpdateOptions) error {
+	_, _, err := store.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, options)
+	return err
+}

@@ -1,0 +1,86 @@
+// Package network serves the API group network.openshift.io: what OpenShift 3's software-defined network
+// is told and tells: the cluster's network, each host's subnet, each project's network identity, and the
+// egress firewall of projects.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 8; the wire types are
+// github.com/openshift/api/network/v1's.
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Feature is the API group as the API server serves it.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: networkv1.GroupVersion,
+		Install:      networkv1.Install,
+		Legacy:       networkv1.DeprecatedInstallWithoutGroup,
+		Resources:    []apiserver.Served{clusterNetworks(), hostSubnets(), netNamespaces(), egressNetworkPolicies()},
+	}}}
+}
+
+func clusterNetworks() apiserver.Served {
+	type network = *networkv1.ClusterNetwork
+	return apiserver.Resource[network]{
+		Plural: "clusternetworks", Validate: validateClusterNetwork,
+		Columns: []apiserver.Column[network]{
+			{Name: "Cluster Networks", Description: "Networks of pods, with the length of a host's subnet", Value: func(n network) any {
+				var shown []string
+				for _, entry := range n.ClusterNetworks {
+					shown = append(shown, fmt.Sprintf("%s:%d", entry.CIDR, entry.HostSubnetLength))
+				}
+				return strings.Join(shown, ", ")
+			}},
+			{Name: "Service Network", Description: "Network of services", Value: func(n network) any { return n.ServiceNetwork }},
+			{Name: "Plugin Name", Description: "Network plug-in", Value: func(n network) any { return n.PluginName }},
+		},
+	}
+}
+
+func hostSubnets() apiserver.Served {
+	type subnet = *networkv1.HostSubnet
+	return apiserver.Resource[subnet]{
+		Plural: "hostsubnets", Validate: validateHostSubnet,
+		Columns: []apiserver.Column[subnet]{
+			{Name: "Host", Description: "Name of the node", Value: func(s subnet) any { return s.Host }},
+			{Name: "Host IP", Description: "Address of the node", Value: func(s subnet) any { return s.HostIP }},
+			{Name: "Subnet", Description: "Network of the node's pods", Value: func(s subnet) any { return s.Subnet }},
+			{Name: "Egress CIDRs", Description: "Ranges of egress addresses that may be put on the node", Value: func(s subnet) any { return list(s.EgressCIDRs) }},
+			{Name: "Egress IPs", Description: "Egress addresses on the node", Value: func(s subnet) any { return list(s.EgressIPs) }},
+		},
+	}
+}
+
+func netNamespaces() apiserver.Served {
+	type namespace = *networkv1.NetNamespace
+	return apiserver.Resource[namespace]{
+		Plural: "netnamespaces", Validate: validateNetNamespace,
+		Columns: []apiserver.Column[namespace]{
+			{Name: "NetID", Description: "Identity of the project in the network", Value: func(n namespace) any { return int64(n.NetID) }},
+			{Name: "Egress IPs", Description: "Addresses that the project's traffic leaves with", Value: func(n namespace) any { return list(n.EgressIPs) }},
+		},
+	}
+}
+
+func egressNetworkPolicies() apiserver.Served {
+	return apiserver.Resource[*networkv1.EgressNetworkPolicy]{
+		Plural: "egressnetworkpolicies", Namespaced: true, Validate: validateEgressNetworkPolicy,
+	}
+}
+
+// list prints strings as OpenShift 3 does: ["192.0.2.1", "192.0.2.2"].
+func list[T ~string](values []T) string {
+	if len(values) == 0 {
+		return "[]"
+	}
+	var shown []string
+	for _, value := range values {
+		shown = append(shown, fmt.Sprintf("%q", string(value)))
+	}
+	return "[" + strings.Join(shown, ", ") + "]"
+}

@@ -1,0 +1,117 @@
+package network
+
+import (
+	"slices"
+	"testing"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+func check(t *testing.T, name string, problems field.ErrorList, want ...string) {
+	t.Helper()
+	var got []string
+	for _, problem := range problems {
+		got = append(got, problem.Field)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %q", name, problems, want)
+	}
+}
+
+func TestClusterNetworks(t *testing.T) {
+	type network = *networkv1.ClusterNetwork
+	for name, tt := range map[string]struct {
+		change func(network)
+		want   []string
+	}{
+		"plain":             {func(network) {}, nil},
+		"no network":        {func(n network) { n.ClusterNetworks = nil }, []string{"clusterNetworks"}},
+		"no service":        {func(n network) { n.ServiceNetwork = "" }, []string{"serviceNetwork"}},
+		"host bits":         {func(n network) { n.ClusterNetworks[0].CIDR = "10.128.0.1/14" }, []string{"clusterNetworks[0].CIDR"}},
+		"no CIDR":           {func(n network) { n.ServiceNetwork = "ten" }, []string{"serviceNetwork"}},
+		"tiny subnets":      {func(n network) { n.ClusterNetworks[0].HostSubnetLength = 1 }, []string{"clusterNetworks[0].hostSubnetLength"}},
+		"huge subnets":      {func(n network) { n.ClusterNetworks[0].HostSubnetLength = 19 }, []string{"clusterNetworks[0].hostSubnetLength"}},
+		"over services":     {func(n network) { n.ServiceNetwork = "10.128.0.0/16" }, []string{"clusterNetworks[0].CIDR"}},
+		"over one another":  {func(n network) { n.ClusterNetworks = append(n.ClusterNetworks, n.ClusterNetworks[0]) }, []string{"clusterNetworks[1].CIDR"}},
+		"port":              {func(n network) { n.VXLANPort = ptr.To[uint32](0) }, []string{"vxlanPort"}},
+		"MTU":               {func(n network) { n.MTU = ptr.To[uint32](100) }, []string{"mtu"}},
+		"old form":          {func(n network) { n.Network, n.HostSubnetLength, n.ClusterNetworks = "10.128.0.0/14", 9, nil }, nil},
+		"forms that differ": {func(n network) { n.Network, n.HostSubnetLength = "10.192.0.0/14", 9 }, []string{"clusterNetworks[0]"}},
+	} {
+		n := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
+		n.Name = networkv1.ClusterNetworkDefault
+		tt.change(n)
+		check(t, name, validateClusterNetwork(t.Context(), n, nil), tt.want...)
+	}
+}
+
+func TestTheDefaultNetworkStays(t *testing.T) {
+	old := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
+	old.Name = networkv1.ClusterNetworkDefault
+	changed := old.DeepCopy()
+	changed.ServiceNetwork = "172.31.0.0/16"
+	check(t, "services", validateClusterNetwork(t.Context(), changed, old), "metadata.name")
+	larger := old.DeepCopy()
+	larger.MTU = ptr.To[uint32](1400)
+	check(t, "MTU", validateClusterNetwork(t.Context(), larger, old))
+}
+
+func TestHostSubnets(t *testing.T) {
+	type subnet = *networkv1.HostSubnet
+	for name, tt := range map[string]struct {
+		change func(subnet)
+		want   []string
+	}{
+		"plain":          {func(subnet) {}, nil},
+		"other name":     {func(s subnet) { s.Host = "other" }, []string{"host"}},
+		"no subnet":      {func(s subnet) { s.Subnet = "" }, []string{"subnet"}},
+		"subnet to come": {func(s subnet) { s.Subnet, s.Annotations = "", map[string]string{assignSubnet: "true"} }, nil},
+		"no address":     {func(s subnet) { s.HostIP = "node" }, []string{"hostIP"}},
+		"egress": {func(s subnet) {
+			s.EgressIPs, s.EgressCIDRs = []networkv1.HostSubnetEgressIP{"x"}, []networkv1.HostSubnetEgressCIDR{"y"}
+		}, []string{"egressIPs[0]", "egressCIDRs[0]"}},
+	} {
+		s := &networkv1.HostSubnet{Host: "node", HostIP: "192.0.2.1", Subnet: "10.128.0.0/23"}
+		s.Name = "node"
+		tt.change(s)
+		check(t, name, validateHostSubnet(t.Context(), s, nil), tt.want...)
+	}
+	old := &networkv1.HostSubnet{Host: "", HostIP: "192.0.2.1", Subnet: "10.128.0.0/23"}
+	moved := old.DeepCopy()
+	moved.Subnet = "10.128.2.0/23"
+	check(t, "moved", validateHostSubnet(t.Context(), moved, old), "subnet")
+}
+
+func TestNetNamespaces(t *testing.T) {
+	for id, want := range map[uint32][]string{0: nil, 9: {"netid"}, 10: nil, maxNetID: nil, maxNetID + 1: {"netid"}} {
+		check(t, "identity", validateNetNamespace(t.Context(), &networkv1.NetNamespace{NetID: id}, nil), want...)
+	}
+	check(t, "name", validateNetNamespace(t.Context(), &networkv1.NetNamespace{NetName: "other", EgressIPs: []networkv1.NetNamespaceEgressIP{"x"}}, nil), "netname", "egressIPs[0]")
+}
+
+func TestEgressNetworkPolicies(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rule networkv1.EgressNetworkPolicyRule
+		want []string
+	}{
+		"network":     {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24"}}, nil},
+		"everything":  {networkv1.EgressNetworkPolicyRule{Type: "Deny", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "0.0.0.0/0"}}, nil},
+		"name":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, nil},
+		"other type":  {networkv1.EgressNetworkPolicyRule{Type: "allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, []string{"spec.egress[0].type"}},
+		"nowhere":     {networkv1.EgressNetworkPolicyRule{Type: "Allow"}, []string{"spec.egress[0].to"}},
+		"both":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24", DNSName: "a"}}, []string{"spec.egress[0].to"}},
+		"bad network": {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.4/24"}}, []string{"spec.egress[0].to.cidrSelector"}},
+		"bad name":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+	} {
+		policy := &networkv1.EgressNetworkPolicy{Spec: networkv1.EgressNetworkPolicySpec{Egress: []networkv1.EgressNetworkPolicyRule{tt.rule}}}
+		check(t, name, validateEgressNetworkPolicy(t.Context(), policy, nil), tt.want...)
+	}
+}
+
+func TestListsArePrintedAsInOpenShift3(t *testing.T) {
+	if got := list([]networkv1.HostSubnetEgressIP{"192.0.2.1", "192.0.2.2"}); got != `["192.0.2.1", "192.0.2.2"]` {
+		t.Errorf("printed %s", got)
+	}
+}

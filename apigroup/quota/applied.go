@@ -1,0 +1,127 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+
+	quotav1 "github.com/openshift/api/quota/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	listers "k8s.io/client-go/listers/core/v1"
+)
+
+// applied is the view that a namespace has of the quotas that select it.
+type applied struct {
+	rest.TableConvertor
+	namespaces listers.NamespaceLister
+	quotas     *registry.Store
+}
+
+var (
+	_ rest.Getter               = &applied{}
+	_ rest.Lister               = &applied{}
+	_ rest.Scoper               = &applied{}
+	_ rest.SingularNameProvider = &applied{}
+)
+
+func newApplied(deps apiserver.Deps) *applied {
+	return &applied{
+		TableConvertor: apiserver.Table([]apiserver.Column[*quotav1.AppliedClusterResourceQuota]{
+			{Name: "Label Selector", Description: "Labels of the projects", Value: func(q *quotav1.AppliedClusterResourceQuota) any {
+				return labelText(&q.Spec.Selector)
+			}},
+			{Name: "Annotation Selector", Description: "Annotations of the projects", Value: func(q *quotav1.AppliedClusterResourceQuota) any {
+				return annotationText(&q.Spec.Selector)
+			}},
+		}),
+		namespaces: deps.Informers.Core().V1().Namespaces().Lister(),
+		quotas:     deps.Stores[schema.GroupResource{Group: quotav1.GroupName, Resource: "clusterresourcequotas"}],
+	}
+}
+
+// New makes an empty object.
+func (a *applied) New() runtime.Object { return &quotav1.AppliedClusterResourceQuota{} }
+
+// NewList makes an empty list.
+func (a *applied) NewList() runtime.Object { return &quotav1.AppliedClusterResourceQuotaList{} }
+
+// Destroy has nothing to give back.
+func (a *applied) Destroy() {}
+
+// NamespaceScoped says that each namespace has its own view.
+func (a *applied) NamespaceScoped() bool { return true }
+
+// GetSingularName is the name of one.
+func (a *applied) GetSingularName() string { return "appliedclusterresourcequota" }
+
+// Get finds a quota of this name that selects the namespace.
+func (a *applied) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	namespace, err := a.namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.quotas.Get(ctx, name, options)
+	if err != nil && !errors.IsNotFound(err) {
+		return nil, err
+	}
+	if err != nil || !selects(&found.(*quotav1.ClusterResourceQuota).Spec.Selector, namespace) {
+		return nil, errors.NewNotFound(quotav1.Resource("appliedclusterresourcequotas"), name)
+	}
+	return view(found.(*quotav1.ClusterResourceQuota)), nil
+}
+
+// List gives the quotas that select the namespace.
+func (a *applied) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	namespace, err := a.namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.quotas.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	quotas := found.(*quotav1.ClusterResourceQuotaList)
+	list := &quotav1.AppliedClusterResourceQuotaList{ListMeta: quotas.ListMeta}
+	for i := range quotas.Items {
+		if selects(&quotas.Items[i].Spec.Selector, namespace) {
+			list.Items = append(list.Items, *view(&quotas.Items[i]))
+		}
+	}
+	return list, nil
+}
+
+func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
+	name := request.NamespaceValue(ctx)
+	if name == "" {
+		return nil, errors.NewBadRequest("name a namespace: a quota applies to one")
+	}
+	namespace, err := a.namespaces.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %q: %w", name, err)
+	}
+	return namespace, nil
+}
+
+func view(quota *quotav1.ClusterResourceQuota) *quotav1.AppliedClusterResourceQuota {
+	return &quotav1.AppliedClusterResourceQuota{ObjectMeta: quota.ObjectMeta, Spec: quota.Spec, Status: quota.Status}
+}
+
+// selects says whether labels and annotations of a namespace both match.
+func selects(selector *quotav1.ClusterResourceQuotaSelector, namespace *corev1.Namespace) bool {
+	if selector.LabelSelector != nil {
+		wanted, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
+		if err != nil || !wanted.Matches(labels.Set(namespace.Labels)) {
+			return false
+		}
+	}
+	return labels.SelectorFromValidatedSet(selector.AnnotationSelector).Matches(labels.Set(namespace.Annotations))
+}

@@ -1,0 +1,91 @@
+// Package quota serves the API group quota.openshift.io: quotas over several projects together, chosen by
+// labels or annotations, and the view of them that a project's administrators have.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18; the wire types are
+// github.com/openshift/api/quota/v1's.
+package quota
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	quotav1 "github.com/openshift/api/quota/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Rules are Kubernetes' own rules for what a quota embeds.
+type Rules interface {
+	// Quota gives the problems of a quota's specification.
+	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
+}
+
+// Feature is the API group as the API server serves it.
+func Feature(rules Rules) apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: quotav1.GroupVersion,
+		Install:      quotav1.Install,
+		Legacy:       quotav1.DeprecatedInstallWithoutGroup,
+		Resources: []apiserver.Served{
+			clusterQuotas(rules),
+			apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				return newApplied(deps), nil
+			}},
+		},
+	}}}
+}
+
+func clusterQuotas(rules Rules) apiserver.Served {
+	return apiserver.Resource[*quotav1.ClusterResourceQuota]{
+		Plural: "clusterresourcequotas", ShortNames: []string{"clusterquota"}, Status: true,
+		Validate: func(_ context.Context, quota, _ *quotav1.ClusterResourceQuota) field.ErrorList {
+			spec := field.NewPath("spec")
+			return slices.Concat(validateSelector(&quota.Spec.Selector, spec.Child("selector")),
+				rules.Quota(&quota.Spec.Quota, spec.Child("quota")))
+		},
+		Columns: []apiserver.Column[*quotav1.ClusterResourceQuota]{
+			{Name: "Label Selector", Description: "Labels of the projects", Value: func(q *quotav1.ClusterResourceQuota) any {
+				return labelText(&q.Spec.Selector)
+			}},
+			{Name: "Annotation Selector", Description: "Annotations of the projects", Value: func(q *quotav1.ClusterResourceQuota) any {
+				return annotationText(&q.Spec.Selector)
+			}},
+		},
+	}
+}
+
+// validateSelector refuses a selector that would select every project.
+func validateSelector(selector *quotav1.ClusterResourceQuotaSelector, at *field.Path) (problems field.ErrorList) {
+	if selector.LabelSelector == nil && len(selector.AnnotationSelector) == 0 {
+		return field.ErrorList{field.Required(at, "must restrict the selected projects")}
+	}
+	if labels := selector.LabelSelector; labels != nil {
+		if len(labels.MatchLabels)+len(labels.MatchExpressions) == 0 && len(selector.AnnotationSelector) == 0 {
+			problems = append(problems, field.Invalid(at.Child("labels"), labels, "must restrict the selected projects"))
+		}
+		problems = append(problems, metavalidation.ValidateLabelSelector(labels, metavalidation.LabelSelectorValidationOptions{}, at.Child("labels"))...)
+	}
+	return append(problems, validation.ValidateAnnotations(selector.AnnotationSelector, at.Child("annotations"))...)
+}
+
+func labelText(selector *quotav1.ClusterResourceQuotaSelector) string {
+	if selector.LabelSelector == nil {
+		return "<none>"
+	}
+	return metav1.FormatLabelSelector(selector.LabelSelector)
+}
+
+func annotationText(selector *quotav1.ClusterResourceQuotaSelector) string {
+	var pairs []string
+	for key, value := range selector.AnnotationSelector {
+		pairs = append(pairs, key+"="+value)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}

@@ -1,0 +1,57 @@
+package quota
+
+import (
+	"testing"
+
+	quotav1 "github.com/openshift/api/quota/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestASelectorSelectsSomeProjects(t *testing.T) {
+	labels := func(pairs ...string) *metav1.LabelSelector {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+		for _, pair := range pairs {
+			selector.MatchLabels[pair] = "x"
+		}
+		return selector
+	}
+	for name, tt := range map[string]struct {
+		selector quotav1.ClusterResourceQuotaSelector
+		want     string
+	}{
+		"labels":         {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("team")}, ""},
+		"annotations":    {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"openshift.io/requester": "eve"}}, ""},
+		"nothing":        {quotav1.ClusterResourceQuotaSelector{}, "selector"},
+		"every project":  {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels()}, "selector.labels"},
+		"bad label":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("a b")}, "selector.labels.matchLabels"},
+		"bad annotation": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a b": ""}}, "selector.annotations"},
+	} {
+		problems := validateSelector(&tt.selector, field.NewPath("selector"))
+		if tt.want == "" && len(problems) > 0 || tt.want != "" && (len(problems) != 1 || problems[0].Field != tt.want) {
+			t.Errorf("%s: %v, want one at %q", name, problems, tt.want)
+		}
+	}
+}
+
+func TestLabelsAndAnnotationsMustBothMatch(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"openshift.io/requester": "eve@example.com"},
+	}}
+	requester := map[string]string{"openshift.io/requester": "eve@example.com"}
+	for name, tt := range map[string]struct {
+		selector quotav1.ClusterResourceQuotaSelector
+		want     bool
+	}{
+		"labels":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}, true},
+		"annotations": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: requester}, true},
+		"both":        {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, AnnotationSelector: requester}, true},
+		"one of two":  {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "b"}}, AnnotationSelector: requester}, false},
+		"neither":     {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a": "b"}}, false},
+	} {
+		if got := selects(&tt.selector, namespace); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

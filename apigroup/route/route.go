@@ -1,0 +1,68 @@
+// Package route serves the API group route.openshift.io. A Route makes a service reachable by a host
+// name, and optionally a path, through the cluster's router.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on routes; the wire type is
+// github.com/openshift/api/route/v1.Route.
+package route
+
+import (
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Feature is the API group as the API server serves it.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: routev1.GroupVersion,
+		Install:      routev1.Install,
+		Legacy:       routev1.DeprecatedInstallWithoutGroup,
+		Resources:    []apiserver.Served{routes()},
+	}}}
+}
+
+func routes() apiserver.Served {
+	return apiserver.Resource[*routev1.Route]{
+		Plural: "routes", Categories: []string{"all"}, Namespaced: true, Status: true,
+		Default: setDefaults, Validate: validate, ValidateStatus: validateStatus,
+		Fields: map[string]func(*routev1.Route) string{
+			"spec.host":    func(route *routev1.Route) string { return route.Spec.Host },
+			"spec.path":    func(route *routev1.Route) string { return route.Spec.Path },
+			"spec.to.name": func(route *routev1.Route) string { return route.Spec.To.Name },
+		},
+		Columns: columns(),
+	}
+}
+
+// setDefaults fills in what OpenShift 3 fills in: traffic goes to services of weight 100, to one host, and a
+// name in front of the host of another route is none of it.
+func setDefaults(route *routev1.Route) {
+	spec := &route.Spec
+	if spec.WildcardPolicy == "" {
+		spec.WildcardPolicy = routev1.WildcardPolicyNone
+	}
+	setTargetDefaults(&spec.To)
+	for i := range spec.AlternateBackends {
+		setTargetDefaults(&spec.AlternateBackends[i])
+	}
+	if tls := spec.TLS; tls != nil && tls.Termination == "" && tls.DestinationCACertificate == "" {
+		tls.Termination = routev1.TLSTerminationEdge
+	}
+	for i := range route.Status.Ingress {
+		if ingress := &route.Status.Ingress[i]; ingress.WildcardPolicy == "" {
+			ingress.WildcardPolicy = routev1.WildcardPolicyNone
+		}
+	}
+}
+
+// defaultWeight is a backend's share when it names none.
+const defaultWeight = 100
+
+func setTargetDefaults(target *routev1.RouteTargetReference) {
+	if target.Kind == "" {
+		target.Kind = "Service"
+	}
+	if target.Weight == nil {
+		weight := int32(defaultWeight)
+		target.Weight = &weight
+	}
+}

@@ -1,0 +1,93 @@
+package template
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The classes of characters that an expression may name.
+const (
+	lower   = "abcdefghijklmnopqrstuvwxyz"
+	upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
+)
+
+// maxGenerated is the largest number of characters that one range may ask for.
+const maxGenerated = 255
+
+var (
+	generator = regexp.MustCompile(`\[([a-zA-Z0-9\-\\]+)\](\{([0-9]+)\})`)
+	span      = regexp.MustCompile(`([0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z])`)
+)
+
+// Expression generates a random value of a pattern such as "user[A-Z0-9]{4}": each range with its number
+// is replaced by as many characters of it, and everything else stays. \w are letters, digits and the
+// underscore, \d digits, \a letters and digits, \A symbols. A range that runs backwards or a number
+// outside 1 to 255 is an error.
+func Expression(pattern string) (string, error) {
+	var failure error
+	made := generator.ReplaceAllStringFunc(pattern, func(match string) string {
+		parts := generator.FindStringSubmatch(match)
+		count, err := strconv.Atoi(parts[3])
+		if err != nil || count < 1 || count > maxGenerated {
+			failure = fmt.Errorf("range must be within [1-%d] characters (%s)", maxGenerated, parts[3])
+			return ""
+		}
+		alphabet, err := expand(parts[1])
+		if err != nil {
+			failure = err
+			return ""
+		}
+		value, err := pick(alphabet, count)
+		if err != nil {
+			failure = err
+		}
+		return value
+	})
+	return made, failure
+}
+
+// expand lists the characters of a range such as "a-zA-Z0-9" or `\w`.
+func expand(text string) (string, error) {
+	for class, characters := range map[string]string{
+		`\w`: lower + upper + digits + "_", `\d`: digits, `\a`: lower + upper + digits, `\A`: symbols,
+	} {
+		text = strings.ReplaceAll(text, class, characters)
+	}
+	var failure error
+	listed := span.ReplaceAllStringFunc(text, func(match string) string {
+		if match[0] > match[2] {
+			failure = fmt.Errorf("invalid range specified: %s", match)
+			return ""
+		}
+		var all []byte
+		for char := match[0]; char <= match[2]; char++ {
+			all = append(all, char)
+		}
+		return string(all)
+	})
+	var unique strings.Builder
+	for _, char := range listed {
+		if !strings.ContainsRune(unique.String(), char) {
+			unique.WriteRune(char)
+		}
+	}
+	return unique.String(), failure
+}
+
+func pick(alphabet string, count int) (string, error) {
+	picked := make([]byte, count)
+	for i := range picked {
+		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
+		if err != nil {
+			return "", fmt.Errorf("read random number: %w", err)
+		}
+		picked[i] = alphabet[at.Int64()]
+	}
+	return string(picked), nil
+}

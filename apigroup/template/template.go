@@ -1,0 +1,143 @@
+// Package template serves the API group template.openshift.io: templates, which are sets of objects with
+// parameters, their processing, and the records of templates that were instantiated.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on templates; the wire types are
+// github.com/openshift/api/template/v1's.
+package template
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	"github.com/slipway-platform/slipway/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Feature is the API group as the API server serves it.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Groups: []apiserver.Group{{
+		GroupVersion: templatev1.GroupVersion,
+		Install:      templatev1.Install,
+		Legacy:       templatev1.DeprecatedInstallWithoutGroup,
+		Resources: []apiserver.Served{
+			templates(), instances(), brokerInstances(),
+			apiserver.Virtual{Plural: "processedtemplates", New: func(apiserver.Deps) (rest.Storage, error) {
+				return &processed{}, nil
+			}},
+		},
+	}}}
+}
+
+func templates() apiserver.Served {
+	type template = *templatev1.Template
+	return apiserver.Resource[template]{
+		Plural: "templates", Namespaced: true, Validate: validateTemplate,
+		Columns: []apiserver.Column[template]{
+			{Name: "Description", Description: "What the template is for", Value: description},
+			{Name: "Parameters", Description: "How many parameters there are, and how many have no value", Value: parameters},
+			{Name: "Objects", Description: "Number of objects", Value: func(t template) any { return int64(len(t.Objects)) }},
+		},
+	}
+}
+
+func instances() apiserver.Served {
+	type instance = *templatev1.TemplateInstance
+	return apiserver.Resource[instance]{
+		Plural: "templateinstances", Namespaced: true, Status: true,
+		Prepare: setRequester, Validate: validateInstance,
+		Columns: []apiserver.Column[instance]{
+			{Name: "Template", Description: "The template that was instantiated", Value: func(i instance) any { return i.Spec.Template.Name }},
+		},
+	}
+}
+
+func brokerInstances() apiserver.Served {
+	type instance = *templatev1.BrokerTemplateInstance
+	return apiserver.Resource[instance]{
+		Plural: "brokertemplateinstances", Validate: validateBrokerInstance,
+		Columns: []apiserver.Column[instance]{
+			{Name: "TemplateInstance", Description: "The instance that the broker made", Value: func(i instance) any {
+				return i.Spec.TemplateInstance.Namespace + "/" + i.Spec.TemplateInstance.Name
+			}},
+		},
+	}
+}
+
+// setRequester records on whose behalf the template is instantiated; nobody can name somebody else.
+func setRequester(ctx context.Context, instance, old *templatev1.TemplateInstance) {
+	if old != nil {
+		return
+	}
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return
+	}
+	extra := map[string]templatev1.ExtraValue{}
+	for key, values := range user.GetExtra() {
+		extra[key] = values
+	}
+	instance.Spec.Requester = &templatev1.TemplateInstanceRequester{
+		Username: user.GetName(), UID: user.GetUID(), Groups: slices.Clone(user.GetGroups()), Extra: extra,
+	}
+}
+
+// maxDescription is how much of a description a table shows.
+const maxDescription = 80
+
+func description(template *templatev1.Template) any {
+	text := []rune(template.Annotations["description"])
+	for i, char := range text {
+		if char == '\n' || i == maxDescription-3 && len(text) > maxDescription {
+			return string(text[:i]) + "..."
+		}
+	}
+	return string(text)
+}
+
+// parameters tells a template's parameters in the words of OpenShift 3: "3 (1 blank)", "2 (all set)".
+func parameters(template *templatev1.Template) any {
+	blank, generated := 0, 0
+	for _, parameter := range template.Parameters {
+		switch {
+		case parameter.Generate != "":
+			generated++
+		case parameter.Value == "":
+			blank++
+		}
+	}
+	switch total := len(template.Parameters); {
+	case total == 0:
+		return "0 (all set)"
+	case blank > 0:
+		return fmt.Sprintf("%d (%d blank)", total, blank)
+	case generated > 0:
+		return fmt.Sprintf("%d (%d generated)", total, generated)
+	default:
+		return fmt.Sprintf("%d (all set)", total)
+	}
+}
+
+// processed is the action that fills in a template's parameters.
+type processed struct{}
+
+var (
+	_ rest.Creater              = &processed{}
+	_ rest.Scoper               = &processed{}
+	_ rest.SingularNameProvider = &processed{}
+)
+
+// New makes an empty template.
+func (*processed) New() runtime.Object { return &templatev1.Template{} }
+
+// Destroy has nothing to give back.
+func (*processed) Destroy() {}
+
+// NamespaceScoped says that a template is processed for a namespace.
+func (*processed) NamespaceScoped() bool { return true }
+
+// GetSingularName is the name of one.
+func (*processed) GetSingularName() string { return "processedtemplate" }

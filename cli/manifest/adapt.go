@@ -1,0 +1,211 @@
+package manifest
+
+import "maps"
+
+// workload makes the selector that the old versions took from the template's labels.
+func workload(object map[string]any, _ string) string {
+	spec, ok := dig(object, "spec")
+	if !ok || spec["selector"] != nil {
+		return ""
+	}
+	labels, ok := dig(spec, "template", "metadata", "labels")
+	if !ok {
+		return ""
+	}
+	spec["selector"] = map[string]any{"matchLabels": maps.Clone(labels)}
+	return ""
+}
+
+// deployment keeps the old pace of an update: one pod at a time where nothing was said.
+func deployment(object map[string]any, from string) string {
+	workload(object, from)
+	spec, ok := dig(object, "spec")
+	if !ok {
+		return ""
+	}
+	delete(spec, "rollbackTo")
+	if from != "extensions/v1beta1" {
+		return ""
+	}
+	strategy := child(spec, "strategy")
+	if kind := text(strategy, "type"); kind != "" && kind != "RollingUpdate" {
+		return ""
+	}
+	strategy["type"] = "RollingUpdate"
+	rolling := child(strategy, "rollingUpdate")
+	setDefault(rolling, "maxSurge", 1)
+	setDefault(rolling, "maxUnavailable", 1)
+	return ""
+}
+
+// daemonSet keeps pods until somebody deletes them, which was the default.
+func daemonSet(object map[string]any, from string) string {
+	workload(object, from)
+	spec, ok := dig(object, "spec")
+	if !ok {
+		return ""
+	}
+	delete(spec, "templateGeneration")
+	if from == "extensions/v1beta1" {
+		setDefault(child(spec, "updateStrategy"), "type", "OnDelete")
+	}
+	return ""
+}
+
+func statefulSet(object map[string]any, from string) string {
+	workload(object, from)
+	if spec, ok := dig(object, "spec"); ok && from == "apps/v1beta1" {
+		setDefault(child(spec, "updateStrategy"), "type", "OnDelete")
+	}
+	return ""
+}
+
+// ingress brings backends to their new form.
+func ingress(object map[string]any, _ string) string {
+	spec, ok := dig(object, "spec")
+	if !ok {
+		return ""
+	}
+	if backend, ok := dig(spec, "backend"); ok {
+		delete(spec, "backend")
+		spec["defaultBackend"] = backendOf(backend)
+	}
+	for _, rule := range items(spec, "rules") {
+		http, _ := dig(rule, "http")
+		for _, path := range items(http, "paths") {
+			setDefault(path, "pathType", "ImplementationSpecific")
+			if backend, ok := dig(path, "backend"); ok {
+				path["backend"] = backendOf(backend)
+			}
+		}
+	}
+	return ""
+}
+
+func backendOf(old map[string]any) map[string]any {
+	made := map[string]any{}
+	if resource := old["resource"]; resource != nil {
+		made["resource"] = resource
+	}
+	name, found := old["serviceName"]
+	if !found {
+		return made
+	}
+	service := map[string]any{"name": name}
+	switch port := old["servicePort"].(type) {
+	case nil:
+	case string:
+		service["port"] = map[string]any{"name": port}
+	default:
+		service["port"] = map[string]any{"number": port}
+	}
+	made["service"] = service
+	return made
+}
+
+// disruptionBudget tells of an empty selector, which selected nothing and now selects everything.
+func disruptionBudget(object map[string]any, _ string) string {
+	if selector, ok := dig(object, "spec", "selector"); ok && len(selector) == 0 {
+		return "its empty selector, which selected no pods, now selects all pods of the namespace"
+	}
+	return ""
+}
+
+// roleRef fills in the group of roles, which old bindings could leave out.
+func roleRef(object map[string]any, _ string) string {
+	if reference, ok := dig(object, "roleRef"); ok {
+		setDefault(reference, "apiGroup", "rbac.authorization.k8s.io")
+	}
+	return ""
+}
+
+// webhooks writes out what the old version filled in, and what the current one insists on.
+func webhooks(object map[string]any, _ string) string {
+	note := ""
+	for _, webhook := range items(object, "webhooks") {
+		setDefault(webhook, "failurePolicy", "Ignore")
+		setDefault(webhook, "matchPolicy", "Exact")
+		setDefault(webhook, "timeoutSeconds", 30)
+		setDefault(webhook, "admissionReviewVersions", []any{"v1beta1"})
+		if effects := text(webhook, "sideEffects"); effects == "" || effects == "Unknown" || effects == "Some" {
+			webhook["sideEffects"] = "None"
+			note = "sideEffects: None is assumed, so that dry runs call the webhook too"
+		}
+	}
+	return note
+}
+
+// customResource brings a definition with one schema for all versions to the form with a schema for each. One
+// without a schema keeps fields that no schema knows, as it did.
+func customResource(object map[string]any, _ string) string {
+	spec, ok := dig(object, "spec")
+	if !ok {
+		return ""
+	}
+	versions := items(spec, "versions")
+	if version := text(spec, "version"); version != "" && len(versions) == 0 {
+		only := map[string]any{"name": version, "served": true, "storage": true}
+		versions, spec["versions"] = []map[string]any{only}, []any{only}
+	}
+	schema, ok := dig(spec, "validation")
+	if !ok {
+		schema = map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}
+	}
+	if root, ok := dig(schema, "openAPIV3Schema"); ok {
+		setDefault(root, "type", "object")
+		if spec["preserveUnknownFields"] != false {
+			setDefault(root, "x-kubernetes-preserve-unknown-fields", true)
+		}
+	}
+	for _, version := range versions {
+		setDefault(version, "schema", schema)
+		if subresources := spec["subresources"]; subresources != nil {
+			setDefault(version, "subresources", subresources)
+		}
+		if columns := columnsOf(spec); columns != nil {
+			setDefault(version, "additionalPrinterColumns", columns)
+		}
+	}
+	for _, name := range []string{"version", "validation", "subresources", "additionalPrinterColumns", "preserveUnknownFields"} {
+		delete(spec, name)
+	}
+	return ""
+}
+
+func columnsOf(spec map[string]any) []any {
+	columns, _ := spec["additionalPrinterColumns"].([]any)
+	for _, column := range items(spec, "additionalPrinterColumns") {
+		if path, found := column["JSONPath"]; found {
+			delete(column, "JSONPath")
+			column["jsonPath"] = path
+		}
+	}
+	return columns
+}
+
+// child is a map within a map, made if there is none.
+func child(object map[string]any, name string) map[string]any {
+	found, ok := object[name].(map[string]any)
+	if !ok {
+		found = map[string]any{}
+		object[name] = found
+	}
+	return found
+}
+
+// items are the maps of a list.
+func items(object map[string]any, name string) (found []map[string]any) {
+	list, _ := object[name].([]any)
+	for _, item := range list {
+		if one, ok := item.(map[string]any); ok {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+func setDefault(object map[string]any, name string, value any) {
+	if object[name] == nil {
+		object[name] = value
+	}
+}

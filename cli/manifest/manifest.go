@@ -1,0 +1,125 @@
+// Package manifest brings objects of API versions that the cluster no longer serves to those that it does:
+// OpenShift's kinds without a group, as manifests of OpenShift 3 have them (`apiVersion: v1, kind: Route`),
+// and versions that Kubernetes has removed since. What a removed version filled in by itself is written
+// out where the current one fills in something else.
+//
+// Source: Kubernetes' deprecated API migration guide and the defaults of the removed versions; OpenShift
+// Container Platform 3.11, whose manifests use all of them.
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	documents "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Change tells of an object that was brought to another version.
+type Change struct {
+	// Kind is the object's, Name its name, which may be empty.
+	Kind, Name string
+	// From and To are API versions, such as "extensions/v1beta1".
+	From, To string
+	// Note is what somebody should look at, or empty.
+	Note string
+}
+
+// String is the warning for the person who wrote the object.
+func (c Change) String() string {
+	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
+	if c.Note != "" {
+		text += "; " + c.Note
+	}
+	return text
+}
+
+// Convert reads JSON or YAML documents and returns them with every object of an old version converted, and
+// what was changed. Without a change the text is returned as it is, and also when it cannot be read: whoever
+// uses it complains better.
+func Convert(text []byte) ([]byte, []Change) {
+	var (
+		changes []Change
+		written [][]byte
+	)
+	reader := documents.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var object map[string]any
+		if err == nil {
+			err = yaml.Unmarshal(document, &object)
+		}
+		if err != nil {
+			return text, nil
+		}
+		if changed := convert(object); len(changed) > 0 {
+			changes = append(changes, changed...)
+			document, err = yaml.Marshal(object)
+		}
+		if err != nil {
+			return text, nil
+		}
+		written = append(written, document)
+	}
+	if len(changes) == 0 {
+		return text, nil
+	}
+	return bytes.Join(written, []byte("\n---\n")), changes
+}
+
+// convert converts an object, or those of a list, in place.
+func convert(object map[string]any) (changes []Change) {
+	version, kind := text(object, "apiVersion"), text(object, "kind")
+	if items, isList := object["items"].([]any); isList && version == "v1" && kind == "List" {
+		for _, item := range items {
+			if one, ok := item.(map[string]any); ok {
+				changes = append(changes, convert(one)...)
+			}
+		}
+		return changes
+	}
+	if target, ok := dig(object, "spec", "scaleTargetRef"); ok && kind == "HorizontalPodAutoscaler" {
+		if to, _ := current(text(target, "apiVersion"), text(target, "kind")); to != "" {
+			changes = append(changes, Change{Kind: "scaleTargetRef of " + kind, Name: text(object, "metadata", "name"), From: text(target, "apiVersion"), To: to})
+			target["apiVersion"] = to
+		}
+	}
+	to, adapt := current(version, kind)
+	if to == "" {
+		return changes
+	}
+	change := Change{Kind: kind, Name: text(object, "metadata", "name"), From: version, To: to}
+	object["apiVersion"] = to
+	if adapt != nil {
+		change.Note = adapt(object, version)
+	}
+	return append(changes, change)
+}
+
+// dig finds a map within maps.
+func dig(object map[string]any, names ...string) (map[string]any, bool) {
+	for _, name := range names {
+		next, ok := object[name].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		object = next
+	}
+	return object, true
+}
+
+// text is a text within maps, or empty.
+func text(object map[string]any, names ...string) string {
+	within, ok := dig(object, names[:len(names)-1]...)
+	if !ok {
+		return ""
+	}
+	found, _ := within[names[len(names)-1]].(string)
+	return found
+}
