@@ -55,6 +55,11 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 				addWithDependencies(used, all, name)
 			}
 		}
+		for kind, goType := range s.scheme.AllKnownTypes() {
+			if kind.Group != "" { // Kubernetes' kinds that a subresource answers with, such as Scale
+				addWithDependencies(used, all, friendly(goType.PkgPath()+"."+goType.Name()))
+			}
+		}
 		return used
 	}
 }

@@ -13,6 +13,7 @@ import (
 	templatev1 "github.com/openshift/api/template/v1"
 	"github.com/slipway-platform/slipway/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 )
@@ -21,7 +22,7 @@ import (
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,
-		Install:      templatev1.Install,
+		Install:      install,
 		Legacy:       templatev1.DeprecatedInstallWithoutGroup,
 		Resources: []apiserver.Served{
 			templates(), instances(), brokerInstances(),
@@ -30,6 +31,17 @@ func Feature() apiserver.Feature {
 			}},
 		},
 	}}}
+}
+
+// processedKind is what a template is called as the answer to a request for its processing.
+const processedKind = "ProcessedTemplate"
+
+func install(scheme *runtime.Scheme) error {
+	if err := templatev1.Install(scheme); err != nil {
+		return err
+	}
+	scheme.AddKnownTypeWithName(templatev1.GroupVersion.WithKind(processedKind), &templatev1.Template{})
+	return nil
 }
 
 func templates() apiserver.Served {
@@ -128,6 +140,8 @@ var (
 	_ rest.Creater              = &processed{}
 	_ rest.Scoper               = &processed{}
 	_ rest.SingularNameProvider = &processed{}
+
+	_ rest.GroupVersionKindProvider = &processed{}
 )
 
 // New makes an empty template.
@@ -141,3 +155,8 @@ func (*processed) NamespaceScoped() bool { return true }
 
 // GetSingularName is the name of one.
 func (*processed) GetSingularName() string { return "processedtemplate" }
+
+// GroupVersionKind tells the resource from templates, whose wire type it shares.
+func (*processed) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
+	return gv.WithKind(processedKind)
+}

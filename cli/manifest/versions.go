@@ -26,6 +26,7 @@ var rules = []rule{
 	{"policy/v1beta1", "PodDisruptionBudget", "policy/v1", disruptionBudget},
 	{"policy/v1beta1", "Eviction", "policy/v1", nil},
 	{"batch/v1beta1 batch/v2alpha1", "CronJob", "batch/v1", nil},
+	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil}, // the first never existed, but OpenShift 3.9's documents have it
 	{"rbac.authorization.k8s.io/v1beta1 rbac.authorization.k8s.io/v1alpha1", "Role RoleBinding ClusterRole ClusterRoleBinding", "rbac.authorization.k8s.io/v1", roleRef},
 	{"storage.k8s.io/v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity", "storage.k8s.io/v1", nil},
 	{"scheduling.k8s.io/v1beta1 scheduling.k8s.io/v1alpha1", "PriorityClass", "scheduling.k8s.io/v1", nil},

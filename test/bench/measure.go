@@ -36,6 +36,8 @@ type round struct {
 	// Together is the time from the creation of the first of many such pods until all of them run; it is for that many.
 	Together time.Duration
 	Count    int
+	// Requests are the times of requests to the API; stock has no OpenShift resources to measure.
+	Requests []apiTimes
 	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time per second.
 	Idle []usage
 }
@@ -110,6 +112,11 @@ func measureFirst(ctx context.Context, h *host, s side, o options, result *round
 	}
 	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
 		median(seconds(result.Volumes)), result.Count, result.Together.Seconds(), median(seconds(result.Hanging)))
+	if _, ours := s.(*slipway); ours {
+		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {
+			return word, err
+		}
+	}
 	if err := c.empty(ctx); err != nil {
 		return word, err
 	}

@@ -181,10 +181,10 @@ const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the
 
 // text is the report for a terminal of 100 columns.
 func (r *report) text() string {
-	return "\n" + r.conditions() + "\n" + r.comparison().text() + "\n" + r.engine().text() + "\n" + r.processes().text() + "\n" + sumNote
+	return "\n" + r.conditions() + "\n" + r.comparison().text() + "\n" + r.api().text() + "\n" + r.engine().text() + "\n" + r.processes().text() + "\n" + sumNote
 }
 
 // markdown is the report for a document.
 func (r *report) markdown() string {
-	return r.conditions() + "\n" + r.comparison().markdown() + "\n" + r.engine().markdown() + "\n" + r.processes().markdown() + "\n" + sumNote
+	return r.conditions() + "\n" + r.comparison().markdown() + "\n" + r.api().markdown() + "\n" + r.engine().markdown() + "\n" + r.processes().markdown() + "\n" + sumNote
 }

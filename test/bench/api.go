@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// apiCount is how many objects of each resource are made, read and watched.
+	apiCount = 500
+	// mostAPI is how much longer a request for an OpenShift resource may take than one for a ConfigMap.
+	mostAPI = 1.1
+)
+
+// apiResource is a resource that requests are measured of.
+type apiResource struct {
+	path string // of the collection
+	body string // of an object, with a place for its name
+}
+
+// apiResources are a resource of Kubernetes and one of ours; requests of both take turns.
+var apiResources = [2]apiResource{
+	{"/api/v1/namespaces/default/configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"host": "www.example.com"}}`},
+	{"/apis/route.openshift.io/v1/namespaces/default/routes",
+		`{"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": {"name": %q}, "spec": {"host": "www.example.com", "to": {"name": "web"}}}`},
+}
+
+// apiTimes are the times of one verb for both resources.
+type apiTimes struct {
+	verb  string
+	times [2][]time.Duration
+}
+
+// measureAPI measures requests for both resources. Objects are removed at the end.
+func measureAPI(ctx context.Context, client rest.Interface) ([]apiTimes, error) {
+	create := func(r apiResource, number int) error {
+		body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
+		return client.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+	}
+	read := func(r apiResource, number int) error {
+		_, err := client.Get().AbsPath(fmt.Sprintf("%s/bench-%d", r.path, number)).DoRaw(ctx)
+		return err
+	}
+	list := func(r apiResource, _ int) error {
+		_, err := client.Get().AbsPath(r.path).Param("limit", "100").DoRaw(ctx)
+		return err
+	}
+	watch := func(r apiResource, number int) error { return watchOne(ctx, client, r, number) }
+	var measured []apiTimes
+	for _, step := range []struct {
+		verb string
+		do   func(apiResource, int) error
+	}{{"create", create}, {"get", read}, {"list of 100", list}, {"watch until the first event", watch}} {
+		result := apiTimes{verb: step.verb}
+		for number := range apiCount {
+			for which, resource := range apiResources {
+				began := time.Now()
+				if err := step.do(resource, number); err != nil {
+					return nil, fmt.Errorf("%s %s: %w", step.verb, resource.path, err)
+				}
+				result.times[which] = append(result.times[which], time.Since(began))
+			}
+		}
+		measured = append(measured, result)
+	}
+	for _, resource := range apiResources {
+		if err := client.Delete().AbsPath(resource.path).Do(ctx).Error(); err != nil {
+			return nil, fmt.Errorf("delete %s: %w", resource.path, err)
+		}
+	}
+	return measured, nil
+}
+
+// watchOne opens a watch of one object, and waits until it shows it.
+func watchOne(ctx context.Context, client rest.Interface, r apiResource, number int) error {
+	stream, err := client.Get().AbsPath(r.path).Param("watch", "true").
+		Param("fieldSelector", fmt.Sprintf("metadata.name=bench-%d", number)).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	_, err = bufio.NewReader(stream).ReadString('\n')
+	return err
+}
+
+// requests puts the times of all rounds together.
+func (r *report) requests() (all []apiTimes) {
+	for _, round := range r.Sides[0] {
+		for i, result := range round.Requests {
+			if i == len(all) {
+				all = append(all, apiTimes{verb: result.verb})
+			}
+			for which := range result.times {
+				all[i].times[which] = append(all[i].times[which], result.times[which]...)
+			}
+		}
+	}
+	return all
+}
+
+// api is the table of requests to the API.
+func (r *report) api() table {
+	t := table{heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
+	for _, result := range r.requests() {
+		for _, of := range []struct {
+			name  string
+			value func([]float64) float64
+		}{{"p50", median}, {"p99", func(v []float64) float64 { return percentile(v, 99) }}} {
+			kubernetes, ours := of.value(seconds(result.times[0])), of.value(seconds(result.times[1]))
+			outcome := "met"
+			if ours/kubernetes > mostAPI {
+				outcome = "missed"
+			}
+			t.rows = append(t.rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*ours),
+				fmt.Sprintf("%.2f", ours/kubernetes), fmt.Sprintf("<= %.2f", mostAPI), outcome})
+		}
+	}
+	return t
+}

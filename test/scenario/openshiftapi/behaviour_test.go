@@ -1,0 +1,279 @@
+package openshiftapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClientsFindAndExplainEveryResource(t *testing.T) {
+	c := kit.Shared(t)
+	var names []string
+	for _, r := range resources {
+		names = append(names, strings.Fields(r.names)...)
+		document, err := c.Client.CoreV1().RESTClient().Get().AbsPath("/openapi/v3/apis/" + r.version().String()).DoRaw(t.Context())
+		if err != nil || !bytes.Contains(document, []byte(`"kind":"`+r.kind+`","version":"v1"`)) {
+			t.Errorf("%s is not described: %v", r.kind, err)
+		}
+	}
+	c.OC("get", strings.Join(names, ","))
+	for field, want := range map[string]string{
+		"route.spec.tls.termination":         "<string>",
+		"dc.spec.template.spec.containers":   "<[]Container>",
+		"bc.spec.source.git":                 "GitBuildSource",
+		"is.spec.tags.from":                  "ObjectReference",
+		"template.parameters":                "<[]Parameter>",
+		"clusterquota.spec.quota.hard":       "map[string]Quantity",
+		"hostsubnet.egressIPs":               "<[]string>",
+		"egressnetworkpolicy.spec.egress.to": "EgressNetworkPolicyPeer",
+	} {
+		if got := c.OC("explain", field); !strings.Contains(got, want) {
+			t.Errorf("explanation of %s has no %q:\n%s", field, want, got)
+		}
+	}
+	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {host: www.example.com, to: {name: web}}}")
+	if got := c.OC("get", "all", "-o", "name"); !strings.Contains(got, "route.route.openshift.io/front") {
+		t.Errorf("all is\n%s", got)
+	}
+}
+
+func TestDeploymentConfigsScaleAndKeepTheirStatus(t *testing.T) {
+	c := kit.Shared(t)
+	r := resources[0]
+	client := r.client(t, c)
+	object := r.object(t, c, "web")
+	object.Object["status"] = map[string]any{"latestVersion": int64(7)}
+	made, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ := unstructured.NestedInt64(made.Object, "status", "latestVersion")
+	strategy, _, _ := unstructured.NestedString(made.Object, "spec", "strategy", "type")
+	policy, _, _ := unstructured.NestedString(made.Object, "spec", "template", "spec", "restartPolicy")
+	if version != 0 || strategy != "Rolling" || policy != "Always" || made.GetGeneration() != 1 {
+		t.Errorf("made %v", made)
+	}
+	c.OC("scale", "dc/web", "--replicas=3")
+	if got := c.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas} {.metadata.generation}"); got != "3 2" {
+		t.Errorf("scaled to %q", got)
+	}
+	if _, err := c.TryOC("scale", "dc/web", "--replicas=1", "--current-replicas=7"); err == nil {
+		t.Error("scaled although there are not 7")
+	}
+	status := `{"metadata": {"labels": {"ignored": "yes"}}, "spec": {"replicas": 9}, "status": {"latestVersion": 1, "replicas": 2}}`
+	c.OC("patch", "dc/web", "--subresource=status", "--type=merge", "-p", status)
+	if got := c.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas} {.metadata.labels} {.status.latestVersion} {.metadata.generation}"); got != "3  1 2" {
+		t.Errorf("after a change of the status: %q", got)
+	}
+	if _, err := c.TryOC("patch", "dc/web", "--subresource=status", "--type=merge", "-p", `{"status": {"latestVersion": 0}}`); err == nil {
+		t.Error("the latest version went back")
+	}
+	bad := "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: bad}, spec: {template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a}]}}}}"
+	file := filepath.Join(t.TempDir(), "bad.yaml")
+	write(t, file, bad)
+	if _, err := c.TryOC("create", "-f", file); err == nil || !strings.Contains(err.Error(), "spec.template.spec.containers[0].image: Required value") {
+		t.Errorf("pods without an image: %v", err)
+	}
+}
+
+func TestTagsOfImageStreams(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: ruby}}")
+	path := "/apis/image.openshift.io/v1/namespaces/" + c.Namespace + "/imagestreammappings"
+	push := func(id string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"apiVersion": "image.openshift.io/v1", "kind": "ImageStreamMapping", "metadata": {"name": "ruby"}, "tag": "2.5",
+			"image": {"metadata": {"name": %q}, "dockerImageReference": "registry.example.com/ruby@%[1]s"}}`, id)
+		if err := c.Client.CoreV1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
+	}
+	older, newer := strings.Replace(digest, "0123", "aaaa", 1), strings.Replace(digest, "0123", "bbbb", 1)
+	push(older)
+	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: ruby}, spec: {tags: [{name: stable, from: {kind: ImageStreamTag, name: 'ruby:2.5'}}]}}")
+	push(newer)
+	for tag, want := range map[string]string{"ruby:2.5": newer, "ruby:stable": older} {
+		if got := c.OC("get", "istag", tag, "-o", "jsonpath={.image.metadata.name}"); got != want {
+			t.Errorf("%s is %s", tag, got)
+		}
+	}
+	if got := c.OC("get", "is/ruby", "-o", "jsonpath={.status.tags[0].items[*].image}"); got != newer+" "+older {
+		t.Errorf("history is %s", got)
+	}
+	if got := c.OC("get", "isimage", "ruby@"+older[:15], "-o", "jsonpath={.image.dockerImageReference}"); got != "registry.example.com/ruby@"+older {
+		t.Errorf("image of the stream is %s", got)
+	}
+	if got := c.OC("get", "istag", "-o", "name"); got != "imagestreamtag.image.openshift.io/ruby:2.5\nimagestreamtag.image.openshift.io/ruby:stable\n" {
+		t.Errorf("tags are\n%s", got)
+	}
+	file := filepath.Join(t.TempDir(), "tag.yaml")
+	write(t, file, "{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'python:3'}, tag: {from: {kind: ImageStreamTag, name: 'ruby:2.5'}}}")
+	c.OC("create", "-f", file)
+	if got := c.OC("get", "istag", "python:3", "-o", "jsonpath={.image.metadata.name}"); got != newer {
+		t.Errorf("python:3 is %s", got)
+	}
+	c.OC("delete", "istag", "ruby:stable", "ruby:2.5")
+	if got := c.OC("get", "is/ruby", "-o", "jsonpath={.spec.tags}{.status.tags}"); got != "" {
+		t.Errorf("after deletion: %s", got)
+	}
+}
+
+func TestTemplatesAreProcessed(t *testing.T) {
+	c := kit.Shared(t)
+	template := `{"apiVersion": "template.openshift.io/v1", "kind": "Template", "metadata": {"name": "web"}, "labels": {"app": "${NAME}"},
+		"parameters": [{"name": "NAME", "required": true, "value": "shop"}, {"name": "PORT", "value": "8080"}, {"name": "KEY", "generate": "expression", "from": "[a-z]{8}"}],
+		"objects": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "${NAME}"}, "spec": {"ports": [{"port": "${{PORT}}"}]}}]}`
+	process := func(text string) ([]byte, error) {
+		path := "/apis/template.openshift.io/v1/namespaces/" + c.Namespace + "/processedtemplates"
+		return c.Client.CoreV1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(text)).DoRaw(t.Context())
+	}
+	answer, err := process(template)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, answer)
+	}
+	var processed struct {
+		Parameters []struct{ Value string }
+		Objects    []any
+	}
+	if err := json.Unmarshal(answer, &processed); err != nil || len(processed.Parameters[2].Value) != 8 {
+		t.Errorf("processed %s, %v", answer, err)
+	}
+	object, _ := json.Marshal(processed.Objects[0])
+	if want := `{"apiVersion":"v1","kind":"Service","metadata":{"labels":{"app":"shop"},"name":"shop"},"spec":{"ports":[{"port":8080}]}}`; string(object) != want {
+		t.Errorf("object is %s", object)
+	}
+	if _, err := process(strings.Replace(template, `"value": "shop"`, `"value": ""`, 1)); !errors.IsInvalid(err) {
+		t.Errorf("without a required value: %v", err)
+	}
+}
+
+func TestQuotaCountsOurResources(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {count/routes.route.openshift.io: '1'}}}")
+	c.WaitFor("the quota", func(context.Context) error {
+		if got, err := c.TryOC("get", "quota/few", "-o", "jsonpath={.status.hard}"); err != nil || !strings.Contains(got, "1") {
+			return fmt.Errorf("%s, %v", got, err)
+		}
+		return nil
+	})
+	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: one}, spec: {to: {name: web}}}")
+	for _, path := range []string{"/apis/route.openshift.io/v1", "/oapi/v1", "/api/v1"} {
+		err := c.Client.CoreV1().RESTClient().Post().AbsPath(path+"/namespaces/"+c.Namespace+"/routes").
+			SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()).Error()
+		if !errors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: few") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestPoliciesSeeOurResources(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: hosts}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
+    resourceRules: [{apiGroups: [route.openshift.io], apiVersions: [v1], operations: [CREATE], resources: [routes]}]
+  validations: [{expression: "object.spec.host.endsWith('.allowed.example.com')", message: the host is not allowed}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: hosts}
+spec: {policyName: hosts, validationActions: [Deny]}
+`, c.Namespace))
+	t.Cleanup(func() { c.OC("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", "hosts") })
+	n := 0
+	c.WaitFor("the policy", func(ctx context.Context) error {
+		for _, path := range []string{"/apis/route.openshift.io/v1", "/oapi/v1"} {
+			n++
+			body := strings.Replace(oldRoute, "front", fmt.Sprintf("front-%d", n), 1)
+			err := c.Client.CoreV1().RESTClient().Post().AbsPath(path+"/namespaces/"+c.Namespace+"/routes").
+				SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
+			if err == nil || !strings.Contains(err.Error(), "the host is not allowed") {
+				return fmt.Errorf("%s: %v", path, err)
+			}
+		}
+		return nil
+	})
+	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: fine}, spec: {host: a.allowed.example.com, to: {name: web}}}")
+}
+
+func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("label", "namespace", c.Namespace, "team="+c.Namespace)
+	c.Apply(fmt.Sprintf("{apiVersion: quota.openshift.io/v1, kind: ClusterResourceQuota, metadata: {name: %[1]s}, spec: {selector: {labels: {matchLabels: {team: %[1]s}}}, quota: {hard: {pods: '10'}}}}", c.Namespace))
+	t.Cleanup(func() { c.OC("delete", "clusterquota", c.Namespace) })
+	c.WaitFor("the view of the quota", func(context.Context) error {
+		if got, err := c.TryOC("get", "appliedclusterresourcequota", "-o", "name"); err != nil || !strings.Contains(got, c.Namespace) {
+			return fmt.Errorf("%s, %v", got, err)
+		}
+		return nil
+	})
+	if got := c.OC("get", "appliedclusterresourcequota", "-n", "kube-system", "-o", "name"); got != "" {
+		t.Errorf("another project sees %s", got)
+	}
+}
+
+func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	c.OC("create", "namespace", "shop")
+	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front, namespace: shop}, spec: {host: www.example.com, to: {name: web}}}")
+	uid := c.OC("get", "route/front", "-n", "shop", "-o", "jsonpath={.metadata.uid}")
+	if !storedAsProtobuf(t, c, "/route.openshift.io/routes/shop/front") {
+		t.Error("the route is not stored as protobuf")
+	}
+	c.Kill("control-plane")
+	c.WaitFor("the route", func(context.Context) error {
+		got, err := c.TryOC("get", "route/front", "-n", "shop", "-o", "jsonpath={.metadata.uid} {.spec.host}")
+		if err == nil && got != uid+" www.example.com" {
+			err = fmt.Errorf("it is %s", got)
+		}
+		return err
+	})
+	c.OC("delete", "namespace", "shop", "--timeout=100s")
+	if got := c.OC("get", "routes", "-A", "-o", "name"); got != "" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// storedAsProtobuf looks for a key in etcd's files, and for the mark of protobuf behind it.
+func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(c.Path("etcd"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if at := bytes.Index(content, []byte(key)); at >= 0 {
+			behind := content[at+len(key):]
+			found = found || bytes.Contains(behind[:min(len(behind), 40)], []byte("k8s\x00"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

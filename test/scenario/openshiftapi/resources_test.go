@@ -1,0 +1,100 @@
+package openshiftapi
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// resource is a stored resource: what an object needs beside its name, the columns of its table after the name, and the
+// names that `oc get` knows it by.
+type resource struct {
+	group, plural, kind string
+	clusterwide         bool
+	body                string
+	columns             string
+	names               string
+}
+
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+var resources = []resource{
+	{group: "apps", plural: "deploymentconfigs", kind: "DeploymentConfig", names: "dc deploymentconfig",
+		body:    "spec: {replicas: 0, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: localhost/web}]}}}",
+		columns: "Revision Desired Current Triggered By"},
+	{group: "build", plural: "buildconfigs", kind: "BuildConfig", names: "bc buildconfig",
+		body:    "spec: {source: {git: {uri: 'https://git.example.com/app.git'}}, strategy: {sourceStrategy: {from: {name: 'ruby:2.5'}}}}",
+		columns: "Type From Latest"},
+	{group: "build", plural: "builds", kind: "Build", names: "build",
+		body:    "spec: {source: {git: {uri: 'https://git.example.com/app.git'}}, strategy: {dockerStrategy: {}}}",
+		columns: "Type From Status Started Duration"},
+	{group: "image", plural: "images", kind: "Image", clusterwide: true, names: "image",
+		body: "dockerImageReference: registry.example.com/app@" + digest, columns: "Image Name"},
+	{group: "image", plural: "imagestreams", kind: "ImageStream", names: "is imagestream",
+		body: "spec: {dockerImageRepository: registry.example.com/ruby}", columns: "Docker Repo Tags Updated"},
+	{group: "route", plural: "routes", kind: "Route", names: "route",
+		body: "spec: {host: www.example.com, to: {name: web}}", columns: "Host/Port Path Services Port Termination Wildcard"},
+	{group: "template", plural: "templates", kind: "Template", names: "template",
+		body: "objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: '${NAME}'}}]\nparameters: [{name: NAME}]", columns: "Description Parameters Objects"},
+	{group: "template", plural: "templateinstances", kind: "TemplateInstance", names: "templateinstance",
+		body: "spec: {template: {metadata: {name: x}, objects: []}}", columns: "Template"},
+	{group: "template", plural: "brokertemplateinstances", kind: "BrokerTemplateInstance", clusterwide: true, names: "brokertemplateinstance",
+		body:    "spec: {templateInstance: {kind: TemplateInstance, name: x, namespace: y}, secret: {kind: Secret, name: x, namespace: y}}",
+		columns: "TemplateInstance"},
+	{group: "quota", plural: "clusterresourcequotas", kind: "ClusterResourceQuota", clusterwide: true, names: "clusterquota clusterresourcequota",
+		body:    "spec: {selector: {annotations: {openshift.io/requester: nobody}}, quota: {hard: {pods: '10'}}}",
+		columns: "Label Selector Annotation Selector"},
+	{group: "network", plural: "clusternetworks", kind: "ClusterNetwork", clusterwide: true, names: "clusternetwork",
+		body:    "serviceNetwork: 172.30.0.0/16\nclusterNetworks: [{CIDR: 10.128.0.0/14, hostSubnetLength: 9}]",
+		columns: "Cluster Networks Service Network Plugin Name"},
+	{group: "network", plural: "hostsubnets", kind: "HostSubnet", clusterwide: true, names: "hostsubnet",
+		body: "host: NAME\nhostIP: 192.0.2.1\nsubnet: 10.128.0.0/23", columns: "Host Host IP Subnet Egress CIDRs Egress IPs"},
+	{group: "network", plural: "netnamespaces", kind: "NetNamespace", clusterwide: true, names: "netnamespace",
+		body: "netname: NAME\nnetid: 20", columns: "NetID Egress IPs"},
+	{group: "network", plural: "egressnetworkpolicies", kind: "EgressNetworkPolicy", names: "egressnetworkpolicy",
+		body: "spec: {egress: [{type: Deny, to: {cidrSelector: 0.0.0.0/0}}]}", columns: ""},
+}
+
+func (r resource) version() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.group + ".openshift.io", Version: "v1"}
+}
+
+// object is a valid one.
+func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructured.Unstructured {
+	t.Helper()
+	made := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(r.body), &made.Object); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range made.Object {
+		if value == "NAME" { // the object's own name
+			made.Object[key] = name
+		}
+	}
+	made.SetAPIVersion(r.version().String())
+	made.SetKind(r.kind)
+	made.SetName(name)
+	if !r.clusterwide {
+		made.SetNamespace(c.Namespace)
+	}
+	return made
+}
+
+// client changes the resource in the test's namespace, or in the cluster.
+func (r resource) client(t *testing.T, c *kit.Cluster) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := client.Resource(r.version().WithResource(r.plural))
+	if r.clusterwide {
+		return found
+	}
+	return found.Namespace(c.Namespace)
+}
