@@ -123,6 +123,16 @@ func TestValidation(t *testing.T) {
 	}
 }
 
+func TestLabelsMayReferToParameters(t *testing.T) {
+	for value, ok := range map[string]bool{"${NAME}": true, "web-${NAME}": true, "a b": false, "${NAME} ": false} {
+		template := sample("{}")
+		template.ObjectLabels = map[string]string{"app": value}
+		if problems := validateTemplate(t.Context(), template, nil); (len(problems) == 0) != ok {
+			t.Errorf("label %q: %v", value, problems)
+		}
+	}
+}
+
 func TestNobodyInstantiatesForSomebodyElse(t *testing.T) {
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "eve", Groups: []string{"dev"}})
 	instance := &templatev1.TemplateInstance{Spec: templatev1.TemplateInstanceSpec{

@@ -26,7 +26,11 @@ func validateBody(template *templatev1.Template, at *field.Path) (problems field
 			problems = append(problems, field.Invalid(in.Child("name"), parameter.Name, "does not match "+parameterName.String()))
 		}
 	}
-	return append(problems, metavalidation.ValidateLabels(template.ObjectLabels, at.Child("labels"))...)
+	labels := make(map[string]string, len(template.ObjectLabels))
+	for key, value := range template.ObjectLabels { // a reference may stand where a letter may
+		labels[reference.ReplaceAllString(key, "x")] = reference.ReplaceAllString(value, "x")
+	}
+	return append(problems, metavalidation.ValidateLabels(labels, at.Child("labels"))...)
 }
 
 func validateInstance(_ context.Context, instance, old *templatev1.TemplateInstance) (problems field.ErrorList) {

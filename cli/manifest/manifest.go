@@ -38,7 +38,8 @@ func (c Change) String() string {
 }
 
 // Convert reads JSON or YAML documents and returns them with every object of an old version converted, and
-// what was changed. Without a change the text is returned as it is, and also when it cannot be read: whoever
+// what was changed. A list of which an object was changed becomes documents of their own: clients judge
+// those by the server's rules, and lists by schemas that insist on what the server would fill in. Without a change the text is returned as it is, and also when it cannot be read: whoever
 // uses it complains better.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
@@ -58,14 +59,18 @@ func Convert(text []byte) ([]byte, []Change) {
 		if err != nil {
 			return text, nil
 		}
-		if changed := convert(object); len(changed) > 0 {
-			changes = append(changes, changed...)
-			document, err = yaml.Marshal(object)
+		changed := convert(object)
+		if len(changed) == 0 {
+			written = append(written, document)
+			continue
 		}
-		if err != nil {
-			return text, nil
+		changes = append(changes, changed...)
+		for _, one := range apart(object) {
+			if document, err = yaml.Marshal(one); err != nil {
+				return text, nil
+			}
+			written = append(written, document)
 		}
-		written = append(written, document)
 	}
 	if len(changes) == 0 {
 		return text, nil
@@ -73,14 +78,20 @@ func Convert(text []byte) ([]byte, []Change) {
 	return bytes.Join(written, []byte("\n---\n")), changes
 }
 
+// apart gives the objects of a list, or the object itself.
+func apart(object map[string]any) []map[string]any {
+	if text(object, "apiVersion") == "v1" && text(object, "kind") == "List" {
+		return items(object, "items")
+	}
+	return []map[string]any{object}
+}
+
 // convert converts an object, or those of a list, in place.
 func convert(object map[string]any) (changes []Change) {
 	version, kind := text(object, "apiVersion"), text(object, "kind")
-	if items, isList := object["items"].([]any); isList && version == "v1" && kind == "List" {
-		for _, item := range items {
-			if one, ok := item.(map[string]any); ok {
-				changes = append(changes, convert(one)...)
-			}
+	if version == "v1" && kind == "List" {
+		for _, one := range items(object, "items") {
+			changes = append(changes, convert(one)...)
 		}
 		return changes
 	}

@@ -18,10 +18,6 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 			"{apiVersion: v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
 			"{apiVersion: template.openshift.io/v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
 		},
-		"list": {
-			"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: ImageStream}]}",
-			"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: image.openshift.io/v1, kind: ImageStream}]}",
-		},
 		"deployment of extensions": {
 			"{apiVersion: extensions/v1beta1, kind: Deployment, spec: {rollbackTo: {revision: 1}, template: {metadata: {labels: {app: a}}}}}",
 			"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}}, " +
@@ -104,6 +100,14 @@ func TestWhatIsServedStaysAsItIs(t *testing.T) {
 		if got, changes := Convert([]byte(text)); string(got) != text || changes != nil {
 			t.Errorf("%q became %q, %v", text, got, changes)
 		}
+	}
+}
+
+func TestListsAreTakenApart(t *testing.T) {
+	got, changes := Convert([]byte("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: ImageStream}]}"))
+	want := "apiVersion: v1\nkind: ConfigMap\n\n---\napiVersion: image.openshift.io/v1\nkind: ImageStream\n"
+	if string(got) != want || len(changes) != 1 {
+		t.Errorf("%v in\n%s", changes, got)
 	}
 }
 

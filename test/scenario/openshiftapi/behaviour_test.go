@@ -239,7 +239,9 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.OC("create", "namespace", "shop")
-	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front, namespace: shop}, spec: {host: www.example.com, to: {name: web}}}")
+	file := filepath.Join(t.TempDir(), "route.yaml")
+	write(t, file, "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {host: www.example.com, to: {name: web}}}")
+	c.OC("create", "-n", "shop", "-f", file)
 	uid := c.OC("get", "route/front", "-n", "shop", "-o", "jsonpath={.metadata.uid}")
 	if !storedAsProtobuf(t, c, "/route.openshift.io/routes/shop/front") {
 		t.Error("the route is not stored as protobuf")

@@ -44,7 +44,7 @@ var resources = []resource{
 	{group: "template", plural: "templateinstances", kind: "TemplateInstance", names: "templateinstance",
 		body: "spec: {template: {metadata: {name: x}, objects: []}}", columns: "Template"},
 	{group: "template", plural: "brokertemplateinstances", kind: "BrokerTemplateInstance", clusterwide: true, names: "brokertemplateinstance",
-		body:    "spec: {templateInstance: {kind: TemplateInstance, name: x, namespace: y}, secret: {kind: Secret, name: x, namespace: y}}",
+		body:    "spec: {templateInstance: {kind: TemplateInstance, name: x, namespace: z}, secret: {kind: Secret, name: x, namespace: z}}",
 		columns: "TemplateInstance"},
 	{group: "quota", plural: "clusterresourcequotas", kind: "ClusterResourceQuota", clusterwide: true, names: "clusterquota clusterresourcequota",
 		body:    "spec: {selector: {annotations: {openshift.io/requester: nobody}}, quota: {hard: {pods: '10'}}}",
