@@ -18,6 +18,7 @@ func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: oauthv1.GroupVersion,
 		Install:      oauthv1.Install,
+		Legacy:       oauthv1.DeprecatedInstallWithoutGroup,
 		Resources:    []apiserver.Served{clients(), authorizations(), codes(), tokens(), ownTokens()},
 	}}}
 }

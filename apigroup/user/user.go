@@ -16,6 +16,7 @@ func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: userv1.GroupVersion,
 		Install:      userv1.Install,
+		Legacy:       userv1.DeprecatedInstallWithoutGroup,
 		Resources:    []apiserver.Served{users(), identities(), mappings(), groups()},
 	}}}
 }
