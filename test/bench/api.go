@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/rest"
+	client "k8s.io/client-go/rest"
 )
 
 const (
@@ -36,20 +36,20 @@ type apiTimes struct {
 }
 
 // measureAPI measures requests for both resources. Objects are removed at the end.
-func measureAPI(ctx context.Context, client rest.Interface) ([]apiTimes, error) {
+func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error) {
 	create := func(r apiResource, number int) error {
 		body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
-		return client.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+		return server.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 	}
 	read := func(r apiResource, number int) error {
-		_, err := client.Get().AbsPath(fmt.Sprintf("%s/bench-%d", r.path, number)).DoRaw(ctx)
+		_, err := server.Get().AbsPath(fmt.Sprintf("%s/bench-%d", r.path, number)).DoRaw(ctx)
 		return err
 	}
 	list := func(r apiResource, _ int) error {
-		_, err := client.Get().AbsPath(r.path).Param("limit", "100").DoRaw(ctx)
+		_, err := server.Get().AbsPath(r.path).Param("limit", "100").DoRaw(ctx)
 		return err
 	}
-	watch := func(r apiResource, number int) error { return watchOne(ctx, client, r, number) }
+	watch := func(r apiResource, number int) error { return watchOne(ctx, server, r, number) }
 	var measured []apiTimes
 	for _, step := range []struct {
 		verb string
@@ -68,7 +68,7 @@ func measureAPI(ctx context.Context, client rest.Interface) ([]apiTimes, error) 
 		measured = append(measured, result)
 	}
 	for _, resource := range apiResources {
-		if err := client.Delete().AbsPath(resource.path).Do(ctx).Error(); err != nil {
+		if err := server.Delete().AbsPath(resource.path).Do(ctx).Error(); err != nil {
 			return nil, fmt.Errorf("delete %s: %w", resource.path, err)
 		}
 	}
@@ -76,8 +76,8 @@ func measureAPI(ctx context.Context, client rest.Interface) ([]apiTimes, error) 
 }
 
 // watchOne opens a watch of one object, and waits until it shows it.
-func watchOne(ctx context.Context, client rest.Interface, r apiResource, number int) error {
-	stream, err := client.Get().AbsPath(r.path).Param("watch", "true").
+func watchOne(ctx context.Context, server client.Interface, r apiResource, number int) error {
+	stream, err := server.Get().AbsPath(r.path).Param("watch", "true").
 		Param("fieldSelector", fmt.Sprintf("metadata.name=bench-%d", number)).Stream(ctx)
 	if err != nil {
 		return err
