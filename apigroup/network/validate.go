@@ -16,8 +16,7 @@ const (
 	maxNetID, firstNetID = 1<<24 - 1, 10
 	// maxEgressRules is how many rules an egress firewall may have.
 	maxEgressRules = 1000
-	// assignSubnet is the annotation of a HostSubnet whose subnet the network is to choose, and fixedVNID
-	// that of one which gives a host outside the cluster an identity.
+	// assignSubnet is the annotation of a HostSubnet whose subnet the network is to choose.
 	assignSubnet = "pod.network.openshift.io/assign-subnet"
 )
 

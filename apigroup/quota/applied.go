@@ -2,7 +2,6 @@ package quota
 
 import (
 	"context"
-	"fmt"
 
 	quotav1 "github.com/openshift/api/quota/v1"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -106,7 +105,7 @@ func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {
-		return nil, fmt.Errorf("read namespace %q: %w", name, err)
+		return nil, err // as it is: the server answers "not found" by its type
 	}
 	return namespace, nil
 }

@@ -30,8 +30,6 @@ func host(route *routev1.Route) any {
 		admitted := condition(&ingresses[i])
 		switch {
 		case admitted == nil:
-		case admitted.Status == corev1.ConditionTrue && ingress.Host != route.Spec.Host:
-			return fmt.Sprintf("%s ... %d more", ingress.Host, len(ingresses)-1)
 		case admitted.Status == corev1.ConditionTrue && len(ingresses) == 1:
 			return ingress.Host
 		case admitted.Status == corev1.ConditionTrue:
