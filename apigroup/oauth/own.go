@@ -75,10 +75,10 @@ func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object
 
 func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oauthaccesstokens")] }
 
-// asker is the user of a request, by name and UID.
+// asker is the user of a request. One without a UID, such as a component of the cluster that watches every resource, is answered and has no tokens.
 func asker(ctx context.Context) (user.Info, error) {
 	who, ok := request.UserFrom(ctx)
-	if !ok || who.GetUID() == "" {
+	if !ok {
 		return nil, kerrors.NewForbidden(oauthv1.Resource("useroauthaccesstokens"), "", nil)
 	}
 	return who, nil
@@ -86,7 +86,7 @@ func asker(ctx context.Context) (user.Info, error) {
 
 // mine tells whether a token is shown to a user.
 func mine(token *oauthv1.OAuthAccessToken, who user.Info) bool {
-	return strings.HasPrefix(token.Name, hashPrefix) && token.UserName == who.GetName() && token.UserUID == who.GetUID()
+	return strings.HasPrefix(token.Name, hashPrefix) && who.GetUID() != "" && token.UserName == who.GetName() && token.UserUID == who.GetUID()
 }
 
 func (o *own) find(ctx context.Context, name string) (*oauthv1.OAuthAccessToken, error) {

@@ -137,3 +137,11 @@ func TestTokensAuthenticateInEveryWay(t *testing.T) {
 		}
 	}
 }
+
+// The garbage collector and the quota controller watch every resource with the certificate of the controllers, which has no UID.
+func TestSomeoneWithoutAUIDHasNoTokens(t *testing.T) {
+	c := kit.Shared(t)
+	if names, err := c.TryOC("get", "useroauthaccesstokens", "-o", "name"); err != nil || names != "" {
+		t.Errorf("tokens %q, %v, want none", names, err)
+	}
+}
