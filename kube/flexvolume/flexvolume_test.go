@@ -381,6 +381,10 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Error(err)
 		}
+		eventually.True(t, "the failed call is noted", func() bool {
+			_, err := engine.LastFailure(filepath.Join(c.root, "keep"), "example.com/hung")
+			return err == nil
+		})
 	})
 	if err := os.MkdirAll(filepath.Dir(other), 0o755); err != nil {
 		t.Fatal(err)
