@@ -3,9 +3,12 @@ package local_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"golang.org/x/sys/unix"
@@ -117,6 +120,32 @@ func TestAVolumeGrowsWhileItIsUsed(t *testing.T) {
 		if got := string(must[[]byte](t)(os.ReadFile(filepath.Join(target, "kept")))); got != "kept" {
 			t.Errorf("%s: its content is %q", fsType, got)
 		}
+	}
+}
+
+func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("held", 16, mounted("ext4")))
+	n.use(handle, mounted("ext4"))
+	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")
+	input := must[io.WriteCloser](t)(holder.StdinPipe())
+	output := must[io.ReadCloser](t)(holder.StdoutPipe())
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = input.Write([]byte("x")) // it answers from the namespace of its own
+	if _, err := output.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	n.stopUsing(handle)
+	ended := make(chan error, 1)
+	time.AfterFunc(300*time.Millisecond, func() {
+		_ = input.Close()
+		ended <- holder.Wait()
+	})
+	n.use(handle, mounted("ext4"))
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

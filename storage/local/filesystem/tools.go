@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/thread"
 )
@@ -57,12 +60,41 @@ func Check(ctx context.Context, t Type, device string) error {
 }
 
 func checkExt4(ctx context.Context, device string, options ...string) error {
+	if err := awaitUnused(ctx, device); err != nil {
+		return err
+	}
 	code, err := run(ctx, "e2fsck", append(options, "-p", device)...)
 	const repaired = 1 | 2 // e2fsck(8): errors corrected; system should be rebooted, which is about a mounted root
 	if err != nil && code&^repaired != 0 {
 		return fmt.Errorf("check ext4 file system on %s: %w", device, err)
 	}
 	return nil
+}
+
+// unusedWithin is how long a device may stay in use after its last unmount.
+const unusedWithin = 10 * time.Second
+
+// awaitUnused waits until no mount uses a device. A container that starts has the mounts of the host in its own namespace until it lets go of them, which
+// keeps a device in use for an instant after it was unmounted here.
+func awaitUnused(ctx context.Context, device string) error {
+	ctx, cancel := context.WithTimeout(ctx, unusedWithin)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		file, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0) // refused for a device that is mounted anywhere
+		if err == nil {
+			return file.Close()
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("check ext4 file system: %w: it is mounted, here or in the mount namespace of another process", err)
+		case <-tick.C:
+		}
+	}
 }
 
 // run runs a program, which ends with this process; the error has what it printed. The code is that of its exit, or -1.

@@ -121,7 +121,7 @@ spec:
     metadata: {labels: {app: db}}
     spec:
       terminationGracePeriodSeconds: 1
-      ` + container("sleep 1; touch /ready; sleep infinity", "readinessProbe: {exec: {command: [cat, /ready]}, periodSeconds: 1}") + `
+      ` + container("sleep 1; touch /tmp/ready; sleep infinity", "readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1}") + `
 `)
 	second := c.WaitPodRunning("db-1")
 	first := c.Pod("db-0")
