@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
@@ -76,7 +77,7 @@ func removeNamespaces(dir string) error {
 
 // removePodDevices removes the host ends of pods that are ports of the bridge, or of no bridge because theirs is gone.
 func removePodDevices(bridge string) error {
-	links, err := netlink.LinkList()
+	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return fmt.Errorf("list devices: %w", err)
 	}

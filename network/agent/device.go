@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-platform/slipway/network/cni"
@@ -49,7 +50,7 @@ func makeBridge(name string, address netip.Prefix, mtu int) error {
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 			return fmt.Errorf("make bridge %q: %w", name, err)
 		}
-		if link, err = netlink.LinkByName(name); err != nil {
+		if link, err = netlinksafe.LinkByName(name); err != nil {
 			return fmt.Errorf("find bridge %q: %w", name, err)
 		}
 	}
@@ -78,7 +79,7 @@ func makeBridge(name string, address netip.Prefix, mtu int) error {
 // setAddress gives a device an IPv4 address and takes every other, such as that of an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
-	present, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", name, err)
 	}
@@ -124,7 +125,7 @@ func (a *Agent) setSysctls() error {
 
 // findDevice returns nil for a device that does not exist.
 func findDevice(name string) (netlink.Link, error) {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -84,12 +85,12 @@ func HostAddresses(skip ...string) []netip.Addr {
 // returns it. The device is a bridge without ports, which pods need anyway; not every kernel has dummy devices. Calling
 // it again is harmless. The device goes with agent.Cleanup, or when the machine stops.
 func AssignOffline(name string) (netip.Addr, error) {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name
 		if err = netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err == nil {
-			link, err = netlink.LinkByName(name)
+			link, err = netlinksafe.LinkByName(name)
 		}
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (d device) rank(defaultDevice int) int {
 }
 
 func list(skip []string) ([]device, error) {
-	links, err := netlink.LinkList()
+	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
@@ -146,7 +147,7 @@ func list(skip []string) ([]device, error) {
 		if attrs.RawFlags&unix.IFF_UP == 0 || slices.Contains(skip, attrs.Name) {
 			continue
 		}
-		addresses, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 		if err != nil {
 			return nil, fmt.Errorf("list addresses of device %q: %w", attrs.Name, err)
 		}
@@ -172,7 +173,7 @@ func isVirtual(link netlink.Link) bool {
 
 // defaultDevice returns the index of the device of the IPv4 default route with the lowest metric, or 0.
 func defaultDevice() (int, error) {
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	if err != nil {
 		return 0, fmt.Errorf("list routes: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/moby/sys/mountinfo"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -62,7 +63,7 @@ func connect() error {
 	if err := addBridge("eth0", address+"/24"); err != nil {
 		return err
 	}
-	lo, err := netlink.LinkByName("lo")
+	lo, err := netlinksafe.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("find device lo: %w", err)
 	}

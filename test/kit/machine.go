@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -103,7 +104,7 @@ func (m *Machine) letOut() error {
 // remove ends the namespace's connection; the namespace itself ends with its last process.
 func (m *Machine) remove() error {
 	var errs []error
-	if link, err := netlink.LinkByName(m.name); err == nil {
+	if link, err := netlinksafe.LinkByName(m.name); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
 	}
 	if m.Address.IsValid() { // declared first, so that the deletion of a table that was never made is none
@@ -142,7 +143,7 @@ func (m *Machine) Listen(network, address string) (listener net.Listener, err er
 }
 
 func setUp(device string, address netip.Addr) error {
-	link, err := netlink.LinkByName(device)
+	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", device, err)
 	}
@@ -159,7 +160,7 @@ func setUp(device string, address netip.Addr) error {
 }
 
 func deviceNames() ([]string, error) {
-	links, err := netlink.LinkList()
+	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}

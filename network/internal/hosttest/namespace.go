@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -152,7 +153,7 @@ func (n Namespace) Connect(t *testing.T, hostCIDR, machineCIDR string) {
 		return netlink.RouteAdd(&netlink.Route{Gw: gateway})
 	})
 	t.Cleanup(func() {
-		if link, err := netlink.LinkByName(device); err == nil {
+		if link, err := netlinksafe.LinkByName(device); err == nil {
 			_ = netlink.LinkDel(link)
 		}
 	})
@@ -160,7 +161,7 @@ func (n Namespace) Connect(t *testing.T, hostCIDR, machineCIDR string) {
 
 func configure(t *testing.T, device, cidr string) {
 	t.Helper()
-	link, err := netlink.LinkByName(device)
+	link, err := netlinksafe.LinkByName(device)
 	must(t, err)
 	address, err := netlink.ParseAddr(cidr)
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +110,7 @@ func move(address string) error {
 	if err != nil {
 		return err
 	}
-	old, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	old, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
 	if err != nil {
 		return err
 	}
