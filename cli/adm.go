@@ -31,6 +31,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		top.NewCmdTop(factory, streams),
 		certificates.NewCmdCertificate(factory, streams),
 	)
+	adm.AddCommand(newBootstrapFiles(streams)...)
 	return adm
 }
 

@@ -43,10 +43,25 @@ func Run(name string, args []string) error {
 			return err
 		}
 	}
+	args = oldFlags(args)
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	return componentcli.RunNoErrOutput(command(name, args, streams))
+}
+
+// oldFlags gives flags of every command the names that they have now: OpenShift 3 has --loglevel for --v.
+func oldFlags(args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if level, ok := strings.CutPrefix(arg, "--loglevel"); ok && (level == "" || level[0] == '=') {
+			args[i] = "--v" + level
+		}
+	}
+	return args
 }
 
 // command is the tree of the client's commands.

@@ -21,6 +21,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newProject(factory, streams),
 			newNewProject(factory, streams),
 			newPolicy(factory, streams, false),
+			newServiceAccounts(factory, streams),
 		},
 		below: map[string][]*cobra.Command{
 			"create": {

@@ -34,7 +34,10 @@ func newPolicy(factory util.Factory, streams genericiooptions.IOStreams, adminis
 			)
 		}
 	}
-	policy.AddCommand(newWhoCan(factory, streams))
+	policy.AddCommand(newWhoCan(factory, streams), newCanI(factory, streams), newSCCSubjectReview(factory, streams), newSCCReview(factory, streams))
+	if administrator {
+		policy.AddCommand(newReconcileRoles(factory, streams), newReconcileBindings(factory, streams), newReconcileSCCs(factory, streams))
+	}
 	return policy
 }
 

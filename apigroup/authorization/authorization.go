@@ -23,6 +23,7 @@ func Feature() apiserver.Feature {
 		Groups: []apiserver.Group{{
 			GroupVersion: authorizationv1.GroupVersion,
 			Install:      authorizationv1.Install,
+			Legacy:       authorizationv1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				apiserver.Virtual{Plural: "roles", New: newRoles},
 				apiserver.Virtual{Plural: "rolebindings", New: newRoleBindings},

@@ -3,12 +3,14 @@ package project
 import (
 	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
 // Annotations of a project, which are its namespace's.
 const (
-	displayNameAnnotation = "openshift.io/display-name"
-	descriptionAnnotation = "openshift.io/description"
+	displayNameAnnotation = standard.DisplayNameAnnotation
+	descriptionAnnotation = standard.DescriptionAnnotation
 	requesterAnnotation   = projectv1.ProjectRequesterAnnotation
 )
 

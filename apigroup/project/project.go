@@ -20,7 +20,7 @@ import (
 
 // Options are what the administrator decides (projectConfig of a MasterConfig).
 type Options struct {
-	// RequestTemplate is `<namespace>/<name>` of the template of requested projects, empty for DefaultTemplate.
+	// RequestTemplate is `<namespace>/<name>` of the template of requested projects, empty for standard.Template.
 	RequestTemplate string
 	// RequestMessage is what someone reads who may not request projects, empty for OpenShift's.
 	RequestMessage string
@@ -35,6 +35,7 @@ func Feature(options Options) apiserver.Feature {
 		Groups: []apiserver.Group{{
 			GroupVersion: projectv1.GroupVersion,
 			Install:      projectv1.Install,
+			Legacy:       projectv1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				apiserver.Virtual{Plural: "projects", New: f.newProjects},
 				apiserver.Virtual{Plural: "projectrequests", New: f.newRequests},

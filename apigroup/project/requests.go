@@ -21,6 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
 // defaultMessage is what someone reads who may not request projects, where none is configured.
@@ -124,7 +126,7 @@ func validateRequest(asked *projectv1.ProjectRequest) field.ErrorList {
 
 // expand makes the objects of the configured template.
 func (r *requests) expand(ctx context.Context, asked *projectv1.ProjectRequest, who string) ([]*unstructured.Unstructured, error) {
-	template, err := DefaultTemplate()
+	template, err := standard.Template()
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +141,8 @@ func (r *requests) expand(ctx context.Context, asked *projectv1.ProjectRequest, 
 		}
 	}
 	objects, err := expand(template, map[string]string{
-		projectParameter: asked.Name, displayNameParameter: asked.DisplayName, descriptionParameter: asked.Description,
-		adminParameter: who, requesterParameter: who,
+		standard.ProjectParameter: asked.Name, standard.DisplayNameParameter: asked.DisplayName, standard.DescriptionParameter: asked.Description,
+		standard.AdminParameter: who, standard.RequesterParameter: who,
 	})
 	if err != nil {
 		return nil, err

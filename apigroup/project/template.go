@@ -5,56 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	projectv1 "github.com/openshift/api/project/v1"
 	templatev1 "github.com/openshift/api/template/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
-
-// The parameters that a request gives to its template.
-const (
-	projectParameter     = "PROJECT_NAME"
-	displayNameParameter = "PROJECT_DISPLAYNAME"
-	descriptionParameter = "PROJECT_DESCRIPTION"
-	adminParameter       = "PROJECT_ADMIN_USER"
-	requesterParameter   = "PROJECT_REQUESTING_USER"
-)
-
-// DefaultTemplate makes the template of projects where none is configured: the project, and the role admin in it for the user.
-// `oc adm create-bootstrap-project-template` prints the same.
-func DefaultTemplate() (*templatev1.Template, error) {
-	project := &projectv1.Project{
-		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},
-		ObjectMeta: metav1.ObjectMeta{Name: "${" + projectParameter + "}", Annotations: map[string]string{
-			displayNameAnnotation: "${" + displayNameParameter + "}",
-			descriptionAnnotation: "${" + descriptionParameter + "}",
-			requesterAnnotation:   "${" + requesterParameter + "}",
-		}},
-	}
-	admin := &rbacv1.RoleBinding{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: "admin", Namespace: "${" + projectParameter + "}"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "${" + adminParameter + "}"}},
-	}
-	template := &templatev1.Template{
-		TypeMeta:   metav1.TypeMeta{APIVersion: templatev1.GroupVersion.String(), Kind: "Template"},
-		ObjectMeta: metav1.ObjectMeta{Name: "project-request"},
-	}
-	for _, object := range []any{project, admin} {
-		raw, err := json.Marshal(object)
-		if err != nil {
-			return nil, fmt.Errorf("make default project template: %w", err)
-		}
-		template.Objects = append(template.Objects, runtime.RawExtension{Raw: raw})
-	}
-	for _, name := range []string{projectParameter, displayNameParameter, descriptionParameter, adminParameter, requesterParameter} {
-		template.Parameters = append(template.Parameters, templatev1.Parameter{Name: name})
-	}
-	return template, nil
-}
 
 // expand makes the objects of a template. Only the values of strings are replaced, after the objects have been parsed, so that no value
 // can become more than a string.

@@ -8,15 +8,17 @@ import (
 	templatev1 "github.com/openshift/api/template/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
 func TestTheDefaultTemplateMakesAProjectAndItsAdministrator(t *testing.T) {
-	template, err := DefaultTemplate()
+	template, err := standard.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
 	objects, err := expand(template, map[string]string{
-		projectParameter: "shop", displayNameParameter: "A shop", descriptionParameter: "", adminParameter: "alice", requesterParameter: "alice",
+		standard.ProjectParameter: "shop", standard.DisplayNameParameter: "A shop", standard.DescriptionParameter: "", standard.AdminParameter: "alice", standard.RequesterParameter: "alice",
 	})
 	if err != nil {
 		t.Fatal(err)

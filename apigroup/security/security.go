@@ -24,6 +24,7 @@ func Feature() apiserver.Feature {
 		Groups: []apiserver.Group{{
 			GroupVersion: securityv1.GroupVersion,
 			Install:      securityv1.Install,
+			Legacy:       securityv1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				constraints(), rangeAllocations(),
 				apiserver.Virtual{Plural: "podsecuritypolicysubjectreviews", New: newSubjectReviews(judge)},

@@ -44,6 +44,9 @@ var pure = []exemption{
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
 	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews answer by too"},
 	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},
+	{"apigroup/project/standard", "the default template of projects, which the client prints too"},
+	{"bootstrap/policy", "the default roles and bindings, which the client prints and reconciles too"},
+	{"oauth/page", "the login pages, which the client prints to begin own ones with"},
 }
 
 // upstreamOnly are module paths that only units of the layer upstream import.
