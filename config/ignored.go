@@ -44,6 +44,7 @@ func actedUpon(kind string) []string {
 			"oauthConfig.tokenConfig",
 			"oauthConfig.templates",
 			"projectConfig",
+			"routingConfig.subdomain",
 			"serviceAccountConfig.managedNames",
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",

@@ -55,6 +55,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.arguments("kubernetesMasterConfig.controllerArguments", kube.ControllerArguments)
 	c.arguments("kubernetesMasterConfig.schedulerArguments", kube.SchedulerArguments)
 
+	c.domain("routingConfig.subdomain", m.RoutingConfig.Subdomain)
 	c.audit(m)
 	c.oauth(m)
 	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)

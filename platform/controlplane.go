@@ -98,7 +98,7 @@ func (h *host) features() ([]apiserver.Feature, error) {
 		apps.Feature(rules),
 		build.Feature(rules),
 		image.Feature(),
-		route.Feature(),
+		route.Feature(h.Master.RoutingConfig.Subdomain),
 		template.Feature(),
 		quota.Feature(rules),
 		networkapi.Feature(),

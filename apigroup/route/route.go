@@ -10,20 +10,21 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it.
-func Feature() apiserver.Feature {
+// Feature is the API group as the API server serves it. suffix is the domain below which routes without a host of their own get one.
+func Feature(suffix string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
 		Install:      routev1.Install,
 		Legacy:       routev1.DeprecatedInstallWithoutGroup,
-		Resources:    []apiserver.Served{routes()},
+		Resources:    []apiserver.Served{routes(&hosts{suffix: suffix})},
 	}}}
 }
 
-func routes() apiserver.Served {
+func routes(h *hosts) apiserver.Served {
 	return apiserver.Resource[*routev1.Route]{
 		Plural: "routes", Categories: []string{"all"}, Namespaced: true, Status: true,
-		Default: setDefaults, Validate: validate, ValidateStatus: validateStatus,
+		Default: setDefaults, Prepare: h.prepare, Validate: h.validate, ValidateStatus: validateStatus,
+		Adjust: h.adjust,
 		Fields: map[string]func(*routev1.Route) string{
 			"spec.host":    func(route *routev1.Route) string { return route.Spec.Host },
 			"spec.path":    func(route *routev1.Route) string { return route.Spec.Path },

@@ -1,0 +1,102 @@
+package route
+
+import (
+	"context"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// HostGenerated is the annotation of routes whose host was made up by the server.
+const HostGenerated = "openshift.io/host.generated"
+
+// hosts gives routes their hosts, and says who may choose one.
+type hosts struct {
+	suffix     string // the domain of generated hosts
+	authorizer authorizer.Authorizer
+}
+
+func (h *hosts) adjust(deps apiserver.Deps, _ *registry.Store) { h.authorizer = deps.Authorizer }
+
+// prepare makes up the host of a route that names none, <name>-<namespace>.<suffix>. Leaving the host out of a change keeps
+// it, so that the manifest from which a route was made can be applied again.
+func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
+	spec := &route.Spec
+	switch {
+	case spec.Host != "":
+	case old != nil:
+		spec.Host = old.Spec.Host
+	case spec.Subdomain == "" && spec.WildcardPolicy != routev1.WildcardPolicySubdomain:
+		spec.Host = h.generated(route)
+		if route.Annotations == nil {
+			route.Annotations = map[string]string{}
+		}
+		route.Annotations[HostGenerated] = "true"
+	}
+}
+
+func (h *hosts) generated(route *routev1.Route) string {
+	return fmt.Sprintf("%s-%s.%s", route.Name, route.Namespace, h.suffix)
+}
+
+// validate is what holds for a route whoever writes it, and what the writer may not choose.
+func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.ErrorList {
+	return append(validate(ctx, route, old), h.permitted(ctx, route, old)...)
+}
+
+// permitted asks for the right to choose hosts: routes/custom-host, create for those of new routes and for certificates, update for
+// changing a host. Without it the host of a route stays what it was when the route was made, so that nobody takes over the claim of a younger
+// route.
+func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
+	at := field.NewPath("spec")
+	if old == nil {
+		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != ""
+		switch {
+		case chosen && !h.may(ctx, "create", route):
+			return field.ErrorList{field.Forbidden(at.Child("host"), "you do not have permission to set the host field of the route")}
+		case hasCertificates(route.Spec.TLS) && !h.may(ctx, "create", route):
+			return field.ErrorList{field.Forbidden(at.Child("tls"), "you do not have permission to set certificate fields on the route")}
+		}
+		return nil
+	}
+	if route.Spec.Host != old.Spec.Host && !h.may(ctx, "update", route) {
+		return field.ErrorList{field.Invalid(at.Child("host"), route.Spec.Host, "field is immutable")}
+	}
+	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
+		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
+	}
+	if hasCertificates(route.Spec.TLS) && !apiequality.Semantic.DeepEqual(certificates(route.Spec.TLS), certificates(old.Spec.TLS)) && !h.may(ctx, "create", route) {
+		return field.ErrorList{field.Forbidden(at.Child("tls"), "you do not have permission to set certificate fields on the route")}
+	}
+	return nil
+}
+
+// certificates are the fields of TLS that make a host believable.
+func certificates(tls *routev1.TLSConfig) [4]string {
+	if tls == nil {
+		return [4]string{}
+	}
+	return [4]string{tls.Certificate, tls.Key, tls.CACertificate, tls.DestinationCACertificate}
+}
+
+func hasCertificates(tls *routev1.TLSConfig) bool { return certificates(tls) != [4]string{} }
+
+// may asks whether the writer has a verb of routes/custom-host. The server's own writes have no user.
+func (h *hosts) may(ctx context.Context, verb string, route *routev1.Route) bool {
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return true
+	}
+	decision, _, err := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: user, Verb: verb, Namespace: route.Namespace, APIGroup: routev1.GroupName, APIVersion: "v1",
+		Resource: "routes", Subresource: "custom-host", Name: route.Name, ResourceRequest: true,
+	})
+	return err == nil && decision == authorizer.DecisionAllow
+}

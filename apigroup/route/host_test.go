@@ -1,0 +1,90 @@
+package route
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// having is somebody with some verbs of routes/custom-host.
+func having(verbs ...string) (*hosts, context.Context) {
+	decide := func(_ context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
+		if asked.GetResource() == "routes" && asked.GetSubresource() == "custom-host" && asked.GetNamespace() == "shop" && slices.Contains(verbs, asked.GetVerb()) {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	return &hosts{suffix: "apps.example.com", authorizer: authorizer.AuthorizerFunc(decide)},
+		request.WithUser(context.Background(), &user.DefaultInfo{Name: "joe"})
+}
+
+func TestGeneratedHosts(t *testing.T) {
+	h, ctx := having()
+	route := valid()
+	route.Spec.Host = ""
+	setDefaults(route)
+	h.prepare(ctx, route, nil)
+	if route.Spec.Host != "front-shop.apps.example.com" || route.Annotations[HostGenerated] != "true" {
+		t.Errorf("generated host %q, annotations %v", route.Spec.Host, route.Annotations)
+	}
+	if problems := h.validate(ctx, route, nil); len(problems) > 0 {
+		t.Errorf("who chooses no host needs no right: %v", problems)
+	}
+	applied := valid()
+	applied.Spec.Host = ""
+	setDefaults(applied)
+	h.prepare(ctx, applied, route)
+	if problems := h.validate(ctx, applied, route); applied.Spec.Host != route.Spec.Host || len(problems) > 0 {
+		t.Errorf("applied again, the host is %q: %v", applied.Spec.Host, problems)
+	}
+	below := valid()
+	below.Spec.Host, below.Spec.Subdomain = "", "www"
+	h.prepare(ctx, below, nil)
+	if below.Spec.Host != "" {
+		t.Errorf("the host of a subdomain is the router's to choose, not %q", below.Spec.Host)
+	}
+}
+
+func TestWhoMayChooseAHost(t *testing.T) {
+	host := func(r *routev1.Route) { r.Spec.Host = "other.example.com" }
+	certificate := func(r *routev1.Route) {
+		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationEdge, Certificate: "c", Key: "k"}
+	}
+	for _, tt := range []struct {
+		name   string
+		verbs  []string
+		update bool
+		change func(*routev1.Route)
+		want   string // the field that is refused
+	}{
+		{"new host", nil, false, host, "spec.host"},
+		{"new host with create", []string{"create"}, false, host, ""},
+		{"new host with update alone", []string{"update"}, false, host, "spec.host"},
+		{"new host that says it was generated", nil, false, func(r *routev1.Route) { host(r); r.Annotations = map[string]string{HostGenerated: "true"} }, "spec.host"},
+		{"new subdomain", nil, false, func(r *routev1.Route) { r.Spec.Host, r.Spec.Subdomain = "", "a" }, "spec.host"},
+		{"changed host", []string{"create"}, true, host, "spec.host"},
+		{"changed host with update", []string{"update"}, true, host, ""},
+		{"certificate on a new route", nil, false, func(r *routev1.Route) { r.Spec.Host = "front-shop.apps.example.com"; certificate(r) }, "spec.tls"},
+		{"changed certificate", nil, true, certificate, "spec.tls"},
+		{"changed certificate with create", []string{"create"}, true, certificate, ""},
+		{"changed path", nil, true, func(r *routev1.Route) { r.Spec.Path = "/a" }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, ctx := having(tt.verbs...)
+			route, old := valid(), (*routev1.Route)(nil)
+			if setDefaults(route); tt.update {
+				old = route.DeepCopy()
+			}
+			tt.change(route)
+			problems := h.validate(ctx, route, old)
+			if tt.want == "" && len(problems) > 0 || tt.want != "" && (len(problems) != 1 || problems[0].Field != tt.want) {
+				t.Errorf("problems are %v, want one with %q", problems, tt.want)
+			}
+		})
+	}
+}
