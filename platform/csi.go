@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-platform/slipway/storage/csi"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/liveness"
 	"github.com/slipway-platform/slipway/storage/csi/metrics"
@@ -63,51 +61,6 @@ func (f *csiFlags) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, use --kubeconfig", err)
 	}
 	return config, nil
-}
-
-func csiControllerCommand() *cobra.Command {
-	var (
-		flags   csiFlags
-		options csi.Options
-		elect   bool
-		lease   csi.Lease
-	)
-	command := &cobra.Command{
-		Use:   "controller --csi-address SOCKET...",
-		Short: "Provision, attach and what else a driver's controller side needs",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := flags.config()
-			if err != nil {
-				return err
-			}
-			part := &csi.Controller{Config: config, Drivers: flags.addresses, Timeout: flags.timeout, Features: csi.Features(options), Metrics: metrics.New()}
-			if elect {
-				part.Lease = &lease
-			}
-			parts, closeAll, err := flags.parts(part.Metrics)
-			if err != nil {
-				return err
-			}
-			defer closeAll()
-			return runForeground(cmd.Context(), append(parts, Part{Component: part}))
-		},
-	}
-	set := command.Flags()
-	flags.add(set)
-	hostname, _ := os.Hostname()
-	set.BoolVar(&elect, "leader-election", false, "let one of several instances act, elected by a Lease")
-	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
-	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need another one")
-	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
-	set.IntVar(&options.Attach.Workers, "attach-workers", 10, "attachments, and as many detachments, that go on at once")
-	set.IntVar(&options.Provision.Workers, "provision-workers", 100, "volumes that are made, and as many that are deleted, at once")
-	set.StringVar(&options.Provision.FSType, "default-fstype", "", "file system of volumes whose StorageClass names none; the driver's choice by default")
-	set.BoolVar(&options.Provision.ExtraMetadata, "extra-create-metadata", false, "tell the driver the names of claim and PersistentVolume")
-	set.BoolVar(&options.Provision.Strict, "strict-topology", false, "tell the driver no other topology than that of the selected node")
-	set.BoolVar(&options.Provision.NoSpread, "no-statefulset-spread", false, "do not spread the volumes of a StatefulSet over the topology")
-	set.StringVar(&options.Capacity.Namespace, "capacity-namespace", "", "namespace for CSIStorageCapacity objects; capacity is not tracked by default")
-	return command
 }
 
 func csiNodeCommand() *cobra.Command {

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/storage/csi"
@@ -55,6 +57,10 @@ func localController(client *rest.Config, socket, node string) csi.Controller {
 	return csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: node,
 		Features: csi.Features(csi.Options{Capacity: capacity.Options{Namespace: "openshift-infra"}}),
+		Object: &storagev1.CSIDriverSpec{
+			PodInfoOnMount: ptr.To(true), FSGroupPolicy: ptr.To(storagev1.FileFSGroupPolicy),
+			VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral},
+		},
 	}
 }
 

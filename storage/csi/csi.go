@@ -13,6 +13,7 @@ import (
 	snapshotclient "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
 	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -25,6 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/metrics"
+	"github.com/slipway-platform/slipway/storage/csi/register"
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
@@ -43,6 +45,9 @@ type Controller struct {
 	Lease *Lease
 	// Features make the loops; Features gives all of them.
 	Features []session.Feature
+	// Object, if set, keeps the CSIDriver object of each driver: it is what the object says beyond what follows from the driver's capabilities. An
+	// object that somebody else made is left as it is.
+	Object *storagev1.CSIDriverSpec
 	// Metrics measure drivers and queues.
 	Metrics *metrics.Metrics
 	// Dial are further options of connections to drivers; tests inject faults with them.
@@ -242,6 +247,12 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 		d.Changed(ctx, description)
 		end()
 	})
+	if t.Object != nil {
+		object := &register.Object{
+			Drivers: t.client.StorageV1().CSIDrivers(), Driver: description.Name, Spec: register.Spec(description, *t.Object),
+		}
+		watching.Go(func() { _ = object.Run(ctx, func() {}) }) // which returns no error
+	}
 	defer watching.Wait()
 	defer end()
 	if len(loops) == 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -79,13 +80,19 @@ func (c *Cluster) UpFails() string {
 }
 
 // StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running. It is
-// killed when the test ends, if it still runs then.
+// killed when the test ends, if it still runs then; a test that fails prints what it wrote.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Env = append(command.Env, environment...)
+	log, err := os.Create(filepath.Join(c.t.TempDir(), "log")) // no pipe, which a child could keep open
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
 	if err := c.Do(command.Start); err != nil {
 		cancel()
 		c.t.Fatalf("start slipway %s: %v", strings.Join(args, " "), err)
@@ -94,6 +101,9 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 		cancel()
 		if command.ProcessState == nil {
 			_ = command.Wait() // killed by cancel
+		}
+		if written, err := os.ReadFile(log.Name()); err == nil && c.t.Failed() {
+			c.t.Logf("slipway %s:\n%s", strings.Join(args, " "), written)
 		}
 	})
 	return command

@@ -123,7 +123,8 @@ const (
 
 // deployment runs the driver's controller. Driver and helper share the socket in a directory of the pod.
 func (c Config) deployment() runtime.Object {
-	helper := c.helper("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace)
+	helper := c.helper("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace,
+		"--driver-object=false", "--capacity-namespace=") // the CSIDriver object is one of these, and asks for no tracking
 	spec := corev1.PodSpec{
 		ServiceAccountName: c.name() + "-controller", NodeSelector: c.NodeSelector,
 		Containers: []corev1.Container{c.container(), helper},

@@ -28,8 +28,8 @@ type Object struct {
 	Drivers storageclient.CSIDriverInterface
 	// Driver is the driver's name.
 	Driver string
-	// Spec is called to learn what the object says now; its error is logged and it is called again.
-	Spec func(context.Context) (storagev1.CSIDriverSpec, error)
+	// Spec is what the object says.
+	Spec storagev1.CSIDriverSpec
 }
 
 // Name is the part's name.
@@ -58,11 +58,7 @@ func (o *Object) Run(ctx context.Context, ready func()) error {
 
 // ensure makes or changes the object once.
 func (o *Object) ensure(ctx context.Context) error {
-	spec, err := o.Spec(ctx)
-	if err != nil {
-		return err
-	}
-	wanted := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: o.Driver, Labels: map[string]string{managedBy: manager}}, Spec: spec}
+	wanted := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: o.Driver, Labels: map[string]string{managedBy: manager}}, Spec: o.Spec}
 	found, err := o.Drivers.Get(ctx, o.Driver, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -70,13 +66,13 @@ func (o *Object) ensure(ctx context.Context) error {
 		return wrap("create", o.Driver, err)
 	case err != nil:
 		return wrap("read", o.Driver, err)
-	case found.Labels[managedBy] != manager || !differs(spec, found.Spec):
+	case found.Labels[managedBy] != manager || !differs(o.Spec, found.Spec):
 		return nil
-	case fixedDiffers(spec, found.Spec):
+	case fixedDiffers(o.Spec, found.Spec):
 		return o.replace(ctx, found, wanted)
 	}
 	found = found.DeepCopy()
-	overlay(&found.Spec, spec)
+	overlay(&found.Spec, o.Spec)
 	_, err = o.Drivers.Update(ctx, found, metav1.UpdateOptions{})
 	return wrap("update", o.Driver, err)
 }

@@ -1,14 +1,16 @@
 package register
 
 import (
-	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
@@ -46,7 +48,7 @@ func TestObjectSaysWhatTheDriverCan(t *testing.T) {
 				client = fake.NewClientset(tt.found)
 			}
 			drivers := client.StorageV1().CSIDrivers()
-			o := &Object{Drivers: drivers, Driver: "a.example.com", Spec: func(context.Context) (storagev1.CSIDriverSpec, error) { return wanted, nil }}
+			o := &Object{Drivers: drivers, Driver: "a.example.com", Spec: wanted}
 			if err := o.ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -70,13 +72,14 @@ func object(labels map[string]string, spec storagev1.CSIDriverSpec) *storagev1.C
 
 func TestObjectIsTriedAgain(t *testing.T) {
 	client := fake.NewClientset()
-	asked := 0
-	o := &Object{Drivers: client.StorageV1().CSIDrivers(), Driver: "a.example.com", Spec: func(context.Context) (storagev1.CSIDriverSpec, error) {
-		if asked++; asked == 1 {
-			return storagev1.CSIDriverSpec{}, errors.New("the driver does not answer")
+	var asked atomic.Int32
+	client.PrependReactor("create", "csidrivers", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if asked.Add(1) == 1 {
+			return true, nil, errors.New("the API server does not answer")
 		}
-		return storagev1.CSIDriverSpec{}, nil
-	}}
+		return false, nil, nil
+	})
+	o := &Object{Drivers: client.StorageV1().CSIDrivers(), Driver: "a.example.com"}
 	parttest.Run(t, o.Run)
 	eventually.True(t, "the object is there", func() bool {
 		_, err := client.StorageV1().CSIDrivers().Get(t.Context(), "a.example.com", metav1.GetOptions{})

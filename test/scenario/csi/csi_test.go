@@ -39,6 +39,7 @@ func TestADriverIsUsedByItsSocketAlone(t *testing.T) {
 	if got := i.OC("get", "node", "-o", `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`); !strings.Contains(got, fmt.Sprintf("%q:%q", i.name, "machine-7")) {
 		t.Errorf("the node's annotation is %s", got)
 	}
+	i.waitText("true slipway", "csidriver", i.name, "--ignore-not-found", "-o", `jsonpath={.spec.attachRequired} {.metadata.labels.app\.kubernetes\.io/managed-by}`)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
 	i.WaitPodRunning("data")
 	i.sh("data", "echo kept >/data/a")
@@ -125,7 +126,7 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("delete", "pvc", "data")
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
-	i.registrar.Stop()
+	stop(t, i.node)
 	gone := func(got string) bool { return !strings.Contains(got, i.name) }
 	i.wait("the driver leaves the CSINode", gone, "csinode", "-o", "jsonpath={.items[*].spec.drivers[*].name}")
 	i.wait("the driver leaves the annotation", gone, "node", "-o", `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`)

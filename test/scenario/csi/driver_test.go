@@ -5,31 +5,32 @@ package csi
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
-	"github.com/slipway-platform/slipway/storage/csi"
-	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-platform/slipway/storage/csi/fake"
-	"github.com/slipway-platform/slipway/storage/csi/register"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// installation is a driver that attaches volumes, with what serves it.
+// installation is a driver that attaches volumes, with the processes that serve it.
 type installation struct {
 	*kit.Cluster
-	name      string
-	storage   *fake.Driver
-	registrar *parttest.Part
-	server    *fake.Server
+	name       string
+	storage    *fake.Driver
+	server     *fake.Server
+	controller *exec.Cmd // slipway csi controller
+	node       *exec.Cmd // slipway csi node
 }
 
-// install serves a driver of the test's own, registers it with kubelet and makes a StorageClass and a VolumeSnapshotClass of its name.
-func install(t *testing.T, options fake.Options) *installation {
+// install serves a driver of the test's own, starts what makes it known and used, with further flags of the controller, and makes a StorageClass and a
+// VolumeSnapshotClass of its name.
+func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)
 	i := &installation{Cluster: c, name: c.Namespace + ".example.com"}
@@ -38,26 +39,17 @@ func install(t *testing.T, options fake.Options) *installation {
 		t.Fatal(err)
 	}
 	i.storage = fake.New(options)
-	dir := c.Path("kubelet", "plugins", i.name)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(i.socket()), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	socket := filepath.Join(dir, "csi.sock")
-	server, err := i.storage.Listen(socket)
+	server, err := i.storage.Listen(i.socket())
 	if err != nil {
 		t.Fatal(err)
 	}
 	i.server = server
 	t.Cleanup(server.Stop)
-	connection, err := driver.Dial(socket, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = connection.Close() })
-	registrar := &register.Registrar{Driver: connection, Endpoint: socket, Dir: c.Path("kubelet", "plugins_registry")}
-	i.registrar = parttest.Run(t, registrar.Run)
-	controller := &csi.Controller{Config: c.Config, Drivers: []string{socket}, Features: csi.Features(csi.Options{})}
-	parttest.Run(t, controller.Run)
+	i.node = c.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket(), "--registration-dir", c.Path("kubelet", "plugins_registry"))
+	i.startController(flags...)
 	c.Apply(fmt.Sprintf(`
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %[1]s}, provisioner: %[1]s, allowVolumeExpansion: true}
 ---
@@ -65,6 +57,27 @@ func install(t *testing.T, options fake.Options) *installation {
 `, i.name))
 	i.waitText(i.name, "csinode", "-o", "jsonpath={.items[*].spec.drivers[*].name}")
 	return i
+}
+
+func (i *installation) socket() string {
+	return i.Path("kubelet", "plugins", i.name, "csi.sock")
+}
+
+// startController starts the controller, in place of one that has ended.
+func (i *installation) startController(flags ...string) {
+	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
+	i.controller = i.StartSlipway(nil, append(common, flags...)...)
+}
+
+// stop ends a process as an administrator does, and waits for its end.
+func stop(t *testing.T, command *exec.Cmd) {
+	t.Helper()
+	if err := command.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("%s: %v", strings.Join(command.Args[1:3], " "), err)
+	}
 }
 
 // claim is the manifest of a claim of the driver; fields are further ones of its spec.
