@@ -17,6 +17,9 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/plugin"
 	"k8s.io/kubectl/pkg/cmd/util"
+	kubectldescribe "k8s.io/kubectl/pkg/describe"
+
+	"github.com/slipway-platform/slipway/cli/describe"
 )
 
 // New is the client as a command of another program. Its own commands are made when it runs, because
@@ -46,6 +49,7 @@ func Run(name string, args []string) error {
 	args = oldFlags(args)
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
+	kubectldescribe.DescriberFn = describe.For
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }

@@ -1,0 +1,194 @@
+// Package describe is `oc describe` for OpenShift's kinds, with the fields and headings of OpenShift 3.11; kinds of Kubernetes are
+// described by kubectl.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11 Cluster Administration, 3.4 (deployment
+// configurations), 15.3 (security context constraints) and 18.3 (quotas); the fields of the other kinds are those of the client of 3.11.
+package describe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	kubectl "k8s.io/kubectl/pkg/describe"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// none stands for what is not set.
+const none = "<none>"
+
+// For finds the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a DescriberFunc of kubectl.
+func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectl.ResourceDescriber, error) {
+	write, ok := kinds()[mapping.GroupVersionKind.GroupKind()]
+	if !ok {
+		return kubectl.Describer(getter, mapping)
+	}
+	config, err := getter.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(rest.CopyConfig(config))
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return describer{client: client, server: config.Host, resource: mapping.Resource, write: write, now: time.Now}, nil
+}
+
+// writer writes what is said of one kind.
+type writer func(p *page, content map[string]any) error
+
+// of makes a writer of one for a Go type.
+func of[T any](write func(p *page, object *T) error) writer {
+	return func(p *page, content map[string]any) error {
+		object := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
+			return fmt.Errorf("read object: %w", err)
+		}
+		return write(p, object)
+	}
+}
+
+// describer describes the objects of one resource.
+type describer struct {
+	client   dynamic.Interface
+	server   string
+	resource schema.GroupVersionResource
+	write    writer
+	now      func() time.Time
+}
+
+// Describe reads an object and writes what is to say of it.
+func (d describer) Describe(namespace, name string, settings kubectl.DescriberSettings) (string, error) {
+	ctx := context.Background() // kubectl gives none
+	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	p := &page{ctx: ctx, client: d.client, server: d.server, now: d.now()}
+	if err := d.write(p, object.Object); err != nil {
+		return "", err
+	}
+	if settings.ShowEvents {
+		p.events(object.GetNamespace(), object.GetUID())
+	}
+	return p.align()
+}
+
+// page is the text in the making: fields are written with tabs, which are aligned at the end.
+type page struct {
+	ctx    context.Context
+	client dynamic.Interface
+	server string
+	now    time.Time
+	text   bytes.Buffer
+}
+
+func (p *page) align() (string, error) {
+	var out bytes.Buffer
+	table := printers.GetNewTabWriter(&out)
+	if _, err := table.Write(p.text.Bytes()); err != nil {
+		return "", err
+	}
+	err := table.Flush()
+	return out.String(), err
+}
+
+// line writes a line as it is.
+func (p *page) line(format string, args ...any) {
+	printers.WriteEscaped(&p.text, fmt.Sprintf(format, args...)+"\n")
+}
+
+// field writes a name and its value, or that there is none.
+func (p *page) field(name string, value any) {
+	text := fmt.Sprint(value)
+	p.line("%s:\t%s", name, cmp.Or(text, none))
+}
+
+// list writes a name and values with commas between.
+func (p *page) list(name string, values []string) { p.field(name, strings.Join(values, ",")) }
+
+// lines writes a name and values, one to a line.
+func (p *page) lines(name string, values []string) {
+	if len(values) == 0 {
+		values = []string{none}
+	}
+	p.field(name, values[0])
+	for _, value := range values[1:] {
+		p.line("%s\t%s", strings.Repeat(" ", len(name)-len(strings.TrimLeft(name, " "))), value)
+	}
+}
+
+// metadata writes what every kind begins with.
+func (p *page) metadata(m metav1.ObjectMeta) {
+	p.field("Name", m.Name)
+	if m.Namespace != "" {
+		p.field("Namespace", m.Namespace)
+	}
+	p.field("Created", p.ago(m.CreationTimestamp))
+	p.lines("Labels", pairs(m.Labels))
+	annotations := maps.Clone(m.Annotations)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	p.lines("Annotations", pairs(annotations))
+}
+
+// ago is how long ago something was.
+func (p *page) ago(t metav1.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	return units.HumanDuration(p.now.Sub(t.Time)) + " ago"
+}
+
+// pairs are the entries of a map as key=value, sorted.
+func pairs(m map[string]string) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, key+"="+m[key])
+	}
+	return all
+}
+
+// texts are values of a type of text.
+func texts[T ~string](values []T) []string {
+	all := make([]string, len(values))
+	for i, value := range values {
+		all[i] = string(value)
+	}
+	return all
+}
+
+// optional is what a pointer points to, or nothing.
+func optional[T any](value *T) any {
+	if value == nil {
+		return none
+	}
+	return *value
+}
+
+// events writes what happened to an object. Who may not read events sees none.
+func (p *page) events(namespace string, uid types.UID) {
+	found, err := objects.List[corev1.Event](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("events"), cmp.Or(namespace, metav1.NamespaceDefault),
+		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid)})
+	if err != nil {
+		return
+	}
+	p.line("")
+	kubectl.DescribeEvents(&corev1.EventList{Items: found}, kubectl.NewPrefixWriter(&p.text))
+}

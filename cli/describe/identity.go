@@ -1,0 +1,149 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// user writes a user and says of each identity whether it leads back to the user.
+func user(p *page, u *userv1.User) error {
+	p.metadata(u.ObjectMeta)
+	if u.FullName != "" {
+		p.field("Full Name", u.FullName)
+	}
+	var identities []string
+	for _, name := range u.Identities {
+		text := name
+		found, err := objects.Get[userv1.Identity](p.ctx, p.client, userv1.GroupVersion.WithResource("identities"), "", name)
+		switch {
+		case apierrors.IsNotFound(err):
+			text += " (Error: Identity does not exist)"
+		case err != nil:
+			text += fmt.Sprintf(" (Error: %v)", err)
+		case found.User.Name != u.Name || found.User.UID != u.UID:
+			text += fmt.Sprintf(" (Error: Identity is of the user %q)", found.User.Name)
+		}
+		identities = append(identities, text)
+	}
+	p.lines("Identities", identities)
+	return nil
+}
+
+// identity writes an identity and says whether its user knows it.
+func identity(p *page, i *userv1.Identity) error {
+	p.metadata(i.ObjectMeta)
+	p.field("Provider", i.ProviderName)
+	p.field("Provider User Name", i.ProviderUserName)
+	name := i.User.Name
+	if name != "" {
+		found, err := objects.Get[userv1.User](p.ctx, p.client, userv1.GroupVersion.WithResource("users"), "", name)
+		switch {
+		case apierrors.IsNotFound(err):
+			name += " (Error: User does not exist)"
+		case err != nil:
+			name += fmt.Sprintf(" (Error: %v)", err)
+		case found.UID != i.User.UID:
+			name += " (Error: Actual user UID is " + string(found.UID) + ")"
+		}
+	}
+	p.field("User Name", name)
+	p.field("User UID", i.User.UID)
+	p.lines("Extra", pairs(i.Extra))
+	return nil
+}
+
+func group(p *page, g *userv1.Group) error {
+	p.metadata(g.ObjectMeta)
+	p.lines("Users", g.Users)
+	return nil
+}
+
+func mapping(p *page, m *userv1.UserIdentityMapping) error {
+	p.metadata(m.ObjectMeta)
+	p.field("Identity", m.Identity.Name)
+	p.field("User Name", m.User.Name)
+	p.field("User UID", m.User.UID)
+	return nil
+}
+
+// oauthClient writes a client of the OAuth server, without its secrets.
+func oauthClient(p *page, c *oauthv1.OAuthClient) error {
+	p.metadata(c.ObjectMeta)
+	p.field("Secret", map[bool]string{true: "<set>", false: none}[c.Secret != ""])
+	p.field("Additional Secrets", len(c.AdditionalSecrets))
+	p.field("Respond With Challenges", c.RespondWithChallenges)
+	p.lines("Redirect URIs", c.RedirectURIs)
+	p.field("Grant Method", c.GrantMethod)
+	var scopes []string
+	for _, s := range c.ScopeRestrictions {
+		scopes = append(scopes, s.ExactValues...)
+		if s.ClusterRole != nil {
+			scopes = append(scopes, fmt.Sprintf("role:%s:%s (escalation: %t)",
+				strings.Join(s.ClusterRole.RoleNames, "|"), strings.Join(s.ClusterRole.Namespaces, "|"), s.ClusterRole.AllowEscalation))
+		}
+	}
+	p.lines("Scopes", scopes)
+	p.field("Access Token Max Age", seconds(c.AccessTokenMaxAgeSeconds))
+	p.field("Access Token Inactivity Timeout", seconds(c.AccessTokenInactivityTimeoutSeconds))
+	return nil
+}
+
+// seconds is a time, or that the server's counts.
+func seconds(value *int32) string {
+	switch {
+	case value == nil:
+		return "<default>"
+	case *value == 0:
+		return "<unlimited>"
+	}
+	return (time.Duration(*value) * time.Second).String()
+}
+
+func clientAuthorization(p *page, a *oauthv1.OAuthClientAuthorization) error {
+	p.metadata(a.ObjectMeta)
+	p.field("Client Name", a.ClientName)
+	p.field("User Name", a.UserName)
+	p.field("User UID", a.UserUID)
+	p.list("Scopes", a.Scopes)
+	return nil
+}
+
+func accessToken(p *page, t *oauthv1.OAuthAccessToken) error {
+	p.metadata(t.ObjectMeta)
+	p.list("Scopes", t.Scopes)
+	p.field("Expires In", p.remaining(t.CreationTimestamp.Time, t.ExpiresIn))
+	p.field("User Name", t.UserName)
+	p.field("User UID", t.UserUID)
+	p.field("Client Name", t.ClientName)
+	return nil
+}
+
+func authorizeToken(p *page, t *oauthv1.OAuthAuthorizeToken) error {
+	p.metadata(t.ObjectMeta)
+	p.list("Scopes", t.Scopes)
+	p.field("Expires In", p.remaining(t.CreationTimestamp.Time, t.ExpiresIn))
+	p.field("User Name", t.UserName)
+	p.field("User UID", t.UserUID)
+	p.field("Client Name", t.ClientName)
+	p.field("Redirect URI", t.RedirectURI)
+	return nil
+}
+
+// remaining is how long a token still counts; one that expires in 0 seconds has no end.
+func (p *page) remaining(made time.Time, expires int64) string {
+	if expires == 0 {
+		return "<never>"
+	}
+	left := made.Add(time.Duration(expires) * time.Second).Sub(p.now).Round(time.Second)
+	if left <= 0 {
+		return "<expired>"
+	}
+	return left.String()
+}

@@ -1,0 +1,127 @@
+package describe
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+	"github.com/openshift/api/image/docker10"
+	imagev1 "github.com/openshift/api/image/v1"
+)
+
+// imageStream writes a stream and for each tag where it comes from and what it was; a star marks what it is.
+func imageStream(p *page, s *imagev1.ImageStream) error {
+	p.metadata(s.ObjectMeta)
+	p.field("Docker Pull Spec", s.Status.DockerImageRepository)
+	if s.Status.PublicDockerImageRepository != "" {
+		p.field("Public Pull Spec", s.Status.PublicDockerImageRepository)
+	}
+	p.field("Image Lookup", fmt.Sprintf("local=%t", s.Spec.LookupPolicy.Local))
+	images, tags := map[string]bool{}, map[string]bool{}
+	history := map[string]imagev1.NamedTagEventList{}
+	for _, list := range s.Status.Tags {
+		history[list.Tag], tags[list.Tag] = list, true
+		for _, event := range list.Items {
+			images[event.Image] = true
+		}
+	}
+	wanted := map[string]imagev1.TagReference{}
+	for _, tag := range s.Spec.Tags {
+		wanted[tag.Name], tags[tag.Name] = tag, true
+	}
+	p.field("Unique Images", len(images))
+	p.field("Tags", len(tags))
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		p.line("\n%s", name)
+		tag(p, wanted[name], history[name])
+	}
+	return nil
+}
+
+// tag writes one tag of a stream: what it should be, and what it is and was.
+func tag(p *page, wanted imagev1.TagReference, history imagev1.NamedTagEventList) {
+	switch {
+	case wanted.From == nil:
+		p.line("  no spec tag")
+	case wanted.Reference:
+		p.line("  reference to %s", wanted.From.Name)
+	case wanted.ImportPolicy.Scheduled:
+		p.line("  updates automatically from %s", wanted.From.Name)
+	default:
+		p.line("  tagged from %s", wanted.From.Name)
+	}
+	if wanted.ImportPolicy.Insecure {
+		p.line("    will use insecure HTTPS or HTTP connections")
+	}
+	for _, condition := range history.Conditions {
+		if condition.Type == imagev1.ImportSuccess && condition.Status != "True" {
+			p.line("  ! error: Import failed (%s): %s", condition.Reason, condition.Message)
+			p.line("      %s", p.ago(condition.LastTransitionTime))
+		}
+	}
+	for i, event := range history.Items {
+		mark := " "
+		if i == 0 {
+			mark = "*"
+		}
+		p.line("\n  %s %s", mark, event.DockerImageReference)
+		p.line("      %s", p.ago(event.Created))
+	}
+}
+
+// imageStreamTag writes the image of a tag.
+func imageStreamTag(p *page, t *imagev1.ImageStreamTag) error { return image(p, &t.Image) }
+
+// image writes an image and how its containers run.
+func image(p *page, i *imagev1.Image) error {
+	p.field("Image Name", i.Name)
+	p.field("Docker Image", i.DockerImageReference)
+	p.metadata(i.ObjectMeta)
+	content := docker10.DockerImage{}
+	if len(i.DockerImageMetadata.Raw) > 0 {
+		if err := json.Unmarshal(i.DockerImageMetadata.Raw, &content); err != nil {
+			return fmt.Errorf("read metadata of image %q: %w", i.Name, err)
+		}
+	}
+	p.field("Image Size", size(content.Size, i.DockerImageLayers))
+	p.field("Image Created", p.ago(content.Created))
+	p.field("Author", content.Author)
+	p.field("Arch", content.Architecture)
+	config := content.Config
+	if config == nil {
+		config = &docker10.DockerConfig{}
+	}
+	p.field("Entrypoint", strings.Join(config.Entrypoint, " "))
+	p.field("Command", strings.Join(config.Cmd, " "))
+	p.field("Working Dir", config.WorkingDir)
+	p.field("User", config.User)
+	p.field("Exposes Ports", strings.Join(slices.Sorted(maps.Keys(config.ExposedPorts)), ", "))
+	p.lines("Docker Labels", pairs(config.Labels))
+	p.lines("Environment", config.Env)
+	if len(config.Volumes) > 0 {
+		p.lines("Volumes", slices.Sorted(maps.Keys(config.Volumes)))
+	}
+	return nil
+}
+
+// size is how large an image is, with its first and last layer.
+func size(total int64, layers []imagev1.ImageLayer) string {
+	text := bytesOf(total)
+	layers = slices.DeleteFunc(slices.Clone(layers), func(l imagev1.ImageLayer) bool { return l.LayerSize == 0 })
+	switch len(layers) {
+	case 0:
+		return text
+	case 1:
+		return text + " in 1 layer"
+	}
+	return fmt.Sprintf("%s (first layer %s, last binary layer %s)", text,
+		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
+}
+
+// bytesOf is a number of bytes for people, such as 251.2 MB.
+func bytesOf(n int64) string {
+	return units.CustomSize("%.4g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
+}

@@ -1,0 +1,46 @@
+// Package objects reads objects of the cluster as Go types through a client that knows no types.
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// Get reads one object. namespace is empty for a kind of the whole cluster. Errors of the server are returned as they are.
+func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
+	found, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return read[T](found.Object)
+}
+
+// List reads the objects of a namespace, or of all when it is empty.
+func List[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
+	list, err := client.Resource(resource).Namespace(namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, 0, len(list.Items))
+	for _, item := range list.Items {
+		one, err := read[T](item.Object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *one)
+	}
+	return all, nil
+}
+
+func read[T any](content map[string]any) (*T, error) {
+	object := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
+		return nil, fmt.Errorf("read %T: %w", object, err)
+	}
+	return object, nil
+}
