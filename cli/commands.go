@@ -22,6 +22,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newNewProject(factory, streams),
 			newPolicy(factory, streams, false),
 			newServiceAccounts(factory, streams),
+			newStatus(factory, streams),
 		},
 		below: map[string][]*cobra.Command{
 			"create": {

@@ -1,0 +1,74 @@
+// Package objectstest is a cluster made of a file, for tests of what commands say of objects, and the files with what they should say.
+package objectstest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	documents "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"sigs.k8s.io/yaml"
+)
+
+// Load reads the objects of a file of YAML documents, in their order.
+func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := documents.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		text, convert := yaml.YAMLToJSON(document)
+		object := &unstructured.Unstructured{}
+		if err := errors.Join(err, convert, object.UnmarshalJSON(text)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, object)
+	}
+}
+
+// Client serves objects, and empty lists of the kinds that are named as apiVersion and kind, such as {"v1", "Pod"}.
+func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
+	lists := map[schema.GroupVersionResource]string{}
+	for _, kind := range kinds {
+		resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(kind[0], kind[1]))
+		lists[resource] = kind[1] + "List"
+	}
+	var objects []runtime.Object
+	for _, object := range all {
+		objects = append(objects, object)
+	}
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
+}
+
+// Golden compares a text with a file, or writes the file.
+func Golden(t testing.TB, file, got string, write bool) {
+	t.Helper()
+	if write {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); -update rewrites it:\n%s", file, diff)
+	}
+}

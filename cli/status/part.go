@@ -1,0 +1,272 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// part is something that runs pods, with its lines.
+type part struct {
+	// kind is the short name of a resource, such as dc; verb is what it does with its images.
+	kind, verb string
+	object     metav1.ObjectMeta
+	// template is of its pods. images are written, without arrow where nothing below makes them.
+	template corev1.PodTemplateSpec
+	images   []string
+	// below are lines under it, without their indentation.
+	below []string
+}
+
+// parts are everything in the state that runs pods of its own, in the order in which OpenShift 3 writes them.
+func (v *view) parts() (all []part) {
+	s := v.state
+	for _, one := range s.Configs {
+		all = append(all, v.config(one))
+	}
+	for _, one := range s.Deployments {
+		p := part{kind: "deployment", verb: "deploys", object: one.ObjectMeta, template: one.Spec.Template}
+		for _, set := range slices.Backward(s.ReplicaSets) {
+			if metav1.IsControlledBy(&set, &one) && set.Status.Replicas > 0 {
+				p.below = append(p.below, fmt.Sprintf("deployment #%s running for %s - %s", cmp.Or(set.Annotations["deployment.kubernetes.io/revision"], "1"),
+					v.since(set.CreationTimestamp), v.count(s.podsOf(&set), cmp.Or(set.Spec.Replicas, new(int32)))))
+			}
+		}
+		all = append(all, p)
+	}
+	for _, one := range s.StatefulSets {
+		all = append(all, part{kind: "statefulset", verb: "manages", object: one.ObjectMeta, template: one.Spec.Template,
+			below: []string{fmt.Sprintf("created %s ago - %s", v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+	}
+	for _, one := range s.DaemonSets {
+		wanted := one.Status.DesiredNumberScheduled
+		all = append(all, part{kind: "daemonset", verb: "manages", object: one.ObjectMeta, template: one.Spec.Template,
+			below: []string{fmt.Sprintf("generation #%d running for %s - %s", one.Generation, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), &wanted))}})
+	}
+	for _, one := range s.Controllers {
+		if one.Spec.Template == nil || one.Annotations[appsv1.DeploymentConfigAnnotation] != "" {
+			continue
+		}
+		all = append(all, part{kind: "rc", verb: "runs", object: one.ObjectMeta, template: *one.Spec.Template,
+			below: []string{fmt.Sprintf("rc/%s created %s ago - %s", one.Name, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+	}
+	for _, one := range s.ReplicaSets {
+		if owned(&one) {
+			continue
+		}
+		all = append(all, part{kind: "rs", verb: "runs", object: one.ObjectMeta, template: one.Spec.Template,
+			below: []string{fmt.Sprintf("rs/%s created %s ago - %s", one.Name, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+	}
+	for _, one := range s.Pods {
+		if owned(&one) || one.Annotations[buildv1.BuildAnnotation] != "" || one.Annotations[appsv1.DeploymentPodAnnotation] != "" {
+			continue
+		}
+		all = append(all, part{kind: "pod", verb: "runs", object: one.ObjectMeta, template: corev1.PodTemplateSpec{ObjectMeta: one.ObjectMeta, Spec: one.Spec}})
+	}
+	for i := range all {
+		if all[i].images == nil {
+			for _, container := range all[i].template.Spec.Containers {
+				all[i].images = append(all[i].images, container.Image)
+			}
+		}
+	}
+	return all
+}
+
+// config is the part of a deployment configuration: what it deploys, who builds that, and its deployments.
+func (v *view) config(config appsv1.DeploymentConfig) part {
+	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
+	if config.Spec.Template != nil {
+		p.template = *config.Spec.Template
+	}
+	triggered := map[string]bool{}
+	for _, trigger := range config.Spec.Triggers {
+		if trigger.ImageChangeParams == nil {
+			continue
+		}
+		from := trigger.ImageChangeParams.From
+		image := v.tag(config.Namespace, from)
+		builders := v.state.buildersOf(config.Namespace, from)
+		if len(builders) > 0 {
+			image += " <-"
+		}
+		p.images = append(p.images, image)
+		for _, builder := range builders {
+			v.shown["bc/"+builder.Namespace+"/"+builder.Name] = true
+			p.below = append(p.below, v.buildLines(builder)...)
+		}
+		for _, name := range trigger.ImageChangeParams.ContainerNames {
+			triggered[name] = true
+		}
+	}
+	for _, container := range p.template.Spec.Containers {
+		if !triggered[container.Name] {
+			p.images = append(p.images, container.Image)
+		}
+	}
+	p.below = append(p.below, v.deploymentLines(config)...)
+	return p
+}
+
+// deploymentLines are those of the deployments of a configuration that matter: the latest, and the one that runs meanwhile.
+func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
+	all := v.state.deploymentsOf(config)
+	if len(all) == 0 {
+		on := ""
+		for _, trigger := range config.Spec.Triggers {
+			if trigger.ImageChangeParams != nil && trigger.ImageChangeParams.LastTriggeredImage == "" {
+				on = "image or "
+			}
+		}
+		return []string{fmt.Sprintf("deployment #1 waiting on %supdate", on)}
+	}
+	const most = 3
+	for _, one := range all[:min(len(all), most)] {
+		lines = append(lines, v.deploymentLine(one))
+	}
+	return lines
+}
+
+func (v *view) deploymentLine(one corev1.ReplicationController) string {
+	since := v.since(one.CreationTimestamp)
+	pods := v.count(v.state.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32)))
+	text := fmt.Sprintf("deployment #%d ", versionOf(one))
+	switch appsv1.DeploymentStatus(one.Annotations[appsv1.DeploymentStatusAnnotation]) {
+	case appsv1.DeploymentStatusComplete:
+		text += "deployed " + since + " ago"
+		if one.Status.Replicas == 0 && *cmp.Or(one.Spec.Replicas, new(int32)) == 0 {
+			return text
+		}
+		return text + " - " + pods
+	case appsv1.DeploymentStatusFailed:
+		text += "failed " + since + " ago"
+		if reason := one.Annotations[appsv1.DeploymentStatusReasonAnnotation]; reason != "" {
+			text += ": " + reason
+		}
+		return text
+	case appsv1.DeploymentStatusRunning:
+		return text + "running for " + since + " - " + pods
+	}
+	return text + "pending " + since + " ago"
+}
+
+// buildLines are those of a build configuration and of its builds that matter, the latter indented.
+func (v *view) buildLines(config buildv1.BuildConfig) []string {
+	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
+	builds := v.state.buildsOf(config)
+	if len(builds) == 0 {
+		return append(lines, "  not built yet")
+	}
+	for _, one := range builds {
+		finished := one.Status.CompletionTimestamp != nil
+		if finished && one.Name != builds[0].Name {
+			break
+		}
+		if !finished || one.Status.Phase != buildv1.BuildPhaseComplete {
+			lines = append(lines, "  "+v.buildLine(one))
+		}
+	}
+	return lines
+}
+
+// builds is what a configuration builds, such as "source builds URL on istag/ruby:2.5".
+func (v *view) builds(config buildv1.BuildConfig) string {
+	kind, from := map[buildv1.BuildStrategyType]string{
+		buildv1.SourceBuildStrategyType: "source", buildv1.DockerBuildStrategyType: "docker",
+		buildv1.CustomBuildStrategyType: "custom", buildv1.JenkinsPipelineBuildStrategyType: "pipeline",
+	}[config.Spec.Strategy.Type], (*corev1.ObjectReference)(nil)
+	switch s := config.Spec.Strategy; {
+	case s.SourceStrategy != nil:
+		from = &s.SourceStrategy.From
+	case s.DockerStrategy != nil:
+		from = s.DockerStrategy.From
+	case s.CustomStrategy != nil:
+		from = &s.CustomStrategy.From
+	}
+	text := kind + " builds"
+	switch source := config.Spec.Source; {
+	case source.Git != nil:
+		text += " " + source.Git.URI
+		if source.Git.Ref != "" {
+			text += "#" + source.Git.Ref
+		}
+	case source.Binary != nil:
+		text += " uploaded code"
+	case source.Dockerfile != nil:
+		text += " from a Dockerfile"
+	}
+	if from != nil {
+		text += " on " + v.tag(config.Namespace, *from)
+	}
+	return text
+}
+
+func (v *view) buildLine(one buildv1.Build) string {
+	text := "build #" + cmp.Or(one.Annotations[buildv1.BuildNumberAnnotation], one.Name) + " "
+	switch one.Status.Phase {
+	case buildv1.BuildPhaseRunning:
+		return text + "running for " + v.since(*cmp.Or(one.Status.StartTimestamp, &one.CreationTimestamp))
+	case buildv1.BuildPhaseNew, buildv1.BuildPhasePending:
+		return text + strings.ToLower(string(one.Status.Phase)) + " for " + v.since(one.CreationTimestamp)
+	}
+	return text + strings.ToLower(string(one.Status.Phase)) + " " + v.since(*cmp.Or(one.Status.CompletionTimestamp, &one.CreationTimestamp)) + " ago"
+}
+
+// count is how many pods are ready of those that are wanted, and how often their containers restarted.
+func (v *view) count(pods []corev1.Pod, wanted *int32) string {
+	ready, restarts := int32(0), int32(0)
+	for _, pod := range pods {
+		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			ready++
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			restarts += container.RestartCount
+		}
+	}
+	text := plural(int(ready), "pod")
+	if ready != *wanted {
+		text = fmt.Sprintf("%d/%s", ready, plural(int(*wanted), "pod"))
+	}
+	if restarts > 0 {
+		text += fmt.Sprintf(" (warning: %s)", plural(int(restarts), "restart"))
+	}
+	return text
+}
+
+// since is how long ago something was, in words.
+func (v *view) since(t metav1.Time) string {
+	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
+}
+
+// versionOf is the number of a deployment of a configuration, or 0.
+func versionOf(deployment corev1.ReplicationController) int64 {
+	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
+	return number
+}
+
+// tagName completes the name of a tag that names only its stream.
+func tagName(name string) string {
+	if strings.ContainsAny(name, ":@") {
+		return name
+	}
+	return name + ":latest"
+}

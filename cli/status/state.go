@@ -1,0 +1,139 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	"golang.org/x/sync/errgroup"
+	kubeapps "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// State is what a project has.
+type State struct {
+	Services     []corev1.Service
+	Pods         []corev1.Pod
+	Secrets      []metav1.PartialObjectMetadata
+	Controllers  []corev1.ReplicationController
+	Configs      []appsv1.DeploymentConfig
+	Deployments  []kubeapps.Deployment
+	ReplicaSets  []kubeapps.ReplicaSet
+	StatefulSets []kubeapps.StatefulSet
+	DaemonSets   []kubeapps.DaemonSet
+	BuildConfigs []buildv1.BuildConfig
+	Builds       []buildv1.Build
+	Streams      []imagev1.ImageStream
+	Routes       []routev1.Route
+	Scalers      []autoscalingv2.HorizontalPodAutoscaler
+
+	// secretsKnown tells that the user may see which secrets there are.
+	secretsKnown bool
+}
+
+// Load reads what a project has, or every project when namespace is empty. Kinds that the user may not see, or that the server does not
+// have, are left out.
+func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
+	s := &State{}
+	work, ctx := errgroup.WithContext(ctx)
+	load(work, ctx, client, namespace, corev1.SchemeGroupVersion.WithResource("services"), &s.Services)
+	load(work, ctx, client, namespace, corev1.SchemeGroupVersion.WithResource("pods"), &s.Pods)
+	load(work, ctx, client, namespace, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), &s.Controllers)
+	load(work, ctx, client, namespace, appsv1.GroupVersion.WithResource("deploymentconfigs"), &s.Configs)
+	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("deployments"), &s.Deployments)
+	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("replicasets"), &s.ReplicaSets)
+	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("statefulsets"), &s.StatefulSets)
+	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("daemonsets"), &s.DaemonSets)
+	load(work, ctx, client, namespace, buildv1.GroupVersion.WithResource("buildconfigs"), &s.BuildConfigs)
+	load(work, ctx, client, namespace, buildv1.GroupVersion.WithResource("builds"), &s.Builds)
+	load(work, ctx, client, namespace, imagev1.GroupVersion.WithResource("imagestreams"), &s.Streams)
+	load(work, ctx, client, namespace, routev1.GroupVersion.WithResource("routes"), &s.Routes)
+	load(work, ctx, client, namespace, autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"), &s.Scalers)
+	work.Go(func() (err error) {
+		s.Secrets, err = objects.List[metav1.PartialObjectMetadata](ctx, client, corev1.SchemeGroupVersion.WithResource("secrets"), namespace, metav1.ListOptions{})
+		s.secretsKnown = err == nil
+		return unseen(err)
+	})
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(s.Builds, func(a, b buildv1.Build) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	return s, nil
+}
+
+func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Interface, namespace string, resource schema.GroupVersionResource, into *[]T) {
+	work.Go(func() (err error) {
+		*into, err = objects.List[T](ctx, client, resource, namespace, metav1.ListOptions{})
+		return unseen(err)
+	})
+}
+
+// unseen forgives what the user may not see.
+func unseen(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// selects tells whether a service sends to pods with these labels.
+func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
+	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
+}
+
+// owned tells whether an object belongs to a controller.
+func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) != nil }
+
+// deploymentsOf are the replication controllers of a deployment configuration, latest first.
+func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.ReplicationController) {
+	for _, one := range s.Controllers {
+		if one.Namespace == config.Namespace && one.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b corev1.ReplicationController) int { return int(versionOf(b) - versionOf(a)) })
+	return all
+}
+
+// podsOf are the pods that a controller made.
+func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
+	for _, pod := range s.Pods {
+		if metav1.IsControlledBy(&pod, owner) {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// buildsOf are the builds of a build configuration, latest first.
+func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
+	for _, one := range s.Builds {
+		if one.Namespace == config.Namespace && one.Labels[buildv1.BuildConfigLabel] == config.Name {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// buildersOf are the build configurations that push to a tag, which may be of another project.
+func (s *State) buildersOf(namespace string, tag corev1.ObjectReference) (all []buildv1.BuildConfig) {
+	for _, config := range s.BuildConfigs {
+		to := config.Spec.Output.To
+		if to != nil && to.Kind == tag.Kind && tagName(to.Name) == tagName(tag.Name) && cmp.Or(to.Namespace, config.Namespace) == cmp.Or(tag.Namespace, namespace) {
+			all = append(all, config)
+		}
+	}
+	return all
+}

@@ -1,0 +1,52 @@
+package status
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/cli/objects/objectstest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestProjectsAreShown writes the project of each file in testdata; golden files beside it have the overview, what is suggested, the view
+// from outside the project, and the graph.
+func TestProjectsAreShown(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find projects: %v, %d files", err, len(files))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".yaml")
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			client := objectstest.Client(objectstest.Load(t, file), [][2]string{
+				{"v1", "Service"}, {"v1", "Pod"}, {"v1", "Secret"}, {"v1", "ReplicationController"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"},
+				{"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps.openshift.io/v1", "DeploymentConfig"}, {"build.openshift.io/v1", "BuildConfig"},
+				{"build.openshift.io/v1", "Build"}, {"image.openshift.io/v1", "ImageStream"}, {"route.openshift.io/v1", "Route"}, {"autoscaling/v2", "HorizontalPodAutoscaler"},
+			}...)
+			state, err := Load(t.Context(), client, "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := Options{Namespace: "shop", Title: "A shop", Server: "https://master:8443", Now: time.Date(2026, 1, 2, 0, 10, 0, 0, time.UTC)}
+			suggested, outside := options, options
+			suggested.Suggest, outside.Namespace = true, ""
+			for _, text := range []struct {
+				as      string
+				write   func(io.Writer, *State, Options) error
+				options Options
+			}{{"", Write, options}, {".suggest", Write, suggested}, {".all", Write, outside}, {".dot", WriteDot, options}} {
+				var out bytes.Buffer
+				if err := text.write(&out, state, text.options); err != nil {
+					t.Fatal(err)
+				}
+				objectstest.Golden(t, name+text.as+".golden", out.String(), *update)
+			}
+		})
+	}
+}
