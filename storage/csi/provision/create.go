@@ -87,9 +87,6 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if now == nil {
 		return nil // deleted meanwhile, which the cache will tell
 	}
-	if _, wanted, err := p.wanted(now); err != nil || !wanted || selectedNode(now) != selectedNode(claim) {
-		return errors.Join(err, controller.After(behind))
-	}
 	answer, err := p.Driver.Controller().CreateVolume(ctx, plan.request)
 	if err != nil {
 		return p.notCreated(ctx, now, class, err)

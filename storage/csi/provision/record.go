@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/controller"
 )
 
 // object is JSON of a patch.
@@ -29,12 +31,15 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 	return now, nil
 }
 
-// begin says durably that there may be a volume from now on, and returns the claim as it really is: the cache lags behind, and a volume that was
-// made for a claim that is gone since would never be deleted. A claim that is gone gives nil.
+// begin says durably that there may be a volume from now on, and returns the claim with that. The cache lags behind, and a volume that was made for a
+// claim that is gone since, or does not want it any more, would never be deleted: a claim that is gone gives nil, and one that has changed is looked at again.
 func (p *provisioner) begin(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	now, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pending}})
+	now, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pending}, "resourceVersion": claim.ResourceVersion})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
+	}
+	if apierrors.IsConflict(err) {
+		return nil, controller.After(behind)
 	}
 	return now, err
 }
