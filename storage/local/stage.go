@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/moby/sys/mountinfo"
@@ -151,7 +152,7 @@ func stopped(m *mountinfo.Info) bool {
 }
 
 // NodeUnstageVolume unmounts a volume, and ends its device.
-func (d *Driver) NodeUnstageVolume(_ context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
 	handle, dir := request.GetVolumeId(), request.GetStagingTargetPath()
 	if handle == "" || dir == "" {
 		return nil, status.Error(codes.InvalidArgument, "a volume and its staging path must be given")
@@ -168,10 +169,38 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, request *csi.NodeUnstageVo
 	if err != nil || file == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	// The device of a file system has ended with its mount. This is that of a raw block volume, whatever its record says by now.
-	device, err := loop.Find(d.volumes.image(file))
+	// The device of a file system has ended with its mount. This is that of a raw block volume, whatever its record says by now, or one
+	// that another mount namespace holds.
+	image := d.volumes.image(file)
+	device, err := loop.Find(image)
 	if err != nil || device == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	return &csi.NodeUnstageVolumeResponse{}, loop.Detach(device)
+	if err := loop.Detach(device); err != nil {
+		return nil, err
+	}
+	return &csi.NodeUnstageVolumeResponse{}, awaitEnd(ctx, image)
+}
+
+// heldAtMost is how long the end of a device is waited for.
+const heldAtMost = 10 * time.Second
+
+// awaitEnd gives the device of an image the time to end: a container that starts has the mounts of the host in its own namespace until it
+// lets go of them, and a volume that has a device is not deleted. One that somebody uses stays; it ends with its last user.
+func awaitEnd(ctx context.Context, image string) error {
+	ctx, cancel := context.WithTimeout(ctx, heldAtMost)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		device, err := loop.Find(image)
+		if err != nil || device == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }

@@ -137,16 +137,18 @@ func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
 	if _, err := output.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	n.stopUsing(handle)
 	ended := make(chan error, 1)
 	time.AfterFunc(300*time.Millisecond, func() {
 		_ = input.Close()
 		ended <- holder.Wait()
 	})
+	n.stopUsing(handle)
 	n.use(handle, mounted("ext4"))
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+	n.stopUsing(handle)
+	n.remove(handle)
 }
 
 // capable tells whether this process may grow a mounted ext4.
