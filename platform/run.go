@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
 func runCommand(opts *options) *cobra.Command {
@@ -63,6 +64,9 @@ func run(ctx context.Context, opts *options, checked bool) error {
 		}
 	}
 	h.logIgnored()
+	if err := preflight.Raise("/", preflight.Limits()); err != nil {
+		slog.Warn("a limit of the kernel stays low", "error", err)
+	}
 	for ctx.Err() == nil {
 		err := h.runUntilMoved(ctx)
 		if errors.Is(err, errStopped) {

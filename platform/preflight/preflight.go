@@ -116,7 +116,7 @@ func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var errors, warnings []Problem
 	for _, check := range []func(context.Context, Requirements, Machine) []Problem{
 		checkUser, checkPrograms, checkKernel, checkCgroups, checkDirectories, checkSockets,
-		checkPorts, checkMemory, checkClock, checkNodeName, checkSwap,
+		checkPorts, checkMemory, checkClock, checkNodeName, checkSwap, checkLimits,
 	} {
 		for _, problem := range check(ctx, want, machine) {
 			if problem.Severity == Warning {

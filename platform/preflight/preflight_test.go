@@ -157,6 +157,10 @@ func TestEveryProblemIsNamedWithItsRemedy(t *testing.T) {
 			Problem{Error, "memory", "1024 MB are available, 1500 MB are needed", "ps -eo rss"}},
 		{"swap", func(t *testing.T, h *host) { h.write(t, "proc/swaps", "Filename Type\n/dev/sda2 partition 1 0 -2\n") },
 			Problem{Warning, "swap", "is switched on", "swapoff --all"}},
+		{"inotify is limited and cannot be raised", func(t *testing.T, h *host) {
+			h.write(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
+			h.fs.Flags = unix.ST_RDONLY
+		}, Problem{Warning, "limit fs.inotify.max_user_instances", "is 128 and cannot be raised to 8192", "sysctl -w fs.inotify.max_user_instances=8192"}},
 		{"clock was never set", func(_ *testing.T, h *host) { h.Now = time.Unix(0, 0) },
 			Problem{Error, "clock", "shows the year 1970", "timedatectl"}},
 		{"node name is none", func(_ *testing.T, h *host) { h.want.NodeName = "My_Host" },
@@ -194,6 +198,14 @@ func TestEveryProblemIsNamedWithItsRemedy(t *testing.T) {
 				t.Errorf("found (-want +got):\n%s", cmp.Diff(tt.want, got))
 			}
 		})
+	}
+}
+
+func TestLimitThatTheHostWillRaiseIsNoProblem(t *testing.T) {
+	h := healthy(t)
+	h.write(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
+	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
+		t.Errorf("found %v", problems)
 	}
 }
 

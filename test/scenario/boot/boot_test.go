@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,6 +55,19 @@ func TestPartsWaitForEachOtherWithoutCycle(t *testing.T) {
 			if len(waits) == before {
 				t.Fatalf("parts of %s wait for each other: %v", process.Name, waits)
 			}
+		}
+	}
+}
+
+func TestLimitsOfTheKernelAreRaised(t *testing.T) {
+	kit.Shared(t)
+	for name, least := range map[string]int{"max_user_instances": 8192, "max_user_watches": 65536} {
+		content, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, err := strconv.Atoi(strings.TrimSpace(string(content))); err != nil || value < least {
+			t.Errorf("fs.inotify.%s is %q, want at least %d", name, content, least)
 		}
 	}
 }

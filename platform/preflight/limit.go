@@ -1,0 +1,86 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit is a setting of the kernel below /proc/sys that all programs of the machine share.
+type Limit struct {
+	// Name is that of sysctl(8), for instance "fs.inotify.max_user_instances".
+	Name string
+	// Least is the value that it should have at least.
+	Least uint64
+}
+
+// Limits are what a host raises at its start. A host takes some twenty instances of inotify, more with each container whose log is followed, and its
+// kubelet ends when there is none left; the kernel allows 128 to all programs of root together. OpenShift's tuned profile has the same values.
+func Limits() []Limit {
+	return []Limit{
+		{"fs.inotify.max_user_instances", 8192},
+		{"fs.inotify.max_user_watches", 65536},
+	}
+}
+
+// Raise sets the limits that are lower, and leaves the others. root is the directory that proc is in.
+func Raise(root string, limits []Limit) error {
+	for _, limit := range limits {
+		value, known, err := limit.value(root)
+		if err != nil {
+			return err
+		}
+		if !known || value >= limit.Least {
+			continue
+		}
+		if err := os.WriteFile(limit.path(root), []byte(strconv.FormatUint(limit.Least, 10)), 0o644); err != nil {
+			return fmt.Errorf("raise %s from %d to %d: %w", limit.Name, value, limit.Least, err)
+		}
+	}
+	return nil
+}
+
+// checkLimits names those that are too low and cannot be raised: in containers /proc/sys is often read-only.
+func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
+	var problems []Problem
+	for _, limit := range Limits() {
+		value, known, err := limit.value(machine.Root)
+		if err != nil {
+			problems = append(problems, Problem{Warning, "limit " + limit.Name, err.Error(), "mount -t proc proc /proc"})
+			continue
+		}
+		var fs unix.Statfs_t
+		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+		if known && value < limit.Least && readOnly {
+			problems = append(problems, Problem{Warning, "limit " + limit.Name,
+				fmt.Sprintf("is %d and cannot be raised to %d from here; kubelet ends when it is used up", value, limit.Least),
+				fmt.Sprintf("on the machine outside: sysctl -w %s=%d", limit.Name, limit.Least)})
+		}
+	}
+	return problems
+}
+
+func (l Limit) path(root string) string {
+	return filepath.Join(root, "proc/sys", strings.ReplaceAll(l.Name, ".", "/"))
+}
+
+// value is what the limit is now; a kernel may not know it.
+func (l Limit) value(root string) (value uint64, known bool, err error) {
+	content, err := os.ReadFile(l.path(root))
+	if os.IsNotExist(err) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("read limit: %w", err)
+	}
+	value, err = strconv.ParseUint(strings.TrimSpace(string(content)), 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("read limit %s: %w", l.Name, err)
+	}
+	return value, true, nil
+}

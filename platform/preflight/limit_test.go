@@ -1,0 +1,36 @@
+package preflight
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestLimitsAreRaisedAndNeverLowered(t *testing.T) {
+	h := healthy(t)
+	const instances, watches = "proc/sys/fs/inotify/max_user_instances", "proc/sys/fs/inotify/max_user_watches"
+	h.write(t, instances, "128\n")
+	h.write(t, watches, "1048576\n")
+	limits := append(Limits(), Limit{"kernel.unknown_to_this_one", 1})
+	for range 2 {
+		must(t, Raise(h.Root, limits))
+		for path, want := range map[string]string{instances: "8192", watches: "1048576\n"} {
+			got, err := os.ReadFile(filepath.Join(h.Root, path))
+			if must(t, err); string(got) != want {
+				t.Errorf("%s is %q, want %q", path, got, want)
+			}
+		}
+	}
+	h.write(t, instances, "many")
+	if err := Raise(h.Root, limits); err == nil {
+		t.Error("a limit that is no number is no error")
+	}
+}
+
+func TestLimitsAreTheKernels(t *testing.T) {
+	for _, limit := range Limits() {
+		if _, known, err := limit.value("/"); err != nil || !known {
+			t.Errorf("limit %s: known %t, error %v", limit.Name, known, err)
+		}
+	}
+}
