@@ -63,7 +63,7 @@ type Kubelet struct {
 // Name is the part's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs kubelet until ctx ends; ready is called when it serves and its Node is Ready.
+// Run runs kubelet until ctx ends; ready is called when it serves, its Node is Ready, and it knows the pods that the node had before.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -82,11 +82,19 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	pods, hangUp, err := dialKubelet(server.RootDirectory)
+	if err != nil {
+		return err
+	}
+	defer hangUp()
+	roll := &roll{client: client, nodeName: k.NodeName, kubelet: pods}
 	waiting, stopWaiting := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if poll(waiting, func(ctx context.Context) bool { return nodeReady(ctx, client, k.NodeName) && k.serves() }) {
+		if poll(waiting, func(ctx context.Context) bool {
+			return nodeReady(ctx, client, k.NodeName) && k.serves() && roll.complete(ctx)
+		}) {
 			ready()
 		}
 	}()
@@ -147,6 +155,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.StaticPodPath = k.ManifestDirectory
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
+	// They are for programs that share iptables with kubelet. There is none here, and nobody would remove the tables.
+	c.MakeIPTablesUtilChains = false
 	// A volume is attached only after the Node's status names it as in use: with upstream's ten seconds a
 	// pod waits for most of that time. The status is still sent only when it has changed.
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}

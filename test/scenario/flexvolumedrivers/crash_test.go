@@ -26,15 +26,6 @@ func restart(c *kit.Cluster, name string) {
 	})
 }
 
-// read is a file in a pod. A kubelet that has just started does not know its pods at once, and says that this one does not exist.
-func read(c *kit.Cluster, pod, path string) (content string) {
-	c.WaitFor("kubelet to know pod "+pod, func(context.Context) (err error) {
-		content, err = c.TryOC("exec", pod, "--", "cat", path)
-		return err
-	})
-	return content
-}
-
 func pidOf(c *kit.Cluster, name string) int {
 	for _, process := range c.Status().Processes {
 		if process.Name == name {
@@ -164,7 +155,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d.waitRunning("fuse")
 	before := pidsOf(t, source)
 	return d, func(d *driver) {
-		if page := read(d.c, "fuse", "/data/page"); page != "from the source" {
+		if page := d.c.Exec("fuse", "cat", "/data/page"); page != "from the source" {
 			d.t.Errorf("page %q", page)
 		}
 		if after := pidsOf(d.t, source); after != before {
@@ -192,7 +183,7 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d.uninstall()
 	return d, func(d *driver) {
 		d.waitRunning("kept")
-		if starts := read(d.c, "kept", "/data/starts"); strings.Count(starts, "\n") != 1 {
+		if starts := d.c.Exec("kept", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
 			d.t.Errorf("the pod was started again: %q", starts)
 		}
 		d.remove("kept")

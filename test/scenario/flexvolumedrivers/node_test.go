@@ -85,7 +85,7 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	restart(c, "node")
 	c.WaitFor("detachment of the forgotten volume", func(context.Context) error { return d.attached("forgotten") })
 	d.waitRunning("used")
-	if starts := read(c, "used", "/data/starts"); strings.Count(starts, "\n") != 1 {
+	if starts := c.Exec("used", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
 		t.Errorf("the pod was started again: %q", starts)
 	}
 	d.remove("used", "forgotten")

@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// pods answer in place of a kubelet that has heard of these.
+type pods struct {
+	podresources.UnimplementedPodResourcesListerServer
+	mu    sync.Mutex
+	known []string
+}
+
+func (p *pods) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer := &podresources.ListPodResourcesResponse{}
+	for _, name := range p.known {
+		answer.PodResources = append(answer.PodResources, &podresources.PodResources{Namespace: "shop", Name: name})
+	}
+	return answer, nil
+}
+
+func (p *pods) learn(names ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = names
+}
+
+// serve answers where kubelet would with this root directory.
+func (p *pods) serve(t *testing.T, rootDirectory string) {
+	t.Helper()
+	dir := filepath.Join(rootDirectory, "pod-resources")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, "kubelet.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	podresources.RegisterPodResourcesListerServer(server, p)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: "host1"}}
+	if change != nil {
+		change(made)
+	}
+	return made
+}
+
+func TestKubeletIsReadyWhenItKnowsThePodsOfItsNode(t *testing.T) {
+	now := metav1.Now()
+	client := fake.NewClientset(
+		pod("front", nil), pod("back", nil), pod("leaving", nil),
+		pod("done", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		pod("static-host1", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"} }),
+		pod("going", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = &now, []string{"example.com/kept"} }),
+	)
+	root := t.TempDir()
+	kubelet, hangUp, err := dialKubelet(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangUp()
+	r := &roll{client: client, nodeName: "host1", kubelet: kubelet}
+	if r.complete(t.Context()) {
+		t.Fatal("complete before kubelet answers")
+	}
+	served := &pods{}
+	served.serve(t, root)
+	eventually.True(t, "kubelet answers", func() bool {
+		_, err := kubelet.List(t.Context(), &podresources.ListPodResourcesRequest{})
+		return err == nil
+	})
+	if r.complete(t.Context()) {
+		t.Fatal("complete before kubelet knows a pod")
+	}
+	served.learn("front")
+	if r.complete(t.Context()) {
+		t.Fatal("complete before kubelet knows all pods")
+	}
+	if _, err := client.CoreV1().Pods("shop").Create(t.Context(), pod("late", nil), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().Pods("shop").Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	served.learn("back") // one that it has named once need not be named again
+	if !r.complete(t.Context()) {
+		t.Errorf("kubelet does not know %v", r.missing)
+	}
+}
+
+func TestNodeWithoutPodsDoesNotWaitForKubelet(t *testing.T) {
+	kubelet, hangUp, err := dialKubelet(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangUp()
+	r := &roll{client: fake.NewClientset(), nodeName: "host1", kubelet: kubelet}
+	if !r.complete(t.Context()) {
+		t.Error("there is no pod that it must know")
+	}
+}
