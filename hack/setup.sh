@@ -23,6 +23,7 @@ needs() {
 		nsenter                             util-linux      tests of processes
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
+		haproxy                             haproxy         slipway: the router
 		shellcheck                          shellcheck      make lint
 	ROWS
 }

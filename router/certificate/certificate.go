@@ -1,0 +1,116 @@
+// Package certificate looks at the certificates of routes before HAProxy does: one that HAProxy cannot load would keep every other route from
+// being served.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: structure is confirmed, trust is not.
+package certificate
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+)
+
+// leastRSA is the size in bits below which OpenSSL refuses a key.
+const leastRSA = 2048
+
+// Check says what is wrong with the certificates of a route; nothing for a route without. An expired certificate and one for another host are
+// the affair of clients.
+func Check(config *routev1.TLSConfig) error {
+	if config == nil {
+		return nil
+	}
+	var problems []error
+	if config.Certificate != "" || config.Key != "" {
+		if _, err := Bundle(config); err != nil {
+			problems = append(problems, fmt.Errorf("spec.tls.certificate: %w", err))
+		}
+	}
+	for _, part := range []struct{ name, text string }{
+		{"caCertificate", config.CACertificate}, {"destinationCACertificate", config.DestinationCACertificate},
+	} {
+		if _, err := Authorities(part.text); part.text != "" && err != nil {
+			problems = append(problems, fmt.Errorf("spec.tls.%s: %w", part.name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Bundle is a route's certificate, its chain and its key as one PEM text without anything else in it. The key may stand behind the certificate.
+func Bundle(config *routev1.TLSConfig) ([]byte, error) {
+	chain := []byte(config.Certificate + "\n" + config.CACertificate)
+	key := []byte(config.Key)
+	if config.Key == "" {
+		key = []byte(config.Certificate)
+	}
+	return Pair(chain, key)
+}
+
+// Pair is a chain of certificates and the key of the first one as one PEM text.
+func Pair(chain, key []byte) ([]byte, error) {
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return nil, err
+	}
+	var bundle bytes.Buffer
+	for i, der := range pair.Certificate {
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		if err := strong(certificate); err != nil {
+			return nil, err
+		}
+		if i > 0 && bytes.Equal(der, pair.Certificate[0]) {
+			continue
+		}
+		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // a buffer takes everything
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, errors.New("its key is of a kind that cannot be used") // without the key
+	}
+	_ = pem.Encode(&bundle, &pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	return bundle.Bytes(), nil
+}
+
+// Authorities are the certificates of a PEM text without anything else in it.
+func Authorities(text string) ([]byte, error) {
+	var found bytes.Buffer
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, err
+		}
+		_ = pem.Encode(&found, &pem.Block{Type: block.Type, Bytes: block.Bytes})
+	}
+	if found.Len() == 0 {
+		return nil, errors.New("there is no certificate in PEM in it")
+	}
+	return found.Bytes(), nil
+}
+
+// strong refuses what OpenSSL does not load at its usual level of security.
+func strong(certificate *x509.Certificate) error {
+	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < leastRSA {
+		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), leastRSA)
+	}
+	switch certificate.SignatureAlgorithm {
+	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
+		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // nobody looks at the signature of a root
+			return fmt.Errorf("it is signed with %s, which is not safe", certificate.SignatureAlgorithm)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package haproxy
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// load sends requests, some of which take a while, until it is stopped, which returns what went wrong.
+func (b *bench) load(url string) (stop func() []string) {
+	var group sync.WaitGroup
+	var end atomic.Bool
+	var mu sync.Mutex
+	var failed []string
+	for i := range 4 {
+		group.Go(func() {
+			for !end.Load() {
+				suffix := ""
+				if i == 0 {
+					suffix = "?wait=300ms"
+				}
+				if status, body, _ := b.get(url + suffix); status != http.StatusOK {
+					mu.Lock()
+					failed = append(failed, strconv.Itoa(status)+" "+body)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	return func() []string {
+		end.Store(true)
+		group.Wait()
+		return failed
+	}
+}
+
+func (b *bench) reloaded() int { return len(b.reloads) }
+
+func TestServersChangeWithoutAReload(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "first", nil)
+	inside := b.authority.Issue(t, "pod")
+	b.pod("tls", "t1", &inside)
+	b.route("web", "web.com", "web")
+	b.route("tls", "tls.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: text(t, b.authority.File)}))
+	b.route("pass", "pass.com", "tls", secured(routev1.TLSConfig{Termination: "passthrough"}))
+	b.run()
+	b.until("http://web.com", "first")
+	before := b.reloaded()
+	stop := b.load("http://web.com")
+
+	b.pod("web", "second", nil)
+	b.pod("tls", "t2", &inside)
+	b.apply()
+	b.until("http://web.com", "second")
+	b.until("https://tls.com", "t2")
+	_, _, header := b.get("http://web.com")
+	if cookie := header.Get("Set-Cookie"); !strings.Contains(cookie, "=") || strings.Contains(cookie, "=;") {
+		t.Errorf("the cookie of a server that came later is %q", cookie)
+	}
+	first := b.pods["web"][0]
+	b.pods["web"], b.pods["tls"] = b.pods["web"][1:], b.pods["tls"][1:]
+	b.apply()
+	eventually.True(t, "the first pod gets nothing any more", func() bool {
+		stats, err := b.engine.Stats()
+		return err == nil && !strings.Contains(stats, ":"+first[strings.LastIndex(first, ":")+1:]+",0,0,0,0,,")
+	})
+	b.until("https://tls.com", "t2")
+	b.until("https://pass.com", "t2")
+	for range 5 {
+		b.pods["web"] = append(b.pods["web"], first)
+		b.apply()
+		b.until("http://web.com", "first")
+		b.pods["web"] = b.pods["web"][:1]
+		b.apply()
+		b.until("http://web.com", "second")
+	}
+	b.pods["web"] = nil
+	if failed := stop(); len(failed) > 0 {
+		t.Errorf("%d requests failed: %v", len(failed), failed[0])
+	}
+	b.apply()
+	b.until("http://web.com", "503")
+	if got := b.reloaded(); got != before {
+		t.Errorf("HAProxy was reloaded %d times", got-before)
+	}
+}
+
+func TestReloadsLoseNoRequest(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	b.route("web", "web.com", "web")
+	b.run()
+	stop := b.load("http://web.com")
+	for i := range 10 {
+		name := "extra" + strconv.Itoa(i)
+		b.route(name, name+".com", "web")
+		b.apply()
+		b.until("http://"+name+".com", "web")
+	}
+	if failed := stop(); len(failed) > 0 {
+		t.Errorf("%d requests failed: %v", len(failed), failed[0])
+	}
+	if b.reloaded() < 10 {
+		t.Errorf("there were %d reloads", b.reloaded())
+	}
+}
+
+func TestReloadsAreCoalesced(t *testing.T) {
+	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1s"})
+	b.pod("web", "web", nil)
+	b.run()
+	eventually.Equal(t, "first start", b.reloaded, 1)
+	for i := range 50 {
+		name := "r" + strconv.Itoa(i)
+		b.route(name, name+".com", "web")
+		b.apply()
+	}
+	b.until("http://r49.com", "web")
+	if got := b.reloaded(); got > 3 {
+		t.Errorf("fifty routes at once took %d reloads", got)
+	}
+}
+
+func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	b.route("web", "web.com", "web")
+	b.run()
+	broken := b.config()
+	broken.Frame += "\nnonsense here\n"
+	b.engine.Set(broken)
+	if err := <-b.refused; !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("the reason is %v", err)
+	}
+	b.until("http://web.com", "web")
+	b.route("next", "next.com", "web")
+	b.apply()
+	b.until("http://next.com", "web")
+}
+
+func TestAHAProxyThatEndsIsStartedAgain(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	b.route("web", "web.com", "web")
+	b.run()
+	answer, err := b.engine.control().ask("show info")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(answer, "\nPid: ")
+	line, _, _ := strings.Cut(rest, "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, pid)
+	eventually.True(t, "another HAProxy runs", func() bool {
+		now, err := b.engine.control().ask("show info")
+		return err == nil && !strings.Contains(now, "\nPid: "+line+"\n")
+	})
+	b.until("http://web.com", "web")
+}

@@ -1,0 +1,66 @@
+package haproxy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// templateDir is the working directory as templates of OpenShift write it.
+const templateDir = "/var/lib/haproxy"
+
+// configName is how a template of OpenShift names the configuration among the files that it defines.
+const configName = templateDir + "/conf/haproxy.config"
+
+// custom runs a custom template in place of ours. It has the data and the functions of OpenShift 3.11. Each {{define}} whose name is an absolute
+// path makes that file; the working directory may be written as /var/lib/haproxy wherever it is. A template that defines none is the
+// configuration itself.
+func (w *Writer) custom(file string, state *model.State, bind bool, config *Config) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read TEMPLATE_FILE: %w", err)
+	}
+	parsed, err := template.New(filepath.Base(file)).Funcs(w.templateFunctions(state)).Parse(string(content))
+	if err != nil {
+		return fmt.Errorf("read TEMPLATE_FILE %q: %w", file, err)
+	}
+	data := map[string]any{
+		"WorkingDir": w.Dir, "State": state.Aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": []model.Endpoint{},
+		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "StatsPort": w.statsPort(),
+		"StatsUser": w.Settings.Text("STATS_USERNAME"), "StatsPassword": w.Settings.Text("STATS_PASSWORD"),
+	}
+	run := func(name string) (string, error) {
+		var text bytes.Buffer
+		if err := parsed.ExecuteTemplate(&text, name, data); err != nil {
+			return "", fmt.Errorf("run TEMPLATE_FILE %q: %w", file, err)
+		}
+		return strings.ReplaceAll(text.String(), templateDir, w.Dir), nil
+	}
+	for _, defined := range parsed.Templates() {
+		name, below := strings.CutPrefix(defined.Name(), templateDir+"/")
+		if !below {
+			continue
+		}
+		text, err := run(defined.Name())
+		if err != nil {
+			return err
+		}
+		if defined.Name() == configName {
+			config.whole = text
+			continue
+		}
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside of %s", file, defined.Name(), templateDir)
+		}
+		config.Files[name] = []byte(text)
+	}
+	if config.whole == "" {
+		config.whole, err = run(parsed.Name())
+	}
+	return err
+}

@@ -1,0 +1,259 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Engine runs HAProxy with the newest configuration that it was given.
+type Engine struct {
+	// Program is HAProxy's.
+	Program string
+	// Dir is the working directory of the Writer.
+	Dir string
+	// Interval is the least time between reloads.
+	Interval time.Duration
+	// Script, if set, is run in place of HAProxy: whatever it does, HAProxy reads its configuration anew.
+	Script string
+	// Grace is how long requests may go on when the engine stops.
+	Grace time.Duration
+	// Rejected, if set, is told the configuration that HAProxy did not take, with its reason.
+	Rejected func(*Config, error)
+	// Observe, if set, is told how long writing and reloading took.
+	Observe func(written, reloaded time.Duration)
+
+	mu      sync.Mutex
+	wanted  *Config
+	changed chan struct{} // holds a token when wanted has changed
+	once    sync.Once
+}
+
+func (e *Engine) wake() chan struct{} {
+	e.once.Do(func() { e.changed = make(chan struct{}, 1) })
+	return e.changed
+}
+
+// Set gives the configuration to run with from now on.
+func (e *Engine) Set(config *Config) {
+	e.mu.Lock()
+	e.wanted = config
+	e.mu.Unlock()
+	select {
+	case e.wake() <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Engine) want() *Config {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.wanted
+}
+
+// File is the path of HAProxy's configuration.
+func (e *Engine) File() string { return filepath.Join(e.Dir, "conf", "haproxy.config") }
+
+func (e *Engine) control() runtime {
+	return runtime{filepath.Join(e.Dir, "run", "haproxy.sock"), 10 * time.Second}
+}
+
+// Stats is HAProxy's statistics as CSV.
+func (e *Engine) Stats() (string, error) { return e.control().ask("show stat") }
+
+// Page is the socket of HAProxy's page of statistics.
+func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }
+
+// running is what an engine has brought about.
+type running struct {
+	process  *process
+	config   *Config
+	files    map[string][]byte
+	reloaded time.Time
+	former   []*process        // those that still have connections
+	parked   map[string]Server // servers out of use that could not be deleted yet, by backend and name
+}
+
+// Run runs HAProxy from the first configuration until ctx ends. ready is called when HAProxy serves. A HAProxy that ends is started again.
+func (e *Engine) Run(ctx context.Context, ready func()) error {
+	for _, dir := range []string{"conf", "run", "router/certs", "router/cacerts"} {
+		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
+			return fmt.Errorf("make directory of the router: %w", err)
+		}
+	}
+	now := running{parked: map[string]Server{}}
+	defer func() { e.stop(&now) }()
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		var ended <-chan struct{}
+		if now.process != nil {
+			ended = now.process.ended
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.wake():
+		case <-again.C:
+		case <-ended:
+			slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
+			now.process, now.config, now.parked = nil, nil, map[string]Server{}
+		}
+		wait, err := e.step(ctx, &now)
+		if err != nil && ctx.Err() == nil {
+			slog.Error("the router's configuration is not as it should be", "error", err)
+			wait = max(wait, time.Second)
+		}
+		if now.config != nil {
+			ready()
+			ready = func() {}
+		}
+		if wait > 0 {
+			again.Reset(wait)
+		}
+	}
+}
+
+func (e *Engine) stop(now *running) {
+	var group sync.WaitGroup
+	for _, p := range append(now.former, now.process) {
+		if p != nil {
+			group.Go(func() { p.stop(e.Grace) })
+		}
+	}
+	group.Wait()
+}
+
+// step brings HAProxy nearer to the wanted configuration; wait is when to look again.
+func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration, err error) {
+	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
+	config := e.want()
+	if config == nil || config == now.config {
+		return 0, nil
+	}
+	if now.config != nil {
+		same, err := e.change(now, config)
+		if err != nil {
+			slog.Warn("servers are changed by a reload", "error", err)
+		} else if same {
+			return 0, nil
+		}
+		if early := e.Interval - time.Since(now.reloaded); early > 0 {
+			return early, nil
+		}
+	}
+	return 0, e.reload(ctx, now, config)
+}
+
+// change tells the running HAProxy about servers. same says that nothing else is different.
+func (e *Engine) change(now *running, config *Config) (same bool, err error) {
+	if e.Script != "" || config.whole != "" || now.config.whole != "" {
+		return config.Text() == now.config.Text() && maps.EqualFunc(now.files, config.Files, slices.Equal), nil
+	}
+	same = config.Frame == now.config.Frame && maps.EqualFunc(now.files, config.Files, slices.Equal) && len(config.Backends) == len(now.config.Backends)
+	wanted := map[string]Backend{}
+	for _, backend := range config.Backends {
+		wanted[backend.Name] = backend
+	}
+	var commands []string
+	parked := maps.Clone(now.parked)
+	known := *now.config
+	known.Backends = slices.Clone(known.Backends)
+	for i, backend := range known.Backends {
+		then, there := wanted[backend.Name]
+		if !there || then.Text != backend.Text {
+			same = false
+			continue
+		}
+		changes, left, possible := update(backend, then, parked)
+		if !possible {
+			same = false
+			continue
+		}
+		for _, server := range then.Servers {
+			delete(parked, then.Name+"/"+server.Name)
+		}
+		maps.Copy(parked, left)
+		commands = append(commands, changes...)
+		known.Backends[i] = then
+	}
+	if err := e.control().tell(commands); err != nil {
+		return false, err
+	}
+	now.parked = e.control().remove(parked)
+	now.config = &known
+	if same {
+		now.config = config
+	}
+	return same, nil
+}
+
+// reload starts a HAProxy on the configuration, which takes over from the one before.
+func (e *Engine) reload(ctx context.Context, now *running, config *Config) error {
+	began := time.Now()
+	now.reloaded = began
+	if err := writeFiles(e.Dir, now.files, config.Files); err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.File(), []byte(config.Text()), 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	written := time.Now()
+	before := now.files
+	if now.files = maps.Clone(before); now.files == nil {
+		now.files = map[string][]byte{}
+	}
+	maps.Copy(now.files, config.Files)
+	if err := e.replace(ctx, now); err != nil {
+		if e.Rejected != nil {
+			e.Rejected(config, err)
+		}
+		return err
+	}
+	removeFiles(e.Dir, before, config.Files)
+	now.files, now.config, now.parked = config.Files, config, map[string]Server{}
+	if e.Observe != nil {
+		e.Observe(written.Sub(began), time.Since(written))
+	}
+	if e.Script != "" || config.whole != "" {
+		return nil
+	}
+	return e.control().tell(unchecked(config))
+}
+
+func (e *Engine) replace(ctx context.Context, now *running) error {
+	if e.Script != "" {
+		command := exec.CommandContext(ctx, e.Script)
+		command.Dir = e.Dir
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("run %s: %w: %s", e.Script, err, strings.TrimSpace(string(output)))
+		}
+		return nil
+	}
+	next, err := start(e.Program, e.File(), e.control().socket, now.process)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("HAProxy does not answer"))
+	defer cancel()
+	if err := next.waitReady(limited, e.control()); err != nil {
+		if next.alive() {
+			next.stop(0)
+		}
+		return err
+	}
+	if now.process != nil {
+		now.former = append(now.former, now.process)
+	}
+	now.process = next
+	return nil
+}

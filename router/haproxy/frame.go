@@ -1,0 +1,102 @@
+package haproxy
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"slices"
+	"text/template"
+
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// suites are the ciphers of the profiles, after Mozilla's recommendations for servers, by the name in ROUTER_CIPHERS, and the oldest version of
+// TLS. The level of security is OpenSSL's: old clients need the lowest.
+var suites = map[string]struct{ ciphers, oldest string }{
+	"modern": {"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:" +
+		"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", "TLSv1.2"},
+	"intermediate": {"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" +
+		"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384:" +
+		"ECDHE-ECDSA-AES128-SHA256:ECDHE-RSA-AES128-SHA256:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA:" +
+		"AES128-GCM-SHA256:AES256-GCM-SHA384:AES128-SHA:AES256-SHA", "TLSv1.2"},
+	"old": {"ALL:!aNULL:!eNULL:!EXPORT:!RC4:!MD5:!PSK:!SRP:@SECLEVEL=0", "TLSv1.0"},
+}
+
+// frame makes the text above the backends.
+func (w *Writer) frame(bind bool) (string, error) {
+	s := w.Settings
+	ciphers, oldest := s.Text("ROUTER_CIPHERS"), "TLSv1.2"
+	if suite, known := suites[ciphers]; known {
+		ciphers, oldest = suite.ciphers, suite.oldest
+	}
+	data := map[string]any{
+		"WorkingDir": w.Dir, "User": w.User, "Ciphers": ciphers, "MinTLS": oldest, "BindPorts": bind,
+		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "ClientAuth": w.clientAuth(),
+		"HTTP": w.binds("ROUTER_SERVICE_HTTP_PORT"), "HTTPS": w.binds("ROUTER_SERVICE_HTTPS_PORT"),
+		"StatsPort": w.statsPort(), "StatsUser": s.Text("STATS_USERNAME"), "StatsAuth": s.Text("STATS_USERNAME") + ":" + s.Text("STATS_PASSWORD"),
+	}
+	parsed, err := template.New("frame").Funcs(functions(s)).Parse(frameTemplate)
+	if err != nil {
+		return "", fmt.Errorf("read template: %w", err)
+	}
+	var text bytes.Buffer
+	if err := parsed.Execute(&text, data); err != nil {
+		return "", fmt.Errorf("write configuration: %w", err)
+	}
+	return text.String(), nil
+}
+
+// binds are the addresses of a public port, with their options.
+func (w *Writer) binds(port string) []string {
+	options := ""
+	if w.Settings.On("ROUTER_USE_PROXY_PROTOCOL") {
+		options = " accept-proxy"
+	}
+	number := portOf(w.Settings, port)
+	return map[string][]string{
+		"v4":   {":" + number + options},
+		"v6":   {":::" + number + " v6only" + options},
+		"v4v6": {":::" + number + " v4v6" + options},
+	}[w.Settings.Text("ROUTER_IP_V4_V6_MODE")]
+}
+
+// clientAuth are the words of a bind line that ask clients for certificates.
+func (w *Writer) clientAuth() string {
+	s := w.Settings
+	mode := s.Text("ROUTER_MUTUAL_TLS_AUTH")
+	if mode == "none" || s.Text("ROUTER_MUTUAL_TLS_AUTH_CA") == "" {
+		return ""
+	}
+	words := " verify " + mode + " ca-file " + quoted(s.Text("ROUTER_MUTUAL_TLS_AUTH_CA"))
+	if list := s.Text("ROUTER_MUTUAL_TLS_AUTH_CRL"); list != "" {
+		words += " crl-file " + quoted(list)
+	}
+	return words
+}
+
+// statsPort is the port of HAProxy's own page of statistics; 0 when there is none, or when the router's server has it.
+func (w *Writer) statsPort() int {
+	number := w.Settings.Number("STATS_PORT")
+	if _, listen, err := net.SplitHostPort(w.Settings.Text("ROUTER_LISTEN_ADDR")); err == nil && listen == fmt.Sprint(number) {
+		return 0
+	}
+	return number
+}
+
+// ordered are endpoints in the order that ROUTER_BACKEND_PROCESS_ENDPOINTS asks for.
+func ordered(endpoints []model.Endpoint, shuffle bool) []model.Endpoint {
+	if !shuffle {
+		return endpoints
+	}
+	shuffled := slices.Clone(endpoints)
+	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	return shuffled
+}
+
+const page503 = "HTTP/1.0 503 Service Unavailable\r\nCache-Control: no-cache\r\nConnection: close\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
+	`<!doctype html><title>Not available</title><h1>The application is not available</h1><p>Its host is known here, but no pod answers at the moment.</p>` + "\n"
+
+const pageUnknown = `<!doctype html><title>Not available</title><h1>There is no application here</h1>` +
+	`<p>No route leads from this address to an application: it may not exist, may not have been admitted, or may be served by HTTPS alone.</p>` + "\n"

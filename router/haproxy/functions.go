@@ -1,0 +1,134 @@
+package haproxy
+
+import (
+	"cmp"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// The annotations of routes, of the section on route-specific annotations.
+const (
+	annotationBalance   = "haproxy.router.openshift.io/balance"
+	annotationCookie    = "haproxy.router.openshift.io/cookie_name"
+	annotationWhitelist = "haproxy.router.openshift.io/ip_whitelist"
+	annotationHSTS      = "haproxy.router.openshift.io/hsts_header"
+	annotationInterval  = "router.openshift.io/haproxy.health.check.interval"
+)
+
+// Patterns of values that may stand in the configuration.
+const (
+	cookiePattern = `^[A-Za-z0-9_-]+$`
+	hstsPattern   = `^max-age=[0-9]{1,10}(;includeSubDomains|;preload){0,2}$`
+	numberPattern = `^[1-9][0-9]{0,8}$`
+)
+
+// functions are those of our templates. What comes from a route passes one of them: a value that is not exactly what it should be is as if it were not
+// there, so that nothing from a route can be read as configuration.
+func functions(s settings.Settings) map[string]any {
+	return map[string]any{
+		"env":        s.Text,
+		"on":         s.On,
+		"quoted":     quoted,
+		"isTrue":     func(value string) bool { return value == "true" || value == "TRUE" },
+		"annotation": func(config model.ServiceAliasConfig, name string) string { return config.Annotations[name] },
+		"number":     func(value string) string { return matching(numberPattern, value) },
+		"duration":   validDuration,
+		"balance":    func(config model.ServiceAliasConfig) string { return balance(config, s) },
+		"cookie": func(config model.ServiceAliasConfig) string {
+			return cmp.Or(matching(cookiePattern, config.Annotations[annotationCookie]), s.Text("ROUTER_COOKIE_NAME"), config.RoutingKeyName)
+		},
+		"secureCookie": func(config model.ServiceAliasConfig) bool {
+			return config.TLSTermination != "" && config.InsecureEdgeTerminationPolicy != routev1.InsecureEdgeTerminationPolicyAllow
+		},
+		"whitelist": whitelist,
+		"hsts": func(config model.ServiceAliasConfig) string {
+			if config.TLSTermination != routev1.TLSTerminationEdge && config.TLSTermination != routev1.TLSTerminationReencrypt {
+				return ""
+			}
+			return matching(hstsPattern, config.Annotations[annotationHSTS])
+		},
+	}
+}
+
+// matching is a value if all of it is as the pattern says.
+func matching(pattern, value string) string {
+	if strings.ContainsAny(value, "\r\n") || !regexp.MustCompile(pattern).MatchString(value) {
+		return ""
+	}
+	return value
+}
+
+func validDuration(value string) string {
+	if _, ok := settings.ParseDuration(value); !ok {
+		return ""
+	}
+	return value
+}
+
+// quoted is a text as one word of HAProxy's configuration.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// balance is how requests are shared among servers: as the route says, the router, or the default. By default clients of passthrough routes stay with
+// a server by their address, but several services share them by weight.
+func balance(config model.ServiceAliasConfig, s settings.Settings) string {
+	switch wanted := config.Annotations[annotationBalance]; wanted {
+	case "source", "roundrobin", "leastconn":
+		return wanted
+	}
+	if config.TLSTermination != routev1.TLSTerminationPassthrough {
+		return cmp.Or(s.Text("ROUTER_LOAD_BALANCE_ALGORITHM"), "leastconn")
+	}
+	if scheme := s.Text("ROUTER_TCP_BALANCE_SCHEME"); scheme != "" {
+		return scheme
+	}
+	weighted := 0
+	for _, weight := range config.ServiceUnits {
+		if weight > 0 {
+			weighted++
+		}
+	}
+	if weighted > 1 {
+		return "roundrobin"
+	}
+	return "source"
+}
+
+// perLine is how many addresses stand on a line; HAProxy reads 64 words of each.
+const perLine = 50
+
+// whitelist are the addresses and networks of the annotation, in lines. An annotation in which none is readable lets nobody in.
+func whitelist(config model.ServiceAliasConfig) (lines [][]string) {
+	words := strings.Fields(config.Annotations[annotationWhitelist])
+	if len(words) == 0 {
+		return nil
+	}
+	var found []string
+	for _, word := range words {
+		if prefix, err := netip.ParsePrefix(word); err == nil {
+			found = append(found, prefix.Masked().String())
+		} else if address, err := netip.ParseAddr(word); err == nil && address.Zone() == "" {
+			found = append(found, address.String())
+		}
+	}
+	if len(found) == 0 {
+		return [][]string{{"255.255.255.255"}} // the address of no client
+	}
+	for ; len(found) > perLine; found = found[perLine:] {
+		lines = append(lines, found[:perLine])
+	}
+	return append(lines, found)
+}
+
+// interval is the time between checks of a route's servers.
+func interval(config model.ServiceAliasConfig, s settings.Settings) string {
+	return cmp.Or(validDuration(config.Annotations[annotationInterval]), s.Text("ROUTER_BACKEND_CHECK_INTERVAL"))
+}
+
+func portOf(s settings.Settings, name string) string { return strconv.Itoa(s.Number(name)) }

@@ -1,0 +1,268 @@
+package haproxy
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// bench is a HAProxy with pods behind it.
+type bench struct {
+	t         *testing.T
+	authority *certtest.Authority
+	writer    Writer
+	engine    *Engine
+	routes    map[string]*routev1.Route
+	pods      map[string][]string // addresses by service
+	made      int                 // pods
+	reloads   chan struct{}
+	refused   chan error
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// newBench prepares a HAProxy with variables; run starts it.
+func newBench(t *testing.T, variables map[string]string) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	own := map[string]string{"RELOAD_INTERVAL": "1ms"}
+	for _, name := range []string{"ROUTER_SERVICE_HTTP_PORT", "ROUTER_SERVICE_HTTPS_PORT", "ROUTER_SERVICE_SNI_PORT", "ROUTER_SERVICE_NO_SNI_PORT"} {
+		own[name] = free(t)
+	}
+	for name, value := range variables {
+		own[name] = value
+	}
+	s, err := settings.Read(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, authority: certtest.New(t), routes: map[string]*routev1.Route{}, pods: map[string][]string{}, reloads: make(chan struct{}, 1000), refused: make(chan error, 1000)}
+	pair := b.authority.Issue(t, "default")
+	b.writer = Writer{Dir: dir, Settings: s, DefaultCertificate: []byte(text(t, pair.CertFile) + text(t, pair.KeyFile))}
+	b.engine = &Engine{
+		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), Grace: time.Second,
+		Observe:  func(_, _ time.Duration) { b.reloads <- struct{}{} },
+		Rejected: func(_ *Config, err error) { b.refused <- err },
+	}
+	return b
+}
+
+func (b *bench) run() *bench {
+	b.t.Helper()
+	b.apply()
+	parttest.Run(b.t, b.engine.Run)
+	return b
+}
+
+// pod serves a name over HTTP, or over HTTPS with a certificate, and adds itself to a service.
+func (b *bench) pod(service, name string, certificate *certtest.Pair) *httptest.Server {
+	b.t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil {
+			select {
+			case <-time.After(wait):
+			case <-r.Context().Done():
+			}
+		}
+		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "Proxy", "X-Ssl-Client-Cn"} {
+			w.Header().Set("Got-"+name, r.Header.Get(name))
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "%s %s%s %s", name, r.Host, r.URL.Path, r.Proto)
+	}))
+	b.made++
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made)) // each pod has an address of its own
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = server.Listener.Close()
+	server.Listener = listener
+	if certificate != nil {
+		pair, err := tls.LoadX509KeyPair(certificate.CertFile, certificate.KeyFile)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	b.t.Cleanup(server.Close)
+	b.pods[service] = append(b.pods[service], server.Listener.Addr().String())
+	return server
+}
+
+// route adds a route to a service of the namespace shop.
+func (b *bench) route(name, host, service string, changes ...func(*routev1.Route)) {
+	route := &routev1.Route{Spec: routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Name: service}}}
+	if i := strings.Index(host, "/"); i > 0 {
+		route.Spec.Host, route.Spec.Path = host[:i], host[i:]
+	}
+	route.Namespace, route.Name, route.Annotations = "shop", name, map[string]string{}
+	for _, change := range changes {
+		change(route)
+	}
+	b.routes[name] = route
+}
+
+func secured(config routev1.TLSConfig) func(*routev1.Route) {
+	return func(r *routev1.Route) { r.Spec.TLS = &config }
+}
+
+func annotated(pairs ...string) func(*routev1.Route) {
+	return func(r *routev1.Route) {
+		for i := 0; i < len(pairs); i += 2 {
+			r.Annotations[pairs[i]] = pairs[i+1]
+		}
+	}
+}
+
+func (b *bench) state() *model.State {
+	var routes []*routev1.Route
+	for _, route := range b.routes {
+		routes = append(routes, route)
+	}
+	return model.Build(routes, model.Source{
+		Service: func(_, _ string) *corev1.Service { return nil },
+		Slices: func(_, name string) (found []*discoveryv1.EndpointSlice) {
+			for i, address := range b.pods[name] {
+				host, port, _ := net.SplitHostPort(address)
+				number, _ := strconv.Atoi(port)
+				found = append(found, &discoveryv1.EndpointSlice{
+					AddressType: discoveryv1.AddressTypeIPv4,
+					Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, TargetRef: &corev1.ObjectReference{Name: fmt.Sprintf("%s-%d", name, i)}}},
+					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To(int32(number))}},
+				})
+			}
+			return found
+		},
+	})
+}
+
+func (b *bench) config() *Config {
+	b.t.Helper()
+	config, err := b.writer.Write(b.state(), true)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return config
+}
+
+func (b *bench) apply() { b.engine.Set(b.config()) }
+
+// client reaches the router under every host.
+func (b *bench) client(config *tls.Config) *http.Client {
+	port := func(secure bool) string {
+		if secure {
+			return b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT")
+		}
+		return b.writer.Settings.Text("ROUTER_SERVICE_HTTP_PORT")
+	}
+	if config == nil {
+		config = &tls.Config{RootCAs: b.authority.Pool(), InsecureSkipVerify: true}
+	}
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+port(strings.HasSuffix(address, ":443")))
+	}
+	return &http.Client{
+		Transport:     &http.Transport{DialContext: dial, TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       20 * time.Second,
+	}
+}
+
+// get is status and body of a URL.
+func (b *bench) get(url string) (status int, body string, header http.Header) {
+	response, err := b.client(nil).Get(url)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer response.Body.Close()
+	content, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), response.Header
+}
+
+// who is the pod that answers a URL, or the status when none does.
+func (b *bench) who(url string) string {
+	status, body, _ := b.get(url)
+	if status != http.StatusOK {
+		return strconv.Itoa(status)
+	}
+	name, _, _ := strings.Cut(body, " ")
+	return name
+}
+
+// until waits until a pod, or a status, answers a URL.
+func (b *bench) until(url, want string) {
+	b.t.Helper()
+	eventually.Equal(b.t, "answer of "+url, func() string { return b.who(url) }, want)
+}
+
+// valid asks HAProxy whether it takes a configuration.
+func (b *bench) valid(config *Config) error {
+	b.t.Helper()
+	if err := writeFiles(b.writer.Dir, nil, config.Files); err != nil {
+		b.t.Fatal(err)
+	}
+	file := filepath.Join(b.writer.Dir, "conf", "checked")
+	if err := os.WriteFile(file, []byte(config.Text()), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	if output, err := exec.Command("/usr/sbin/haproxy", "-c", "-f", file).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}
+
+// kill ends a process of the test.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}

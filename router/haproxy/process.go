@@ -1,0 +1,165 @@
+package haproxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/thread"
+)
+
+// process is one HAProxy. After a reload the former one lives on until its last connection ends.
+type process struct {
+	command *exec.Cmd
+	output  tail
+	ended   chan struct{}
+	err     error // what it ended with; valid when ended is closed
+}
+
+// start runs HAProxy on a configuration file. It takes the listening sockets over from the one before, if there is one, and tells it
+// to end with its connections; if the configuration is not valid, the one before goes on.
+func start(program, file, socket string, before *process) (*process, error) {
+	args := []string{"-db", "-f", file}
+	if before != nil {
+		args = append(args, "-x", socket, "-sf", strconv.Itoa(before.command.Process.Pid))
+	}
+	p := &process{command: exec.Command(program, args...), ended: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = &p.output, &p.output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	began := make(chan error, 1)
+	go func() {
+		defer close(p.ended)
+		// The kernel ends the program with the thread that started it.
+		p.err = thread.Run(func() error {
+			err := p.command.Start()
+			began <- err
+			if err != nil {
+				return err
+			}
+			return p.command.Wait()
+		})
+	}()
+	if err := <-began; err != nil {
+		return nil, fmt.Errorf("start HAProxy: %w", err)
+	}
+	return p, nil
+}
+
+// waitReady waits until the process answers on its socket, or returns what it says when it ends before.
+func (p *process) waitReady(ctx context.Context, control runtime) error {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	pid := "Pid: " + strconv.Itoa(p.command.Process.Pid) + "\n"
+	for {
+		select {
+		case <-p.ended:
+			return fmt.Errorf("run HAProxy: %w: %s", p.ending(), p.output.String())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
+		if answer, err := control.ask("show info"); err == nil && strings.Contains(answer, pid) {
+			return nil
+		}
+	}
+}
+
+func (p *process) ending() error {
+	if p.err == nil {
+		return errors.New("it ended by itself")
+	}
+	return p.err
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop lets the process finish its requests, for as long as grace says.
+func (p *process) stop(grace time.Duration) {
+	_ = p.command.Process.Signal(syscall.SIGUSR1) // it may have ended
+	select {
+	case <-p.ended:
+		return
+	case <-time.After(grace):
+	}
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(time.Second):
+		_ = p.command.Process.Kill()
+		<-p.ended
+	}
+}
+
+// tail keeps the last of what a process says.
+type tail struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const keptOutput = 16 << 10
+
+func (t *tail) Write(said []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.Write(said)
+	if extra := t.text.Len() - keptOutput; extra > 0 {
+		t.text.Next(extra)
+	}
+	return len(said), nil
+}
+
+// String is what was said last.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(t.text.String())
+}
+
+var _ io.Writer = (*tail)(nil)
+
+// writeFiles brings the files below a directory to what a configuration needs. Only what differs from before is written.
+func writeFiles(dir string, before, files map[string][]byte) error {
+	for name, content := range files {
+		if was, same := before[name]; same && bytes.Equal(was, content) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return fmt.Errorf("write file: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeFiles removes what the configuration before needed and the present one does not.
+func removeFiles(dir string, before, files map[string][]byte) {
+	for name := range before {
+		if _, needed := files[name]; needed {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			slog.Warn("a file of a former route stays", "error", err)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package haproxy
+
+import (
+	"crypto/tls"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	b.pod("test", "test", nil)
+	b.pod("deep", "deep", nil)
+	inside := b.authority.Issue(t, "pod")
+	b.pod("tls", "tls", &inside)
+	own := b.authority.Issue(t, "own")
+	certificate, key := text(t, own.CertFile), text(t, own.KeyFile)
+
+	b.route("plain", "plain.com", "web")
+	b.route("path", "plain.com/test", "test")
+	b.route("slash", "plain.com/test/deep/", "deep")
+	b.route("wild", "any.wild.com", "web", func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain })
+	b.route("one", "one.wild.com/only", "test")
+	b.route("edge", "edge.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: certificate, Key: key}))
+	b.route("allow", "allow.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"}))
+	b.route("redirect", "redirect.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Redirect"}))
+	b.route("reencrypt", "reencrypt.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: text(t, b.authority.File)}))
+	b.route("other", "other.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: certificate}))
+	b.route("passthrough", "passthrough.com", "tls", secured(routev1.TLSConfig{Termination: "passthrough", InsecureEdgeTerminationPolicy: "Redirect"}))
+	b.route("empty", "empty.com", "nobody")
+	b.route("zero", "zero.com", "web", func(r *routev1.Route) { r.Spec.To.Weight = ptr.To[int32](0) })
+	b.run()
+	for url, want := range map[string]string{
+		"http://plain.com": "web", "http://PLAIN.com:80/x": "web", "http://plain.com/testing": "web", "http://plain.com/": "web",
+		"http://plain.com/test": "test", "http://plain.com/test?q=/": "test", "http://plain.com/test/x": "test", "http://plain.com/test/deep": "test",
+		"http://plain.com/test/deep/": "deep", "http://plain.com/test/deep/er": "deep", "http://plain.com//test": "web",
+		"http://a.wild.com/x": "web", "http://one.wild.com/only": "test", "http://one.wild.com/": "web", "http://a.b.wild.com": "503", "http://wild.com": "503",
+		"https://edge.com/x": "web", "http://edge.com": "503", "https://allow.com": "web", "http://allow.com": "web",
+		"https://redirect.com": "web", "http://redirect.com": "302", "https://reencrypt.com": "tls", "http://reencrypt.com": "503", "https://other.com": "503",
+		"https://passthrough.com": "tls", "http://passthrough.com": "302", "http://empty.com": "503", "http://zero.com": "503",
+		"http://nobody.com": "503", "https://nobody.com": "503", "https://plain.com": "503",
+	} {
+		if got := b.who(url); got != want {
+			t.Errorf("%s is answered by %s, want %s", url, got, want)
+		}
+	}
+	if _, _, header := b.get("http://redirect.com/a?b=c"); header.Get("Location") != "https://redirect.com/a?b=c" {
+		t.Errorf("HTTP leads to %q", header.Get("Location"))
+	}
+	_, body, header := b.get("https://allow.com/some/path")
+	if body != "web allow.com/some/path HTTP/1.1" || header.Get("Got-X-Forwarded-Proto") != "https" || header.Get("Got-X-Forwarded-For") != "127.0.0.1" ||
+		header.Get("Got-X-Forwarded-Host") != "allow.com" || header.Get("Got-Forwarded") != "for=127.0.0.1;host=allow.com;proto=https" {
+		t.Errorf("the pod gets %q with %v", body, header)
+	}
+	for host, name := range map[string]string{"edge.com": "own", "allow.com": "default", "passthrough.com": "pod", "": "default"} {
+		connection, err := tls.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT"), &tls.Config{ServerName: host, InsecureSkipVerify: true})
+		if err != nil {
+			t.Errorf("TLS for %q: %v", host, err)
+			continue
+		}
+		if got := connection.ConnectionState().PeerCertificates[0].Subject.CommonName; got != name {
+			t.Errorf("the certificate for %q is that of %q, want %q", host, got, name)
+		}
+		connection.Close()
+	}
+}
+
+func TestWeightsShareRequests(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("a", "a", nil)
+	b.pod("a", "a", nil)
+	b.pod("b", "b", nil)
+	b.pod("c", "c", nil)
+	b.route("ab", "ab.com", "a", annotated(annotationBalance, "roundrobin", "haproxy.router.openshift.io/disable_cookies", "true"), func(r *routev1.Route) {
+		r.Spec.To.Weight = ptr.To[int32](20)
+		r.Spec.AlternateBackends = []routev1.RouteTargetReference{{Name: "b", Weight: ptr.To[int32](10)}, {Name: "c", Weight: ptr.To[int32](10)}, {Name: "gone", Weight: ptr.To[int32](200)}}
+	})
+	b.run()
+	counts := map[string]int{}
+	for range 80 {
+		counts[b.who("http://ab.com")]++
+	}
+	if counts["a"] < 38 || counts["a"] > 42 || counts["b"] < 18 || counts["b"] > 22 || counts["a"]+counts["b"]+counts["c"] != 80 {
+		t.Errorf("of 80 requests the services get %v", counts)
+	}
+}

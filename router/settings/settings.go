@@ -1,0 +1,156 @@
+// Package settings reads the environment variables that configure a router.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section on route-specific and router environment variables; the few beyond it
+// are those of the 3.11 router.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Settings are the values of a router's variables: what the environment says, and defaults for the rest.
+type Settings struct {
+	values map[string]string
+}
+
+// Read takes what is set in an environment. Every value that cannot be is reported, in one error. Variables that a router
+// does not know are kept, since a custom template may ask for them.
+func Read(environment map[string]string) (Settings, error) {
+	s := Settings{values: maps.Clone(environment)}
+	if s.values == nil {
+		s.values = map[string]string{}
+	}
+	var problems []error
+	for _, variable := range Variables() {
+		value := strings.TrimSpace(s.values[variable.Name])
+		if value == "" {
+			s.values[variable.Name] = variable.Default
+			continue
+		}
+		if variable.kind.valid(value) {
+			s.values[variable.Name] = value
+			continue
+		}
+		problems = append(problems, fmt.Errorf("set %s to %q: it must be %s", variable.Name, value, variable.kind.want))
+	}
+	if s.Text("ROUTER_SERVICE_SNI_PORT") == s.Text("ROUTER_SERVICE_NO_SNI_PORT") {
+		problems = append(problems, errors.New("set ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT: they must be different ports"))
+	}
+	return s, errors.Join(problems...)
+}
+
+// Text is a variable's value; "" for one that is not set and has no default.
+func (s Settings) Text(name string) string { return s.values[name] }
+
+// On says whether a variable is true.
+func (s Settings) On(name string) bool { return isTrue(s.values[name]) }
+
+// Number is the value of a variable that is one, and otherwise 0.
+func (s Settings) Number(name string) int {
+	number, _ := strconv.Atoi(s.values[name])
+	return number
+}
+
+// List is the value of a variable as the words between commas and spaces.
+func (s Settings) List(name string) []string {
+	return strings.FieldsFunc(s.values[name], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+}
+
+// Duration is the value of a variable that is a time as HAProxy writes it.
+func (s Settings) Duration(name string) time.Duration {
+	d, _ := ParseDuration(s.values[name])
+	return d
+}
+
+// Labels is the value of a variable as a selector of labels; everything when it is not set.
+func (s Settings) Labels(name string) labels.Selector {
+	selector, err := labels.Parse(s.values[name])
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// With is a copy in which variables have other values.
+func (s Settings) With(values map[string]string) Settings {
+	changed := maps.Clone(s.values)
+	maps.Copy(changed, values)
+	return Settings{changed}
+}
+
+// units are HAProxy's units of time; a number alone is in milliseconds.
+var units = map[string]time.Duration{
+	"us": time.Microsecond, "ms": time.Millisecond, "": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+// longest is what HAProxy's timers hold: 2^31-1 milliseconds.
+const longest = (1<<31 - 1) * time.Millisecond
+
+// ParseDuration reads a time as HAProxy writes it: a number without sign that does not begin with zero, then one of us, ms, s, m, h and d, or
+// nothing for milliseconds. ok is false for anything else and for times that HAProxy cannot count.
+func ParseDuration(text string) (d time.Duration, ok bool) {
+	digits := strings.TrimRight(text, "usmhd")
+	unit, known := units[text[len(digits):]]
+	number, err := strconv.ParseUint(digits, 10, 63)
+	if !known || err != nil || number == 0 || digits[0] == '0' || digits[0] == '+' || number > uint64(longest/unit) {
+		return 0, false
+	}
+	return time.Duration(number) * unit, true
+}
+
+func isTrue(value string) bool { return value == "true" || value == "TRUE" }
+
+// kind is what values a variable may have.
+type kind struct {
+	want  string
+	valid func(string) bool
+}
+
+func flag() kind {
+	return kind{"true or false", func(v string) bool { return slices.Contains([]string{"true", "TRUE", "false", "FALSE"}, v) }}
+}
+
+func duration() kind {
+	return kind{"a time such as 500ms, 5s or 1h", func(v string) bool { _, ok := ParseDuration(v); return ok }}
+}
+
+func number(least, most int) kind {
+	return kind{fmt.Sprintf("a number from %d to %d", least, most), func(v string) bool {
+		n, err := strconv.Atoi(v)
+		return err == nil && n >= least && n <= most
+	}}
+}
+
+func port() kind { return number(1, 65535) }
+
+func oneOf(values ...string) kind {
+	return kind{"one of " + strings.Join(values, ", "), func(v string) bool { return slices.Contains(values, v) }}
+}
+
+func selector() kind {
+	return kind{"a label selector such as env=prod,tier!=test", func(v string) bool { _, err := labels.Parse(v); return err == nil }}
+}
+
+func address() kind {
+	return kind{"an address and a port such as 0.0.0.0:1936", func(v string) bool { _, _, err := net.SplitHostPort(v); return err == nil }}
+}
+
+// letters is a text of some characters alone.
+func letters(want, allowed string) kind {
+	return kind{want, func(v string) bool { return strings.Trim(v, allowed) == "" }}
+}
+
+func text() kind {
+	return kind{"one line of text", func(v string) bool { return !strings.ContainsAny(v, "\n\r\x00") }}
+}
+
+func anything() kind { return kind{"", func(string) bool { return true }} }
