@@ -33,6 +33,7 @@ func controlPlaneTable() []row {
 		{"bootstrap", []string{"apiserver"}, (*host).bootstrap},
 		{"allocator", []string{"apiserver"}, (*host).allocator},
 		{"projects", []string{"apiserver"}, (*host).projects},
+		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

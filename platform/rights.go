@@ -5,6 +5,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project"
 	"github.com/slipway-platform/slipway/apigroup/security"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/controller/serviceaccount"
 )
 
 // Who may do what, made from the configuration.
@@ -38,4 +39,13 @@ func (h *host) projects() (Component, error) {
 		return nil, err
 	}
 	return &project.Keeper{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
+}
+
+// serviceAccountSecrets makes the tokens and registry credentials of service accounts.
+func (h *host) serviceAccountSecrets() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain}, nil
 }

@@ -45,11 +45,11 @@ apiVersion: v1
 kind: ResourceQuota
 metadata: {name: objects}
 spec:
-  hard: {pods: 4, configmaps: 2, secrets: 1, services: 1, replicationcontrollers: 1, persistentvolumeclaims: 2, resourcequotas: 4,
+  hard: {pods: 4, configmaps: 2, secrets: 7, services: 1, replicationcontrollers: 1, persistentvolumeclaims: 2, resourcequotas: 4,
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
 `)
-	waitUsed(c, "objects", "configmaps=1", "pods=0", "secrets=0") // the authority's certificate is in a ConfigMap
+	waitUsed(c, "objects", "configmaps=1", "pods=0", "secrets=6") // two of each service account; the authority's certificate is in a ConfigMap
 	c.Apply(`
 apiVersion: v1
 kind: ResourceQuota
@@ -92,7 +92,7 @@ spec:
 		},
 		{pod("silent", sleeper(), unscheduled), "must specify limits.cpu for: main; limits.memory for: main; requests.cpu for: main; requests.memory for: main"},
 		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: second}}", "exceeded quota: objects, requested: configmaps=1, used: configmaps=2, limited: configmaps=2"},
-		{"{apiVersion: v1, kind: Secret, metadata: {name: second}}", "requested: secrets=1, used: secrets=1"},
+		{"{apiVersion: v1, kind: Secret, metadata: {name: second}}", "requested: secrets=1, used: secrets=7"},
 		{claim("second", "gold", "1Gi"), "gold.storageclass.storage.k8s.io/persistentvolumeclaims=1"},
 		{claim("big", "silver", "3Gi"), "requested: requests.storage=3Gi, used: requests.storage=1Gi"},
 		{claim("bronze", "bronze", "1Gi"), "bronze.storageclass.storage.k8s.io/persistentvolumeclaims=0"},
@@ -116,7 +116,7 @@ spec:
 	waitUsed(c, "compute", "requests.cpu=0")
 	waitUsed(c, "objects", "pods=0")
 	c.OC("delete", "secret", "first")
-	waitUsed(c, "objects", "secrets=0")
+	waitUsed(c, "objects", "secrets=6")
 }
 
 // replicaController is the manifest of a ReplicationController.
