@@ -89,6 +89,9 @@ func TestACodeIsGoodOnceForWhoAskedForIt(t *testing.T) {
 				if again := w.exchange(code, tt.change); !strings.Contains(again.body, "invalid_grant") {
 					t.Errorf("the second time: %s", again.body)
 				}
+				if left := w.tokens.All(); len(left) != 0 {
+					t.Errorf("a code that came again leaves the tokens %v", left)
+				}
 			}
 		})
 	}
@@ -107,7 +110,8 @@ func TestOfManyWhoExchangeACodeOneGetsAToken(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if given.Load() != 1 || len(w.tokens.All()) != 1 {
+	// Who came after the token was stored ended it.
+	if given.Load() != 1 || len(w.tokens.All()) > 1 {
 		t.Errorf("%d got a token, %d are stored", given.Load(), len(w.tokens.All()))
 	}
 }

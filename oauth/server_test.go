@@ -57,6 +57,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 			"serviceaccounts.openshift.io/oauth-redirecturi.first": "https://proxy.example.com/oauth",
 		}}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "broken"}}),
 	}
+	w.tokens.Field = func(t *oauthv1.OAuthAccessToken, _ string) string { return t.AuthorizeToken }
 	var handler http.Handler
 	listener := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) { handler.ServeHTTP(writer, r) }))
 	t.Cleanup(listener.Close)

@@ -9,11 +9,16 @@ import (
 	authorizationv1 "github.com/openshift/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/oauth/scope"
 )
 
 func TestABindingSurvivesBothWays(t *testing.T) {
@@ -104,5 +109,39 @@ func TestWhoCanAndWhatTheyCan(t *testing.T) {
 	rules, _, err := l.rulesFor("shop", &user.DefaultInfo{Name: "system:serviceaccount:shop:builder", Groups: []string{"team"}})
 	if err != nil || len(rules) != 2 {
 		t.Errorf("rules are %v, %v", rules, err)
+	}
+}
+
+func TestCheckingAccessIsAboutOneself(t *testing.T) {
+	admin := rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{"authorization.openshift.io"}, Resources: []string{"subjectaccessreviews"}}
+	scopes := &scope.Authorizer{ClusterRole: func(context.Context, string) ([]rbacv1.PolicyRule, error) { return []rbacv1.PolicyRule{admin}, nil }}
+	decider := authorizer.AuthorizerFunc(func(ctx context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
+		if decision, reason, err := scopes.Authorize(ctx, asked); decision == authorizer.DecisionDeny {
+			return decision, reason, err
+		}
+		return authorizer.DecisionAllow, "", nil
+	})
+	for _, tt := range []struct {
+		scopes []string
+		name   string
+		groups []string
+		ok     bool
+	}{
+		{[]string{"user:check-access"}, "", nil, true},
+		{[]string{"user:check-access"}, "bob", nil, false},
+		{[]string{"user:check-access"}, "", []string{"team"}, false},
+		{[]string{"user:check-access", "user:info"}, "bob", nil, false},
+		{[]string{"user:check-access", "user:full"}, "bob", nil, true},
+		{[]string{"user:check-access", "role:admin:*"}, "bob", nil, true},
+		{nil, "bob", nil, true},
+	} {
+		who := &user.DefaultInfo{Name: "alice"}
+		if tt.scopes != nil {
+			who.Extra = map[string][]string{scope.ExtraKey: tt.scopes}
+		}
+		err := mayAsk(request.WithUser(t.Context(), who), decider, "subjectaccessreviews", "", tt.name, tt.groups)
+		if (err == nil) != tt.ok || err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("%v about %q %v: %v", tt.scopes, tt.name, tt.groups, err)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package authorization
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	authorizationv1 "github.com/openshift/api/authorization/v1"
@@ -81,6 +83,9 @@ func newSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 	return review{func() runtime.Object { return &authorizationv1.SubjectAccessReview{} }, "subjectaccessreview", false,
 		func(ctx context.Context, _ string, object runtime.Object) (runtime.Object, error) {
 			asked := object.(*authorizationv1.SubjectAccessReview)
+			if err := mayAsk(ctx, deps.Authorizer, "subjectaccessreviews", "", asked.User, asked.GroupsSlice); err != nil {
+				return nil, err
+			}
 			return access(ctx, deps.Authorizer, asked.Action.Namespace, asked.Action, asked.User, asked.GroupsSlice, asked.Scopes)
 		}}, nil
 }
@@ -93,8 +98,34 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 			if err := sameNamespace(namespace, asked.Action); err != nil {
 				return nil, err
 			}
+			if err := mayAsk(ctx, deps.Authorizer, "localsubjectaccessreviews", namespace, asked.User, asked.GroupsSlice); err != nil {
+				return nil, err
+			}
 			return access(ctx, deps.Authorizer, namespace, asked.Action, asked.User, asked.GroupsSlice, asked.Scopes)
 		}}, nil
+}
+
+// mayAsk refuses a question about someone else to a token that may ask only because of the scope user:check-access: that is for questions
+// about oneself.
+func mayAsk(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
+	self, ok := request.UserFrom(ctx)
+	if !ok || name == "" && len(groups) == 0 {
+		return nil
+	}
+	scopes := self.GetExtra()[scope.ExtraKey]
+	if !slices.Contains(scopes, scope.CheckAccess) {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
+	action := authorizationv1.Action{Verb: "create", Group: authorizationv1.GroupName, Resource: resource}
+	who := &user.DefaultInfo{
+		Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: others},
+	}
+	decision, _, err := decider.Authorize(ctx, attributes(who, namespace, action))
+	if err == nil && decision == authorizer.DecisionAllow {
+		return nil
+	}
+	return apierrors.NewForbidden(authorizationv1.Resource(resource), "", fmt.Errorf("the scope %s is for questions about oneself: leave user and groups empty", scope.CheckAccess))
 }
 
 // sameNamespace refuses a local question about another namespace, which would go around the rights of the one that is asked in.

@@ -99,9 +99,10 @@ func tokens() apiserver.Served {
 		Validate:  validateToken,
 		Adjust:    expire,
 		Fields: map[string]func(*oauthv1.OAuthAccessToken) string{
-			"clientName": func(t *oauthv1.OAuthAccessToken) string { return t.ClientName },
-			"userName":   func(t *oauthv1.OAuthAccessToken) string { return t.UserName },
-			"userUID":    func(t *oauthv1.OAuthAccessToken) string { return t.UserUID },
+			"clientName":     func(t *oauthv1.OAuthAccessToken) string { return t.ClientName },
+			"userName":       func(t *oauthv1.OAuthAccessToken) string { return t.UserName },
+			"userUID":        func(t *oauthv1.OAuthAccessToken) string { return t.UserUID },
+			"authorizeToken": func(t *oauthv1.OAuthAccessToken) string { return t.AuthorizeToken },
 		},
 		Columns: tokenColumns(),
 	}

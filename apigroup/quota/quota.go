@@ -7,8 +7,11 @@ package quota
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	quotav1 "github.com/openshift/api/quota/v1"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -17,7 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	genericserver "k8s.io/apiserver/pkg/server"
 )
 
 // Rules are Kubernetes' own rules for what a quota embeds.
@@ -26,19 +32,56 @@ type Rules interface {
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
-// Feature is the API group as the API server serves it.
+// Feature is the API group as the API server serves it, with what enforces and counts.
 func Feature(rules Rules) apiserver.Feature {
-	return apiserver.Feature{Groups: []apiserver.Group{{
-		GroupVersion: quotav1.GroupVersion,
-		Install:      quotav1.Install,
-		Legacy:       quotav1.DeprecatedInstallWithoutGroup,
-		Resources: []apiserver.Served{
-			clusterQuotas(rules),
-			apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (rest.Storage, error) {
-				return newApplied(deps), nil
-			}},
+	f := &feature{}
+	return apiserver.Feature{
+		Groups: []apiserver.Group{{
+			GroupVersion: quotav1.GroupVersion,
+			Install:      quotav1.Install,
+			Legacy:       quotav1.DeprecatedInstallWithoutGroup,
+			Resources: []apiserver.Served{
+				clusterQuotas(rules),
+				apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (rest.Storage, error) {
+					return newApplied(deps), nil
+				}},
+			},
+		}},
+		Admission: []apiserver.Admission{{
+			Name: PluginName, Before: "ResourceQuota", New: func(io.Reader) (admission.Interface, error) { return newCheck(f), nil },
+		}},
+		Hooks: f.hooks,
+	}
+}
+
+// feature is what the plug-in and the counter share. Its fields are set while the server is put together, before it answers.
+type feature struct {
+	known   atomic.Pointer[quota.Configuration]
+	ledger  atomic.Pointer[ledger]
+	counter counter
+	locks   locks
+}
+
+func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
+	counted, err := newObjects(deps.Loopback)
+	if err != nil {
+		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
+	}
+	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
+	f.counter.ledger, f.counter.objects = ledger, counted.list
+	f.counter.known = func() []quota.Evaluator {
+		if known := f.known.Load(); known != nil {
+			return (*known).Evaluators()
+		}
+		return nil // the plug-in is switched off: the numbers of objects are counted
+	}
+	f.ledger.Store(ledger)
+	return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{
+		"openshift.io-cluster-quotas": func(started genericserver.PostStartHookContext) error {
+			go f.counter.Run(started)
+			return nil
 		},
-	}}}
+	}}, nil
 }
 
 func clusterQuotas(rules Rules) apiserver.Served {

@@ -32,6 +32,10 @@ func shop(a *api) {
 	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
 	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true))) // as mirrored from Endpoints made by hand
 	a.add(servicesPath, service("external", ""))
+	a.add(namespacesPath, namespace("default"))
+	kubernetes := service("kubernetes", "172.30.0.1", port("https", 443))
+	kubernetes.Namespace = "default"
+	a.add(servicesPath, kubernetes)
 }
 
 // freeAddress returns an address of the loopback device with a port that nobody has.
@@ -93,6 +97,10 @@ func TestNames(t *testing.T) {
 		{"shop.cluster.local.", "A", "NOERROR"},
 		{"nothing.shop.cluster.local.", "A", "NXDOMAIN"},
 		{"nowhere.cluster.local.", "A", "NXDOMAIN"},
+		// OpenShift: the API server's other name
+		{"openshift.default.svc.cluster.local.", "A", "NOERROR 172.30.0.1"},
+		{"openshift.default.cluster.local.", "A", "NOERROR 172.30.0.1"},
+		{"openshift.shop.svc.cluster.local.", "A", "NXDOMAIN"},
 		// OpenShift: wildcards
 		{"any.thing.web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},
 		{"anything.web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},

@@ -16,6 +16,7 @@ import (
 //	<service>.<namespace>.<domain>                      the default form: as <service>.<namespace>.svc.<domain>
 //	<namespace>.<domain>                                exists, without an address
 //	<anything>.<service>.<namespace>.svc.<domain>       the service's address, unless it names one of its endpoints or ports
+//	openshift.default.svc.<domain>                      the API server, unless there is a service of this name
 //	<name>.<namespace>.endpoints.<domain>               see endpoints
 //
 // A wildcard stands for services with an address; below a headless service only its endpoints have names.
@@ -56,6 +57,9 @@ func (n *names) canonical(ctx context.Context, state request.Request, labels []s
 		labels = append(slices.Clone(labels), "svc")
 	default:
 		return labels
+	}
+	if len(labels) == 3 && labels[0] == "openshift" && labels[1] == "default" && n.cluster.service(labels[0], labels[1]) == nil {
+		return []string{"kubernetes", "default", "svc"}
 	}
 	if len(labels) <= 3 {
 		return labels

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -21,6 +23,8 @@ type Objects[T runtime.Object] interface {
 	Get(ctx context.Context, name string) (T, error)
 	// Cached reads an object from memory, milliseconds old, and from the store when it is not there. It must not be changed.
 	Cached(ctx context.Context, name string) (T, error)
+	// Where gives the objects of which a field that the resource can be selected by has a value.
+	Where(ctx context.Context, field, value string) ([]T, error)
 	Create(ctx context.Context, object T) (T, error)
 	// Update replaces an object, unless it was changed since it was read.
 	Update(ctx context.Context, object T) (T, error)
@@ -71,6 +75,23 @@ func (o objects[T]) Cached(ctx context.Context, name string) (T, error) {
 		return object, nil
 	}
 	return o.get(ctx, name, "")
+}
+
+func (o objects[T]) Where(ctx context.Context, field, value string) (all []T, err error) {
+	store, err := o.store()
+	if err != nil {
+		return nil, err
+	}
+	list, err := store.List(scoped(ctx), &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(field, value)})
+	if err != nil {
+		return nil, err
+	}
+	err = meta.EachListItem(list, func(object runtime.Object) error {
+		one, err := typed[T](object, nil)
+		all = append(all, one)
+		return err
+	})
+	return all, err
 }
 
 func (o objects[T]) Create(ctx context.Context, object T) (T, error) {

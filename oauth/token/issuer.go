@@ -89,7 +89,8 @@ func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method
 	return secret, nil
 }
 
-// Redeem uses up a code that passes a check, and gives what it grants. Of several who try at once one succeeds.
+// Redeem uses up a code that passes a check, and gives what it grants. Of several who try at once one succeeds. A code that comes again after
+// it was used may have been stolen: what it was exchanged for ends (RFC 6749, section 4.1.2).
 func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
 	name, ok := Name(code)
 	if !ok || !IsHashed(name) {
@@ -98,6 +99,9 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, chec
 	stored, err := i.Codes.Get(ctx, name)
 	switch {
 	case kerrors.IsNotFound(err):
+		if err := i.revoke(ctx, c, name); err != nil {
+			return Grant{}, err
+		}
 		return Grant{}, ErrInvalidCode
 	case err != nil:
 		return Grant{}, fmt.Errorf("find code: %w", err)
@@ -112,6 +116,24 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, chec
 	return Grant{
 		Client: c, UserName: stored.UserName, UserUID: stored.UserUID, Scopes: stored.Scopes, RedirectURI: stored.RedirectURI, Code: name,
 	}, nil
+}
+
+// revoke ends the access tokens that a client got for a code.
+func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) error {
+	tokens, err := i.Tokens.Where(ctx, "authorizeToken", code)
+	if err != nil {
+		return fmt.Errorf("find tokens of a code that came again: %w", err)
+	}
+	var problems []error
+	for _, token := range tokens {
+		if token.ClientName != c.ID {
+			continue
+		}
+		if err := i.Tokens.Delete(ctx, token.Name); err != nil && !kerrors.IsNotFound(err) {
+			problems = append(problems, fmt.Errorf("revoke token of a code that came again: %w", err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // expired tells whether seconds have passed since a time; 0 seconds never pass.

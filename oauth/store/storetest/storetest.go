@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ import (
 type Objects[T runtime.Object] struct {
 	// Resource is what errors call them.
 	Resource schema.GroupResource
+	// Field reads the field of an object that Where selects by.
+	Field func(object T, field string) string
 	// Fail, if set, is asked before each change and may give the error of it.
 	Fail func(verb, name string) error
 
@@ -66,6 +69,11 @@ func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
 
 // Cached reads an object.
 func (o *Objects[T]) Cached(ctx context.Context, name string) (T, error) { return o.Get(ctx, name) }
+
+// Where gives the objects of which a field has a value.
+func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) {
+	return slices.DeleteFunc(o.All(), func(object T) bool { return o.Field(object, field) != value }), nil
+}
 
 // Create adds an object and gives it a UID and a time.
 func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {

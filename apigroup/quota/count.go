@@ -1,0 +1,193 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	quotav1 "github.com/openshift/api/quota/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+)
+
+const (
+	// glance is how often quotas are compared with the projects that they select.
+	glance = time.Second
+	// recount is how often everything is counted again, whether or not a request is known to have changed it.
+	recount = 10 * time.Second
+)
+
+// counter counts what projects use, again after requests that may have changed it: those that come from elsewhere, or fail after they were
+// counted, are found by the next recount.
+type counter struct {
+	ledger *ledger
+	// known are Kubernetes' evaluators; objects lists the objects of a namespace that one of them is for.
+	known   func() []quota.Evaluator
+	objects func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
+
+	mu      sync.Mutex
+	changed map[string]bool
+	counted map[string]time.Time
+}
+
+// stale has quotas counted again.
+func (c *counter) stale(names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = map[string]bool{}
+	}
+	for _, name := range names {
+		c.changed[name] = true
+	}
+}
+
+// Run counts until ctx ends.
+func (c *counter) Run(ctx context.Context) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		quotas, err := c.ledger.all(ctx)
+		if err != nil {
+			slog.Warn("count quotas", "error", err)
+			return
+		}
+		for i := range quotas {
+			if err := c.look(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
+				slog.Warn("count quota", "quota", quotas[i].Name, "error", err)
+			}
+		}
+	}, glance)
+}
+
+// look counts a quota if it may not be true any more.
+func (c *counter) look(ctx context.Context, one *quotav1.ClusterResourceQuota, now time.Time) error {
+	namespaces, err := c.ledger.selected(one)
+	if err != nil {
+		return err
+	}
+	var counted []string
+	for _, status := range one.Status.Namespaces {
+		counted = append(counted, status.Namespace)
+	}
+	slices.Sort(counted)
+	same := slices.Equal(namespaces, counted) && equality.Semantic.DeepEqual(one.Spec.Quota.Hard, one.Status.Total.Hard)
+	if !c.due(one.Name, same, now) {
+		return nil
+	}
+	err = c.count(ctx, one.Name)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // a request has used something meanwhile, or the quota is gone
+		c.stale([]string{one.Name})
+		return nil
+	}
+	return err
+}
+
+// due tells whether a quota must be counted, and notes that it is.
+func (c *counter) due(name string, same bool, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if same && !c.changed[name] && now.Sub(c.counted[name]) < recount {
+		return false
+	}
+	if c.counted == nil {
+		c.counted = map[string]time.Time{}
+	}
+	delete(c.changed, name)
+	c.counted[name] = now
+	return true
+}
+
+// count stores what the projects of a quota use now.
+func (c *counter) count(ctx context.Context, name string) error {
+	one, err := c.ledger.read(ctx, name)
+	if err != nil {
+		return err
+	}
+	namespaces, err := c.ledger.selected(one)
+	if err != nil {
+		return err
+	}
+	status := quotav1.ClusterResourceQuotaStatus{Total: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: zero(one.Spec.Quota.Hard)}}
+	for _, namespace := range namespaces {
+		used, err := c.usage(ctx, &one.Spec.Quota, namespace)
+		if err != nil {
+			return err
+		}
+		status.Total.Used = quota.Add(status.Total.Used, used)
+		status.Namespaces = append(status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
+			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: used},
+		})
+	}
+	if equality.Semantic.DeepEqual(status, one.Status) {
+		return nil
+	}
+	one.Status = status
+	return c.ledger.write(ctx, one)
+}
+
+// usage is what a project uses of the resources of a quota.
+func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, namespace string) (corev1.ResourceList, error) {
+	limited := quota.ResourceNames(spec.Hard)
+	used := zero(spec.Hard)
+	var problems []error
+	for _, evaluator := range withCounts(c.known(), limited) {
+		if len(evaluator.MatchingResources(limited)) == 0 {
+			continue
+		}
+		objects, err := c.objects(ctx, evaluator.GroupResource(), namespace)
+		problems = append(problems, err)
+		for _, object := range objects {
+			matches, err := evaluator.Matches(&corev1.ResourceQuota{Spec: *spec}, object)
+			problems = append(problems, err)
+			if !matches {
+				continue
+			}
+			uses, err := evaluator.Usage(object)
+			problems = append(problems, err)
+			used = quota.Add(used, quota.Mask(uses, limited))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("count what project %q uses: %w", namespace, err)
+	}
+	return used, nil
+}
+
+func zero(hard corev1.ResourceList) corev1.ResourceList {
+	none := corev1.ResourceList{}
+	for name, limit := range hard {
+		none[name] = *apiresource.NewQuantity(0, limit.Format)
+	}
+	return none
+}
+
+// withCounts adds evaluators for the numbers of objects, count/<resource>.<group>, that Kubernetes has none for.
+func withCounts(known []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
+	all := append(slices.Clone(known), imageStreams())
+	for _, name := range limited {
+		text, counted := strings.CutPrefix(string(name), "count/")
+		resource := schema.ParseGroupResource(text)
+		has := func(e quota.Evaluator) bool { return e.GroupResource() == resource }
+		if counted && !slices.ContainsFunc(all, has) {
+			all = append(all, generic.NewObjectCountEvaluator(resource, nil, ""))
+		}
+	}
+	return all
+}
+
+// imageStreams counts image streams under the name that OpenShift 3 has for them too.
+func imageStreams() quota.Evaluator {
+	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, "openshift.io/imagestreams")
+}

@@ -1,0 +1,173 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	quotav1 "github.com/openshift/api/quota/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	listers "k8s.io/client-go/listers/core/v1"
+)
+
+// ledger is the quotas with what is used of them, read and written within the process.
+type ledger struct {
+	stores     map[schema.GroupResource]*registry.Store
+	namespaces listers.NamespaceLister
+}
+
+func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces listers.NamespaceLister) *ledger {
+	return &ledger{stores, namespaces}
+}
+
+func resource() schema.GroupResource { return quotav1.Resource("clusterresourcequotas") }
+
+// all are the quotas as the API server's cache has them; callers must not change them.
+func (l *ledger) all(ctx context.Context) ([]quotav1.ClusterResourceQuota, error) {
+	store, served := l.stores[resource()]
+	if !served { // the server is still being put together
+		return nil, nil
+	}
+	found, err := store.List(clusterWide(ctx), &internalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list cluster quotas: %w", err)
+	}
+	return found.(*quotav1.ClusterResourceQuotaList).Items, nil
+}
+
+// names are the quotas that select a namespace, in order.
+func (l *ledger) names(ctx context.Context, namespace string) ([]string, error) {
+	quotas, err := l.all(ctx)
+	if err != nil || len(quotas) == 0 {
+		return nil, err
+	}
+	project, err := l.namespaces.Get(namespace)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	var names []string
+	for i := range quotas {
+		if selects(&quotas[i].Spec.Selector, project) {
+			names = append(names, quotas[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// selected are the namespaces that a quota selects, in order.
+func (l *ledger) selected(of *quotav1.ClusterResourceQuota) ([]string, error) {
+	all, err := l.namespaces.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	var names []string
+	for _, namespace := range all {
+		if selects(&of.Spec.Selector, namespace) {
+			names = append(names, namespace.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// read is a quota as it is stored now.
+func (l *ledger) read(ctx context.Context, name string) (*quotav1.ClusterResourceQuota, error) {
+	found, err := l.stores[resource()].Get(clusterWide(ctx), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*quotav1.ClusterResourceQuota).DeepCopy(), nil
+}
+
+// write stores the status of a quota, unless the quota was changed since it was read.
+func (l *ledger) write(ctx context.Context, changed *quotav1.ClusterResourceQuota) error {
+	status := l.stores[quotav1.Resource("clusterresourcequotas/status")]
+	_, _, err := status.Update(clusterWide(ctx), changed.Name, rest.DefaultUpdatedObjectInfo(changed),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}
+
+func clusterWide(ctx context.Context) context.Context {
+	return request.WithNamespace(ctx, metav1.NamespaceNone)
+}
+
+// GetQuotas gives the quotas of a namespace in the form in which Kubernetes evaluates quotas: usage is that of all projects together.
+func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
+	names, err := l.names(context.Background(), namespace)
+	if err != nil {
+		return nil, err
+	}
+	var quotas []corev1.ResourceQuota
+	for _, name := range names {
+		one, err := l.read(context.Background(), name)
+		if err != nil {
+			return nil, fmt.Errorf("read cluster quota %q: %w", name, err)
+		}
+		quotas = append(quotas, corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: one.Name, Namespace: namespace, UID: one.UID, ResourceVersion: one.ResourceVersion},
+			Spec:       one.Spec.Quota, Status: one.Status.Total,
+		})
+	}
+	return quotas, nil
+}
+
+// UpdateQuotaStatus adds to a quota what a request in a namespace is about to use.
+func (l *ledger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+	ctx := context.Background()
+	one, err := l.read(ctx, used.Name)
+	if err != nil {
+		return err
+	}
+	more := quota.Subtract(used.Status.Used, one.Status.Total.Used)
+	one.ResourceVersion = used.ResourceVersion // it was evaluated as it was then
+	one.Status.Total.Used = used.Status.Used
+	at := slices.IndexFunc(one.Status.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == used.Namespace })
+	if at < 0 {
+		one.Status.Namespaces = append(one.Status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
+			Namespace: used.Namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Status.Total.Hard},
+		})
+		at = len(one.Status.Namespaces) - 1
+	}
+	one.Status.Namespaces[at].Status.Used = quota.Add(one.Status.Namespaces[at].Status.Used, more)
+	return l.write(ctx, one)
+}
+
+// locks keep requests of several projects from claiming one quota at the same time: all but one would have to try again.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*sync.Mutex
+}
+
+// acquire takes the locks of quotas, which come in the order of their names, and returns what gives them back.
+func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
+	var taken []*sync.Mutex
+	for _, one := range quotas {
+		l.mu.Lock()
+		lock, known := l.held[one.Name]
+		if !known {
+			if l.held == nil {
+				l.held = map[string]*sync.Mutex{}
+			}
+			lock = &sync.Mutex{}
+			l.held[one.Name] = lock
+		}
+		l.mu.Unlock()
+		lock.Lock()
+		taken = append(taken, lock)
+	}
+	return func() {
+		for _, lock := range taken {
+			lock.Unlock()
+		}
+	}
+}

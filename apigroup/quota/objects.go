@@ -1,0 +1,92 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// objects lists what is counted.
+type objects struct {
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+	whole  dynamic.Interface
+	names  metadata.Interface
+}
+
+func newObjects(config *rest.Config) (*objects, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	discover, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	names, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &objects{restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover)), whole, names}, nil
+}
+
+// measured are the resources of which a quota counts more than the number, so that whole objects are needed.
+func measured(resource schema.GroupResource) bool {
+	return slices.Contains([]schema.GroupResource{
+		corev1.Resource("pods"), corev1.Resource("services"), corev1.Resource("persistentvolumeclaims"), resourcev1.Resource("resourceclaims"),
+	}, resource)
+}
+
+// list gives the objects of a resource in a namespace, whole ones in their Go types if they are measured, otherwise their metadata. A
+// resource that is not served has none.
+func (o *objects) list(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error) {
+	at, err := o.mapper.ResourceFor(resource.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find resource %q: %w", resource, err)
+	}
+	options := metav1.ListOptions{ResourceVersion: "0"}
+	var listed []runtime.Object
+	if !measured(resource) {
+		list, err := o.names.Resource(at).Namespace(namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		for i := range list.Items {
+			listed = append(listed, &list.Items[i])
+		}
+		return listed, nil
+	}
+	list, err := o.whole.Resource(at).Namespace(namespace).List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource, err)
+	}
+	for i := range list.Items {
+		typed, err := scheme.Scheme.New(list.Items[i].GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, typed); err != nil {
+			return nil, fmt.Errorf("read %s %q: %w", resource, list.Items[i].GetName(), err)
+		}
+		listed = append(listed, typed)
+	}
+	return listed, nil
+}
