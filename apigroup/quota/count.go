@@ -141,6 +141,7 @@ func (c *counter) count(ctx context.Context, name string) error {
 func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, namespace string) (corev1.ResourceList, error) {
 	limited := quota.ResourceNames(spec.Hard)
 	used := zero(spec.Hard)
+	alone := &corev1.ResourceQuota{Spec: *spec, Status: corev1.ResourceQuotaStatus{Hard: spec.Hard}}
 	var problems []error
 	for _, evaluator := range withCounts(c.known(), limited) {
 		if len(evaluator.MatchingResources(limited)) == 0 {
@@ -149,7 +150,7 @@ func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, nam
 		objects, err := c.objects(ctx, evaluator.GroupResource(), namespace)
 		problems = append(problems, err)
 		for _, object := range objects {
-			matches, err := evaluator.Matches(&corev1.ResourceQuota{Spec: *spec}, object)
+			matches, err := evaluator.Matches(alone, object)
 			problems = append(problems, err)
 			if !matches {
 				continue

@@ -3,15 +3,14 @@ package serviceaccount
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -143,48 +142,24 @@ func prefix(account *corev1.ServiceAccount, kind string) string {
 
 // refer names the secrets in the account, and no credentials that are gone or of another token.
 func (s *Secrets) refer(ctx context.Context, account *corev1.ServiceAccount, token, credentials string) error {
-	type name map[string]string
-	var secrets, pulls []name
-	stale := func(one string) bool {
-		return one != credentials && strings.HasPrefix(one, prefix(account, dockercfg)) && s.outdated(account, one, token)
+	stale := func(name string) bool {
+		return name != credentials && strings.HasPrefix(name, prefix(account, dockercfg)) && s.outdated(account, name, token)
 	}
-	has := map[string]bool{}
-	for _, r := range account.Secrets {
-		has["secret "+r.Name] = true
-		if stale(r.Name) {
-			secrets = append(secrets, name{"$patch": "delete", "name": r.Name})
+	changed := account.DeepCopy()
+	changed.Secrets = slices.DeleteFunc(changed.Secrets, func(r corev1.ObjectReference) bool { return stale(r.Name) })
+	changed.ImagePullSecrets = slices.DeleteFunc(changed.ImagePullSecrets, func(r corev1.LocalObjectReference) bool { return stale(r.Name) })
+	for _, name := range []string{token, credentials} {
+		if !slices.ContainsFunc(changed.Secrets, func(r corev1.ObjectReference) bool { return r.Name == name }) {
+			changed.Secrets = append(changed.Secrets, corev1.ObjectReference{Name: name})
 		}
 	}
-	for _, r := range account.ImagePullSecrets {
-		has["pull "+r.Name] = true
-		if stale(r.Name) {
-			pulls = append(pulls, name{"$patch": "delete", "name": r.Name})
-		}
+	if pull := (corev1.LocalObjectReference{Name: credentials}); !slices.Contains(changed.ImagePullSecrets, pull) {
+		changed.ImagePullSecrets = append(changed.ImagePullSecrets, pull)
 	}
-	for _, one := range []string{token, credentials} {
-		if !has["secret "+one] {
-			secrets = append(secrets, name{"name": one})
-		}
-	}
-	if !has["pull "+credentials] {
-		pulls = append(pulls, name{"name": credentials})
-	}
-	if len(secrets)+len(pulls) == 0 {
+	if equality.Semantic.DeepEqual(account, changed) {
 		return nil
 	}
-	patch := map[string]any{"metadata": map[string]any{"uid": account.UID}}
-	if len(secrets) > 0 {
-		patch["secrets"] = secrets
-	}
-	if len(pulls) > 0 {
-		patch["imagePullSecrets"] = pulls
-	}
-	content, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	_, err = s.client.CoreV1().ServiceAccounts(account.Namespace).Patch(ctx, account.Name, types.StrategicMergePatchType, content, metav1.PatchOptions{})
-	if err != nil {
+	if _, err := s.client.CoreV1().ServiceAccounts(account.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("name secrets in service account: %w", err)
 	}
 	return nil

@@ -209,6 +209,9 @@ func TestRemovedSecretsAreMadeAgainUnderOtherNames(t *testing.T) {
 	for _, reference := range c.account().Secrets {
 		has = append(has, reference.Name)
 	}
+	for _, reference := range c.account().ImagePullSecrets {
+		has = append(has, reference.Name)
+	}
 	if slices.Contains(has, "robot-dockercfg-gone2") || !slices.Contains(has, "robot-dockercfg-mine") || !slices.Contains(has, "other") {
 		t.Errorf("the account has the secrets %v", has)
 	}

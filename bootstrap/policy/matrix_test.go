@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// TestMatrixOfRolesResourcesAndVerbs asks every default role for every verb on every resource that one of them names, and on one that none
+// does. The golden file has the verbs that are allowed; what has no line is allowed nothing. Resources of the empty group stand as "core".
+func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
+	list, err := Roles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type resource struct{ name, group string }
+	resources, known := map[resource]bool{{"widgets", "example.com"}: true}, map[string]bool{}
+	for _, role := range list {
+		for _, rule := range role.Rules {
+			for _, verb := range rule.Verbs {
+				known[verb] = verb != "*"
+			}
+			for _, group := range rule.APIGroups {
+				for _, name := range rule.Resources {
+					resources[resource{name, group}] = name != "*" && group != "*"
+				}
+			}
+		}
+	}
+	var lines []string
+	for _, role := range list {
+		for one, asked := range resources {
+			var allowed []string
+			for _, verb := range slices.Sorted(maps.Keys(known)) {
+				rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{one.group}, Resources: []string{one.name}}
+				if covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{rule}); covered && asked && known[verb] {
+					allowed = append(allowed, verb)
+				}
+			}
+			if len(allowed) > 0 {
+				group := one.group
+				if group == "" {
+					group = "core"
+				}
+				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\n", role.Name, group, one.name, strings.Join(allowed, " ")))
+			}
+		}
+	}
+	slices.Sort(lines)
+	const file = "testdata/matrix.tsv"
+	got := "role\tgroup\tresource\tverbs\n" + strings.Join(compact(lines), "")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run go test with -update to write it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("run go test ./bootstrap/policy -update where this is wanted (-want +got):\n%s", diff)
+	}
+}
+
+// compact joins neighbouring lines that differ in the resource alone.
+func compact(lines []string) []string {
+	var joined []string
+	for _, line := range lines {
+		cells := strings.Split(line, "\t")
+		if len(joined) > 0 {
+			last := strings.Split(joined[len(joined)-1], "\t")
+			if last[0] == cells[0] && last[1] == cells[1] && last[3] == cells[3] {
+				last[2] += " " + cells[2]
+				joined[len(joined)-1] = strings.Join(last, "\t")
+				continue
+			}
+		}
+		joined = append(joined, line)
+	}
+	return joined
+}
