@@ -57,6 +57,7 @@ func New(features []Feature, base Base) (*Server, error) {
 	// What the base has set up for itself and would collide: its hooks, and storage in its own types.
 	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
 	s.config.RESTOptionsGetter = nil
+	s.config.SkipOpenAPIInstallation = true // Document does it
 	s.config.Serializer = s.codecs
 	s.config.AdmissionControl = legacyAdmission{base.Config.AdmissionControl, &s.legacy}
 	s.Resolve(&s.config)
@@ -104,7 +105,10 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	if err := server.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("serve our API groups: %w", err)
 	}
-	return server, s.serveLegacy(server)
+	if err := s.serveLegacy(server); err != nil {
+		return nil, err
+	}
+	return server, Document(server, s.config.OpenAPIConfig, s.config.OpenAPIV3Config)
 }
 
 // store points the configuration at etcd with our codec: protobuf, readable as any version.

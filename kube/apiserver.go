@@ -88,6 +88,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
+	// Two thousand definitions, of which each link has what it needs; whoever describes something later makes them again.
+	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
 	waiting, stopWaiting := context.WithCancel(ctx)
 	done := make(chan struct{})

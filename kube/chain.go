@@ -38,6 +38,7 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	if err := hook(config, ours); err != nil {
 		return nil, err
 	}
+	generic.SkipOpenAPIInstallation = true // Document does it
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete API server configuration: %w", err)
@@ -57,6 +58,9 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	kubernetes, err := completed.KubeAPIs.New(link)
 	if err != nil {
 		return nil, fmt.Errorf("make API server for Kubernetes: %w", err)
+	}
+	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
+		return nil, err
 	}
 	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
 		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(ours.GroupVersions()))

@@ -3,6 +3,7 @@ package openshiftapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha512"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -33,6 +34,22 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		document, err := c.Client.CoreV1().RESTClient().Get().AbsPath("/openapi/v3/apis/" + r.version().String()).DoRaw(t.Context())
 		if err != nil || !bytes.Contains(document, []byte(`"kind":"`+r.kind+`","version":"v1"`)) {
 			t.Errorf("%s is not described: %v", r.kind, err)
+		}
+	}
+	var list struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}
+	if err := json.Unmarshal([]byte(c.OC("get", "--raw", "/openapi/v3")), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"apis/apps/v1", "apis/route.openshift.io/v1"} {
+		document, err := c.Client.CoreV1().RESTClient().Get().AbsPath("/openapi/v3/"+path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("/openapi/v3/%s?hash=%X", path, sha512.Sum512(document)) // by which clients know that theirs is the present one
+		if got := list.Paths[path].ServerRelativeURL; got != want {
+			t.Errorf("the document of %s is at %s, want %s", path, got, want)
 		}
 	}
 	c.OC("get", strings.Join(names, ","))
