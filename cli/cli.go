@@ -85,8 +85,10 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 		return root
 	}
 	root := kubectl.NewKubectlCommand(options)
+	add(root, underOurName(name, flags, factory, streams))
 	ownCommands(factory, streams).addTo(root)
-	acceptOldManifests(root, streams)
+	acceptOldManifests(root, name, streams)
+	util.BehaviorOnFatal(fatal(name, streams))
 	root.SetArgs(args)
 	if err := runPlugin(root, options.PluginHandler, args); err != nil {
 		fmt.Fprintf(streams.ErrOut, "Error: %v\n", err)

@@ -23,12 +23,21 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newPolicy(factory, streams, false),
 			newServiceAccounts(factory, streams),
 			newStatus(factory, streams),
+			newTypes(streams),
+			newExport(factory, streams),
+			newConvert(streams),
+			newVersion(factory, streams),
 		},
 		below: map[string][]*cobra.Command{
 			"create": {
 				newCreateUser(factory, streams),
 				newCreateIdentity(factory, streams),
 				newCreateMapping(factory, streams),
+				newCreateClusterQuota(factory, streams),
+				newCreateStream(factory, streams),
+				newCreateStreamTag(factory, streams),
+				newCreateConfig(factory, streams),
+				newCreateRoute(factory, streams),
 			},
 		},
 	}
@@ -38,7 +47,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 // stands in none is listed last.
 func headings() [][2]string {
 	return [][2]string{
-		{"Basic Commands:", "login new-project new-app status project projects explain"},
+		{"Basic Commands:", "types login new-project new-app status project projects explain"},
 		{"Build and Deploy Commands:", "rollout rollback new-build start-build cancel-build import-image tag"},
 		{"Application Management Commands:", "get describe edit set label annotate expose delete scale autoscale secrets serviceaccounts"},
 		{"Troubleshooting and Debugging Commands:", "logs rsh rsync port-forward debug exec proxy attach run cp wait events"},

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,9 +19,9 @@ import (
 // acceptOldManifests makes a command and those below it accept, with -f, objects of API versions that are no
 // longer served. Files are read first; one that holds such objects is replaced by a converted copy, which
 // is removed when the command ends. Files behind URLs are left to the command.
-func acceptOldManifests(command *cobra.Command, streams genericiooptions.IOStreams) {
+func acceptOldManifests(command *cobra.Command, name string, streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
-		acceptOldManifests(child, streams)
+		acceptOldManifests(child, name, streams)
 	}
 	flag := command.Flags().Lookup("filename")
 	if flag == nil || command.Run == nil {
@@ -38,12 +37,9 @@ func acceptOldManifests(command *cobra.Command, streams genericiooptions.IOStrea
 		defer files.remove()
 		util.BehaviorOnFatal(func(message string, code int) {
 			files.remove()
-			if message != "" {
-				fmt.Fprintln(streams.ErrOut, strings.TrimSuffix(message, "\n"))
-			}
-			os.Exit(code)
+			fatal(name, streams)(message, code)
 		})
-		defer util.DefaultBehaviorOnFatal()
+		defer util.BehaviorOnFatal(fatal(name, streams))
 		recursive, _ := command.Flags().GetBool("recursive") // false where there is no such flag
 		replaced, err := files.convert(names.GetSlice(), recursive)
 		util.CheckErr(err)

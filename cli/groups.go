@@ -42,7 +42,7 @@ func newGroupsNew(factory util.Factory, streams genericiooptions.IOStreams) *cob
 
   # Add a group with two users
   oc adm groups new my-group user1 user2`,
-		args: cobra.MinimumNArgs(1), resource: "groups", kind: "Group",
+		args: cobra.MinimumNArgs(1), resource: userResource("groups"), kind: "Group",
 		object: func(_ *cobra.Command, args []string) (map[string]any, error) {
 			users := []any{}
 			for _, user := range args[1:] {

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	projectv1 "github.com/openshift/api/project/v1"
 	"github.com/spf13/cobra"
@@ -15,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 func projectResource(plural string) schema.GroupVersionResource {
@@ -31,20 +36,51 @@ func newProjects(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 		Run: func(command *cobra.Command, _ []string) {
 			config, err := factory.ToRESTConfig()
 			util.CheckErr(err)
-			names := listProjects(command.Context(), config)
+			client, err := factory.DynamicClient()
+			util.CheckErr(err)
+			projects, err := objects.List[projectv1.Project](command.Context(), client, projectResource("projects"), "", metav1.ListOptions{})
+			util.CheckErr(err)
+			slices.SortFunc(projects, func(a, b projectv1.Project) int { return strings.Compare(a.Name, b.Name) })
 			if short {
-				for _, name := range names {
-					fmt.Fprintln(streams.Out, name)
+				for _, project := range projects {
+					fmt.Fprintln(streams.Out, project.Name)
 				}
 				return
 			}
 			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
 			util.CheckErr(err)
-			printProjects(streams.Out, names, current)
+			writeProjects(streams.Out, projects, current, config.Host)
 		},
 	}
 	command.Flags().BoolVarP(&short, "short", "q", false, "Print the names alone.")
 	return command
+}
+
+// writeProjects lists projects with their names for people; a star marks the current one.
+func writeProjects(out io.Writer, projects []projectv1.Project, current, server string) {
+	title := func(project projectv1.Project) string {
+		if display := project.Annotations["openshift.io/display-name"]; display != "" && display != project.Name {
+			return project.Name + " - " + display
+		}
+		return project.Name
+	}
+	switch len(projects) {
+	case 0:
+		fmt.Fprint(out, "You are not a member of any projects. You can request a project to be created with the 'new-project' command.\n")
+		return
+	case 1:
+		fmt.Fprintf(out, "You have one project on this server: %q.\n", title(projects[0]))
+	default:
+		fmt.Fprint(out, "You have access to the following projects and can switch between them with 'oc project <projectname>':\n\n")
+		for _, project := range projects {
+			mark := " "
+			if project.Name == current {
+				mark = "*"
+			}
+			fmt.Fprintf(out, "  %s %s\n", mark, title(project))
+		}
+	}
+	fmt.Fprintf(out, "\nUsing project %q on server %q.\n", current, server)
 }
 
 // newProject makes `oc project`: it shows the project that commands are for, or changes to another one.

@@ -1,11 +1,26 @@
 package cli
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubectl/pkg/cmd/annotate"
+	"k8s.io/kubectl/pkg/cmd/apply"
+	"k8s.io/kubectl/pkg/cmd/clusterinfo"
+	"k8s.io/kubectl/pkg/cmd/config"
+	"k8s.io/kubectl/pkg/cmd/describe"
+	"k8s.io/kubectl/pkg/cmd/explain"
+	"k8s.io/kubectl/pkg/cmd/get"
+	"k8s.io/kubectl/pkg/cmd/plugin"
+	"k8s.io/kubectl/pkg/cmd/util"
 )
 
 // rename writes name where the help of a command and of those below it says kubectl.
@@ -36,4 +51,41 @@ func renameText(text, name string) string {
 		}
 		return strings.TrimSuffix(bare, "kubectl") + name + found[len(bare):]
 	})
+}
+
+// renamed passes text on with the name of the program in place of kubectl.
+type renamed struct {
+	io.Writer
+	name string
+}
+
+// Write writes a text; hints come in one piece.
+func (r renamed) Write(text []byte) (int, error) {
+	_, err := io.WriteString(r.Writer, renameText(string(text), r.name))
+	return len(text), err
+}
+
+// fatal ends the process as kubectl does, with the name of the program in what it says.
+func fatal(name string, streams genericiooptions.IOStreams) func(message string, code int) {
+	return func(message string, code int) {
+		if message != "" {
+			fmt.Fprintln(streams.ErrOut, strings.TrimSuffix(renameText(message, name), "\n"))
+		}
+		os.Exit(code)
+	}
+}
+
+// underOurName are kubectl's commands that write their program's name into what they say.
+func underOurName(name string, flags *genericclioptions.ConfigFlags, factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
+	hints := genericiooptions.IOStreams{In: streams.In, Out: renamed{streams.Out, name}, ErrOut: renamed{streams.ErrOut, name}}
+	return []*cobra.Command{
+		get.NewCmdGet(name, factory, streams),
+		explain.NewCmdExplain(name, factory, streams),
+		describe.NewCmdDescribe(name, factory, streams),
+		apply.NewCmdApply(name, factory, streams),
+		annotate.NewCmdAnnotate(name, factory, streams),
+		clusterinfo.NewCmdClusterInfo(factory, hints),
+		plugin.NewCmdPlugin(hints),
+		config.NewCmdConfig(flags, clientcmd.NewDefaultPathOptions(), hints),
+	}
 }

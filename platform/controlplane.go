@@ -102,6 +102,7 @@ func (h *host) features() ([]apiserver.Feature, error) {
 		template.Feature(),
 		quota.Feature(rules),
 		networkapi.Feature(),
+		versionFeature(),
 	}), nil
 }
 

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	machineryversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	componentversion "k8s.io/component-base/version"
+	"k8s.io/kubectl/pkg/cmd/util"
+	kubectl "k8s.io/kubectl/pkg/cmd/version"
+
+	"github.com/slipway-platform/slipway/internal/version"
+)
+
+// newVersion makes `oc version`, which prints what OpenShift 3's client does; with -o it is kubectl's.
+func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := kubectl.NewCmdVersion(factory, streams)
+	structured := command.Run
+	command.Run = func(command *cobra.Command, args []string) {
+		output, _ := command.Flags().GetString("output")
+		if output != "" {
+			structured(command, args)
+			return
+		}
+		clientOnly, _ := command.Flags().GetBool("client")
+		writeClientVersion(streams.Out)
+		if !clientOnly {
+			util.CheckErr(writeServerVersion(command.Context(), factory, streams.Out))
+		}
+	}
+	return command
+}
+
+func writeClientVersion(out io.Writer) {
+	fmt.Fprintf(out, "oc %s\nkubernetes %s\nfeatures: Basic-Auth\n", version.Slipway(), componentversion.Get().GitVersion)
+}
+
+// writeServerVersion asks the server, if the kubeconfig names one.
+func writeServerVersion(ctx context.Context, factory util.Factory, out io.Writer) error {
+	client, err := factory.ToDiscoveryClient()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	kubernetes, err := client.ServerVersion()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nServer %s\n", config.Host)
+	openshift := machineryversion.Info{}
+	answer, err := client.RESTClient().Get().AbsPath("/version/openshift").DoRaw(ctx)
+	if err == nil && json.Unmarshal(answer, &openshift) == nil && openshift.GitVersion != "" {
+		fmt.Fprintf(out, "openshift %s\n", openshift.GitVersion)
+	}
+	fmt.Fprintf(out, "kubernetes %s\n", kubernetes.GitVersion)
+	return nil
+}
