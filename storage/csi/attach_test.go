@@ -11,7 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/storage/csi/attach"
@@ -81,6 +83,52 @@ func TestAttachmentsOfOthersAreLeftAlone(t *testing.T) {
 	if va := c.getVA("other"); va.Status.Attached || len(va.Finalizers) != 0 {
 		t.Errorf("the other one is %+v", va)
 	}
+}
+
+func TestOnlyAttachmentsThatWaitAreServed(t *testing.T) {
+	// The driver does not tell what is attached, or what another attacher only says would be put right.
+	c := newCluster(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES}})
+	first := c.start()
+	pv := c.volume("data")
+	first.Stop()
+	deleted := c.attachment("deleted", pv.Name, "node-1")
+	deleted.Finalizers = []string{"example.org/of-somebody"}
+	c.create(deleted)
+	c.detach("deleted")
+	done := c.attachment("done", pv.Name, "node-1")
+	c.create(done)
+	c.patchAttached("done")
+	c.create(c.attachment("waits", pv.Name, "node-1"))
+	c.start()
+	eventually.True(t, "the one that waits is attached", func() bool { return c.getVA("waits").Status.Attached })
+	if n := len(c.driver.Calls("ControllerPublishVolume")); n != 1 || len(c.getVA("done").Finalizers) > 0 || len(c.getVA("deleted").Finalizers) > 1 {
+		t.Errorf("ControllerPublishVolume was called %d times, want once", n)
+	}
+}
+
+// patchAttached marks an attachment as another attacher does.
+func (c *cluster) patchAttached(name string) {
+	c.t.Helper()
+	change := encode(patch{"status": patch{"attached": true}})
+	if _, err := c.client.StorageV1().VolumeAttachments().Patch(c.t.Context(), name, types.MergePatchType, change, metav1.PatchOptions{}, "status"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestAttachingWaitsUntilTheNodeIsKnown(t *testing.T) {
+	c := newCluster(t, fake.Options{Nodes: []string{"id-2"}})
+	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}})
+	c.start()
+	pv := c.volume("data")
+	c.create(c.attachment("va", pv.Name, "node-2"))
+	eventually.True(t, "the error is told", func() bool {
+		problem := c.getVA("va").Status.AttachError
+		return problem != nil && strings.Contains(problem.Message, "not registered there")
+	})
+	c.create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}, Spec: storagev1.CSINodeSpec{
+		Drivers: []storagev1.CSINodeDriver{{Name: fake.Name, NodeID: "id-2"}},
+	}})
+	eventually.True(t, "the volume is attached", func() bool { return c.getVA("va").Status.Attached })
 }
 
 func TestTheNodeIDMayComeFromTheDeprecatedAnnotation(t *testing.T) {

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,25 @@ func TestBlockVolumesAndClones(t *testing.T) {
 	if got := request.VolumeContentSource.GetVolume().GetVolumeId(); got != original.Spec.CSI.VolumeHandle {
 		t.Errorf("cloned from %q", got)
 	}
+}
+
+func TestASourceStaysUntilItsCloneIsThere(t *testing.T) {
+	c := newCluster(t, fake.Options{})
+	c.start()
+	c.volume("source")
+	slow := status.Error(codes.Unavailable, "copying takes a while")
+	c.driver.SetPlan(fake.Always("CreateVolume", fake.Fault{Before: slow}))
+	clone := c.claim("clone")
+	clone.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "source"}
+	c.create(clone)
+	eventually.True(t, "the clone was begun", func() bool { return c.hasEvent("clone", "ProvisioningFailed") })
+	c.deleteClaim("source")
+	if source := c.getClaim("source"); source == nil || !slices.Contains(source.Finalizers, "provisioner.storage.kubernetes.io/cloning-protection") {
+		t.Fatalf("the source went while it was cloned: %v", source)
+	}
+	c.driver.SetPlan(nil)
+	c.bound("clone")
+	eventually.True(t, "the source goes after its clone is made", func() bool { return c.getClaim("source") == nil })
 }
 
 func TestAClaimOfAnotherModeIsNoClone(t *testing.T) {

@@ -148,7 +148,8 @@ func (f *forced) take(name string) bool {
 	return f.set[name]
 }
 
-// ownVolume tells whether the PersistentVolume belongs to the driver.
+// ownVolume tells whether the PersistentVolume belongs to the driver. One that cannot be understood is left to attaching, which tells why.
 func (a *attacher) ownVolume(pv *corev1.PersistentVolume) bool {
-	return pv.Spec.CSI != nil && pv.Spec.CSI.Driver == a.name
+	own, err := a.Own(pv)
+	return err == nil && own != nil
 }

@@ -100,11 +100,15 @@ func (a *attacher) source(va *storagev1.VolumeAttachment) (*corev1.PersistentVol
 	if err != nil {
 		return nil, nil, fmt.Errorf("read PersistentVolume %q: %w", *name, err)
 	}
-	if !a.ownVolume(pv) {
+	own, err := a.Own(pv)
+	if err != nil {
+		return nil, nil, err
+	}
+	if own == nil {
 		return nil, nil, fmt.Errorf("attach PersistentVolume %q: it is no volume of CSI driver %q", pv.Name, a.name)
 	}
 	if pv.DeletionTimestamp != nil && va.DeletionTimestamp == nil {
 		return nil, nil, fmt.Errorf("attach PersistentVolume %q: it is being deleted", pv.Name)
 	}
-	return &pv.Spec, pv, nil
+	return &own.Spec, pv, nil
 }

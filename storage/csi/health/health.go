@@ -54,10 +54,14 @@ func Feature(options Options) session.Feature {
 }
 
 func (w *watcher) key(object any) []controller.Key {
-	if volume, ok := object.(*corev1.PersistentVolume); ok && volume.Spec.CSI != nil && volume.Spec.CSI.Driver == w.Description.Name {
-		return []controller.Key{{Name: w.Description.Name}}
+	volume, ok := object.(*corev1.PersistentVolume)
+	if !ok {
+		return nil
 	}
-	return nil
+	if own, err := w.Own(volume); err != nil || own == nil {
+		return nil
+	}
+	return []controller.Key{{Name: w.Description.Name}}
 }
 
 func (w *watcher) reconcile(ctx context.Context, _ controller.Key) error {

@@ -17,8 +17,11 @@ const (
 	oldNodeAnnotation        = "volume.alpha.kubernetes.io/selected-node"
 )
 
-// provisionerOf is the provisioner that the volume binder has asked to make a volume.
+// provisionerOf is the provisioner that the volume binder has asked to make a volume: for an in-tree type the driver that serves it now.
 func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
+	if driver := claim.Annotations[volume.AnnMigratedTo]; driver != "" {
+		return driver
+	}
 	return either(claim.Annotations, provisionerAnnotation, oldProvisionerAnnotation)
 }
 
@@ -49,8 +52,9 @@ func (p *provisioner) wanted(claim *corev1.PersistentVolumeClaim) (*storagev1.St
 	if err != nil {
 		return nil, false, fmt.Errorf("read StorageClass %q of claim \"%s/%s\": %w", name, claim.Namespace, claim.Name, err)
 	}
-	if class.Provisioner != p.name || delayed(class) && selectedNode(claim) == "" {
-		return nil, false, nil
+	own, err := p.OwnClass(class)
+	if err != nil || own == nil || delayed(class) && selectedNode(claim) == "" {
+		return nil, false, err
 	}
 	return class, true, nil
 }

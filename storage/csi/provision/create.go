@@ -80,6 +80,9 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if err != nil {
 		return p.failed(ctx, claim, err)
 	}
+	if err := p.protectSource(ctx, plan.cloned); err != nil {
+		return p.failed(ctx, claim, err)
+	}
 	now, err := p.begin(ctx, claim)
 	if err != nil {
 		return err

@@ -64,12 +64,19 @@ func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) e
 	if now.UID != pv.UID || now.Status.Phase != corev1.VolumeReleased || now.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
+	own, err := p.Own(now)
+	if err != nil {
+		return p.notDeleted(ctx, pv, err)
+	}
+	if own == nil {
+		return nil
+	}
 	if !p.deleted.has(pv.UID) {
 		secrets, err := p.deletionSecrets(ctx, now)
 		if err != nil {
 			return p.notDeleted(ctx, pv, err)
 		}
-		request := &csi.DeleteVolumeRequest{VolumeId: now.Spec.CSI.VolumeHandle, Secrets: secrets}
+		request := &csi.DeleteVolumeRequest{VolumeId: own.Spec.CSI.VolumeHandle, Secrets: secrets}
 		if _, err := p.Driver.Controller().DeleteVolume(ctx, request); err != nil {
 			return p.notDeleted(ctx, pv, err)
 		}

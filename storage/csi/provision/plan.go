@@ -22,7 +22,9 @@ type plan struct {
 	request        *csi.CreateVolumeRequest
 	use            access.Use
 	deletionSecret *corev1.SecretReference
-	attributes     string // name of the VolumeAttributesClass, or empty
+	attributes     string                        // name of the VolumeAttributesClass, or empty
+	cloned         *corev1.PersistentVolumeClaim // whose volume is the source, or nil
+	inTree         bool                          // the class is of the in-tree plug-in that the driver has taken over, and so is the PersistentVolume
 }
 
 func className(claim *corev1.PersistentVolumeClaim) string {
@@ -31,7 +33,14 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 
 // plan makes the request. It is the same in each try for as long as claim, class and selected node are.
 func (p *provisioner) plan(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*plan, error) {
-	result := &plan{claim: claim, class: class, request: &csi.CreateVolumeRequest{Name: volumeName(claim)}}
+	own, err := p.OwnClass(class)
+	if err != nil {
+		return nil, err
+	}
+	if own == nil {
+		return nil, fmt.Errorf("use StorageClass %q: it is of another provisioner, %q", class.Name, class.Provisioner)
+	}
+	result := &plan{claim: claim, class: own, inTree: class.Provisioner != p.name, request: &csi.CreateVolumeRequest{Name: volumeName(claim)}}
 	steps := []func(context.Context, *plan) error{p.planSize, p.planUse, p.planParameters, p.planAttributes, p.planTopology, p.planSource}
 	for _, step := range steps {
 		if err := step(ctx, result); err != nil {

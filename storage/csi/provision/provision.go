@@ -125,6 +125,8 @@ func (p *provisioner) loops() ([]controller.Loop, error) {
 			Reconcile: p.reconcileClaim, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "delete", Watches: deletes, Reads: reads,
 			Reconcile: p.reconcileVolume, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+		{Name: "clone-source", Watches: []controller.Watch{{Informer: claims, Keys: sourceKeys, Changed: sourceChanged}},
+			Reconcile: p.reconcileSource, Retry: p.Retry, RetryMax: p.RetryMax},
 	}, nil
 }
 
@@ -157,8 +159,14 @@ func (p *provisioner) ownVolumes(object any) []controller.Key {
 	return []controller.Key{{Name: pv.Name}}
 }
 
+// own tells whether the volume of a PersistentVolume was made by this driver, or by the in-tree plug-in before it.
 func (p *provisioner) own(pv *corev1.PersistentVolume) bool {
-	return pv.Spec.CSI != nil && pv.Spec.CSI.Driver == p.name && pv.Annotations[provisionedBy] == p.name
+	by := pv.Annotations[provisionedBy]
+	if by == "" || by != p.name && by != p.InTree() {
+		return false
+	}
+	own, err := p.Own(pv)
+	return err == nil && own != nil
 }
 
 // claimChanged and volumeChanged leave out what the loops write themselves.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
@@ -78,15 +79,19 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err != nil {
 		return nil, err
 	}
-	if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+	begun := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloning) // the source stays until the clone is made
+	if claim.DeletionTimestamp != nil && !begun || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")
 	}
-	pv, err := p.volumes.Get(claim.Spec.VolumeName)
+	found, err := p.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
+	pv, err := p.Own(found)
 	switch {
-	case pv.Spec.CSI == nil || pv.Spec.CSI.Driver != p.name:
+	case err != nil:
+		return nil, err
+	case pv == nil:
 		return nil, fmt.Errorf("its volume belongs to another driver than %q", p.name)
 	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
 		return nil, fmt.Errorf("its PersistentVolume %q is bound to another claim", pv.Name)
@@ -96,6 +101,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err := plan.holds(pv.Spec.Capacity[corev1.ResourceStorage]); err != nil {
 		return nil, err
 	}
+	plan.cloned = claim
 	volume := &csi.VolumeContentSource_VolumeSource{VolumeId: pv.Spec.CSI.VolumeHandle}
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: volume}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/slipway-platform/slipway/storage/csi/attach"
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
@@ -56,6 +57,10 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 	}
 	if p.Node != "" && pv.Spec.NodeAffinity == nil {
 		return nil, errors.New("use the answer to CreateVolume: the driver serves one node and did not say that the volume is there")
+	}
+	if plan.inTree {
+		pv.Annotations[provisionedBy], pv.Annotations[storagehelpers.AnnMigratedTo] = p.InTree(), p.name
+		return p.Untranslated(pv)
 	}
 	return pv, nil
 }

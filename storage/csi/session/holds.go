@@ -8,7 +8,7 @@ import (
 )
 
 // Claimed is the PersistentVolume that a claim is bound to, as far as the caches know, if it is one that the session serves: of its driver and, for a
-// driver that serves one node, on that node. Otherwise it is nil.
+// driver that serves one node, on that node. Otherwise it is nil. It is one of CSI, see Own.
 func (s *Session) Claimed(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, nil
@@ -18,8 +18,11 @@ func (s *Session) Claimed(claim *corev1.PersistentVolumeClaim) (*corev1.Persiste
 		return nil, fmt.Errorf("read PersistentVolume %q: %w", claim.Spec.VolumeName, err)
 	}
 	ref := volume.Spec.ClaimRef
-	if ref == nil || ref.UID != claim.UID || volume.Spec.CSI == nil || volume.Spec.CSI.Driver != s.Description.Name {
+	if ref == nil || ref.UID != claim.UID {
 		return nil, nil
+	}
+	if volume, err = s.Own(volume); err != nil || volume == nil {
+		return nil, err
 	}
 	here, err := s.Holds(volume)
 	if err != nil || !here {
