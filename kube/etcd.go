@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc"
 )
 
 // Etcd is the cluster's store as a part of this process. The API server beside it connects over a
@@ -136,6 +137,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
+	// The API server has a connection for each resource, of which nearly all are idle: small buffers to read requests, and one pool to write.
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10), grpc.SharedWriteBuffer(true)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
 }
