@@ -9,6 +9,8 @@ import (
 
 	authorizationv1 "github.com/openshift/api/authorization/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -40,7 +42,7 @@ func Feature() apiserver.Feature {
 		}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			restrict.stores = deps.Stores
-			return apiserver.Hooks{}, nil
+			return apiserver.Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "own-reviews", Authorizer: authorizer.AuthorizerFunc(personal{deps.Authorizer}.authorize)}}}, nil
 		},
 		Admission: []apiserver.Admission{{Name: RestrictionPluginName, New: func(io.Reader) (admission.Interface, error) {
 			return restrict, nil

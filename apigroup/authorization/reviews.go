@@ -105,27 +105,27 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// mayAsk refuses a question about someone else to a token that may ask only because of the scope user:check-access: that is for questions
-// about oneself.
+// mayAsk refuses a question about someone else to a user who may ask only about himself (see personal), and to a token that may ask only
+// because of the scope user:check-access, which is for questions about oneself too.
 func mayAsk(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
 		return nil
 	}
-	scopes := self.GetExtra()[scope.ExtraKey]
-	if !slices.Contains(scopes, scope.CheckAccess) {
-		return nil
+	who := self
+	if scopes := self.GetExtra()[scope.ExtraKey]; slices.Contains(scopes, scope.CheckAccess) {
+		others := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
+		who = &user.DefaultInfo{
+			Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: others},
+		}
 	}
-	others := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
 	action := authorizationv1.Action{Verb: "create", Group: authorizationv1.GroupName, Resource: resource}
-	who := &user.DefaultInfo{
-		Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: others},
-	}
-	decision, _, err := decider.Authorize(ctx, attributes(who, namespace, action))
+	decision, _, err := decider.Authorize(context.WithValue(ctx, othersKey{}, true), attributes(who, namespace, action))
 	if err == nil && decision == authorizer.DecisionAllow {
 		return nil
 	}
-	return apierrors.NewForbidden(authorizationv1.Resource(resource), "", fmt.Errorf("the scope %s is for questions about oneself: leave user and groups empty", scope.CheckAccess))
+	return apierrors.NewForbidden(authorizationv1.Resource(resource), "",
+		fmt.Errorf("user %q may ask about himself only: leave user and groups empty", self.GetName()))
 }
 
 // sameNamespace refuses a local question about another namespace, which would go around the rights of the one that is asked in.

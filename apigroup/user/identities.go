@@ -15,6 +15,7 @@ func identities() apiserver.Served {
 	return apiserver.Resource[*userv1.Identity]{
 		Plural:    "identities",
 		ValidName: identityName,
+		Prepare:   nameIdentity,
 		Validate:  validateIdentity,
 		Fields: map[string]func(*userv1.Identity) string{
 			"providerName":     func(i *userv1.Identity) string { return i.ProviderName },
@@ -28,6 +29,13 @@ func identities() apiserver.Served {
 			{Name: "User Name", Description: "User that it is mapped to", Value: func(i *userv1.Identity) any { return i.User.Name }},
 			{Name: "User UID", Description: "Unique ID of that user", Value: func(i *userv1.Identity) any { return string(i.User.UID) }},
 		},
+	}
+}
+
+// nameIdentity gives an identity its name, which clients of OpenShift leave out.
+func nameIdentity(_ context.Context, identity, old *userv1.Identity) {
+	if old == nil && identity.Name == "" && identity.GenerateName == "" {
+		identity.Name = identity.ProviderName + ":" + identity.ProviderUserName
 	}
 }
 

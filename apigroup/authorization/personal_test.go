@@ -1,0 +1,77 @@
+package authorization
+
+import (
+	"context"
+	"testing"
+
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// TestUsersAskAboutThemselves makes reviews as somebody who may ask about himself, as the administrator and as nobody.
+func TestUsersAskAboutThemselves(t *testing.T) {
+	roles := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		self := a.GetUser().GetName() == "alice" && a.GetAPIGroup() == "authorization.k8s.io" && a.GetResource() == "selfsubjectaccessreviews"
+		if self || a.GetUser().GetName() == "admin" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	decider, err := union.New(
+		union.NamedAuthorizer{AuthorizerName: "personal", Authorizer: authorizer.AuthorizerFunc(personal{roles}.authorize)},
+		union.NamedAuthorizer{AuthorizerName: "roles", Authorizer: roles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviews, err := newSubjectAccess(apiserver.Deps{Authorizer: decider})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		who, about string
+		groups     []string
+		comes, may bool
+	}{
+		{who: "alice", comes: true, may: true},
+		{who: "alice", about: "bob", comes: true},
+		{who: "alice", groups: []string{"system:masters"}, comes: true},
+		{who: "admin", about: "bob", comes: true, may: true},
+		{who: "nobody"},
+	} {
+		self := &user.DefaultInfo{Name: tt.who}
+		ctx := request.WithUser(t.Context(), self)
+		decision, _, err := decider.Authorize(ctx, authorizer.AttributesRecord{
+			User: self, Verb: "create", APIGroup: authorizationv1.GroupName, Resource: "subjectaccessreviews", ResourceRequest: true,
+		})
+		if (decision == authorizer.DecisionAllow) != tt.comes || err != nil {
+			t.Errorf("%+v: the request is decided %v, %v", tt, decision, err)
+		}
+		if !tt.comes {
+			continue
+		}
+		_, err = reviews.(rest.Creater).Create(ctx, &authorizationv1.SubjectAccessReview{
+			Action: authorizationv1.Action{Verb: "get", Resource: "pods"}, User: tt.about, GroupsSlice: tt.groups,
+		}, nil, nil)
+		if (err == nil) != tt.may || err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+	for name, a := range map[string]authorizer.AttributesRecord{
+		"another verb":  {Verb: "list", APIGroup: authorizationv1.GroupName, Resource: "subjectaccessreviews", ResourceRequest: true},
+		"another group": {Verb: "create", APIGroup: "authorization.k8s.io", Resource: "subjectaccessreviews", ResourceRequest: true},
+		"a subresource": {Verb: "create", APIGroup: authorizationv1.GroupName, Resource: "subjectaccessreviews", Subresource: "x", ResourceRequest: true},
+		"who can":       {Verb: "create", APIGroup: authorizationv1.GroupName, Resource: "resourceaccessreviews", ResourceRequest: true},
+	} {
+		a.User = &user.DefaultInfo{Name: "alice"}
+		if decision, _, _ := decider.Authorize(t.Context(), a); decision == authorizer.DecisionAllow {
+			t.Errorf("%s is allowed", name)
+		}
+	}
+}
