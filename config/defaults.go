@@ -61,8 +61,19 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)
 	}
+	defaultImages(c, dataDir)
 	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
+}
+
+// defaultImages completes what is said of images and of the registry.
+func defaultImages(c *MasterConfig, dataDir string) {
+	policy := &c.ImagePolicyConfig
+	fill(&policy.MaxImagesBulkImportedPerRepository, 50)
+	fill(&policy.ScheduledImageImportMinimumIntervalSeconds, 15*60)
+	fill(&policy.MaxScheduledImageImportsPerMinute, 60)
+	fill(&c.Slipway.Registry.BindAddress, "0.0.0.0:5000")
+	fill(&c.Slipway.Registry.Directory, filepath.Join(dataDir, "registry"))
 }
 
 // DefaultNode completes what c leaves out; dataDir is absolute and hostName the machine's name as a

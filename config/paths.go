@@ -35,6 +35,7 @@ func (c *MasterConfig) paths() []*string {
 		&audit.WebHookKubeConfig,
 		&c.AuthConfig.OAuthMetadataFile,
 		&c.ImagePolicyConfig.AdditionalTrustedCA,
+		&c.Slipway.Registry.Directory,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

@@ -24,6 +24,20 @@ type MasterExtension struct {
 	// EncryptSecrets stores Secrets encrypted, with a key that is generated once and kept under the data
 	// directory. Secrets that are already stored are encrypted when they are next written.
 	EncryptSecrets bool `json:"encryptSecrets"`
+	// Registry is the cluster's own image registry.
+	Registry Registry `json:"registry"`
+}
+
+// Registry is how the image registry of a cluster runs.
+type Registry struct {
+	// Disabled keeps it from running. Images that it holds stay on the disk.
+	Disabled bool `json:"disabled"`
+	// BindAddress is where it listens, `0.0.0.0:5000` by default.
+	BindAddress string `json:"bindAddress"`
+	// Directory holds its images, `<data>/registry` by default.
+	Directory string `json:"directory"`
+	// ReadOnly refuses pushes, for instance while the directory is saved.
+	ReadOnly bool `json:"readOnly"`
 }
 
 // NodeConfig is OpenShift 3's configuration of a node with a block of ours.

@@ -34,6 +34,7 @@ func (c *Config) validate() Problems {
 // master returns the networks of pods, and of services as the last one.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
+	c.listen("slipway.registry.bindAddress", m.Slipway.Registry.BindAddress)
 	c.url("masterPublicURL", m.MasterPublicURL)
 	c.hostPort("etcdConfig.address", m.EtcdConfig.Address)
 	c.hostPort("etcdConfig.peerAddress", m.EtcdConfig.PeerAddress)

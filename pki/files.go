@@ -18,6 +18,8 @@ type Files struct {
 
 	// APIServer is the API server's serving certificate (master.server.crt).
 	APIServer Pair
+	// Registry is the serving certificate of the image registry.
+	Registry Pair
 	// KubeletClient is the API server's identity towards kubelets: `system:openshift-node-admin` in
 	// `system:node-admins`, as in OpenShift 3, and in `system:masters`, so that a kubelet's question
 	// whether it may has an answer before any role is stored.
@@ -67,6 +69,7 @@ func filesOf(spec Spec) Files {
 		EtcdCA:       pair("master.etcd-ca"),
 
 		APIServer:               pair("master.server"),
+		Registry:                pair("registry"),
 		KubeletClient:           pair("master.kubelet-client"),
 		FrontProxy:              pair("aggregator-front-proxy"),
 		EtcdServer:              pair("etcd.server"),

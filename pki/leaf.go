@@ -38,6 +38,7 @@ func (i *issuer) leaves() []leaf {
 	nodeUser := "system:node:" + s.NodeName
 	return []leaf{
 		{files: f.APIServer, authority: f.CA, user: "system:openshift-apiserver", hosts: s.apiServerHosts(), usage: server},
+		{files: f.Registry, authority: f.CA, user: "docker-registry", hosts: s.registryHosts(), usage: server},
 		{files: f.KubeletServer, authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, hosts: append([]string{s.NodeName}, s.NodeHosts...), usage: server},
 		{files: f.KubeletClient, authority: f.CA, user: "system:openshift-node-admin", groups: []string{"system:node-admins", "system:masters"}, usage: client},
 		{files: f.FrontProxy, authority: f.FrontProxyCA, user: "front-proxy-client", usage: client},
@@ -70,6 +71,11 @@ func (s Spec) apiServerHosts() []string {
 		hosts = append(hosts, service, service+".default", service+".default.svc", service+".default.svc."+s.ClusterDomain)
 	}
 	return hosts
+}
+
+func (s Spec) registryHosts() []string {
+	const service = "docker-registry.default.svc"
+	return slices.Concat(loopback(), s.NodeHosts, s.RegistryHosts, []string{service, service + "." + s.ClusterDomain, "docker-registry", "docker-registry.default"})
 }
 
 func loopback() []string { return []string{"localhost", "127.0.0.1", "::1"} }

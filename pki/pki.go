@@ -50,6 +50,8 @@ type Spec struct {
 	// NodeHosts are the names and IP addresses of this machine, for the servers of kubelet and etcd; NodeName
 	// is added for the kubelet, the loopback device for etcd.
 	NodeHosts []string
+	// RegistryHosts are the names that clients may reach the image registry by beside those of its service and NodeHosts.
+	RegistryHosts []string
 	// ClusterDomain is the cluster's DNS domain; empty means `cluster.local`.
 	ClusterDomain string
 	// LeafLifetime and CALifetime are how long new certificates are valid; 0 means one and ten years.

@@ -122,6 +122,7 @@ func TestFirstStartWritesEverything(t *testing.T) {
 		"pki/node/slipway-node.crt", "pki/node/slipway-node.key", "pki/node/slipway-node.kubeconfig",
 		"pki/node/slipway-storage.crt", "pki/node/slipway-storage.key", "pki/node/slipway-storage.kubeconfig",
 		"pki/openshift-master.crt", "pki/openshift-master.key", "pki/openshift-master.kubeconfig",
+		"pki/registry.crt", "pki/registry.key",
 		"pki/serviceaccounts.private.key", "pki/serviceaccounts.public.key",
 	}
 	var got []string

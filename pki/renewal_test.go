@@ -18,7 +18,8 @@ import (
 func TestLeavesAreIssuedAnew(t *testing.T) {
 	all := []string{
 		"admin.crt", "aggregator-front-proxy.crt", "etcd.server.crt", "kube-controller-manager.crt", "kube-proxy.crt", "kube-scheduler.crt", "master.etcd-client.crt",
-		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "server.crt", "slipway-node.crt", "slipway-storage.crt",
+		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "registry.crt", "server.crt",
+		"slipway-node.crt", "slipway-storage.crt",
 	}
 	tests := []struct {
 		name   string
@@ -27,8 +28,8 @@ func TestLeavesAreIssuedAnew(t *testing.T) {
 	}{
 		{"address of the machine", func(t *testing.T, s *Spec) {
 			s.APIHosts, s.NodeHosts = []string{"host.example.com", "192.0.2.11", "172.30.0.1"}, []string{"192.0.2.11"}
-		}, []string{"etcd.server.crt", "master.server.crt", "server.crt"}},
-		{"address that went away", func(t *testing.T, s *Spec) { s.NodeHosts = []string{"192.0.2.10"} }, []string{"etcd.server.crt", "server.crt"}},
+		}, []string{"etcd.server.crt", "master.server.crt", "registry.crt", "server.crt"}},
+		{"address that went away", func(t *testing.T, s *Spec) { s.NodeHosts = []string{"192.0.2.10"} }, []string{"etcd.server.crt", "registry.crt", "server.crt"}},
 		{"order of addresses", func(t *testing.T, s *Spec) { slices.Reverse(s.APIHosts); slices.Reverse(s.NodeHosts) }, nil},
 		{"spelling of addresses", func(t *testing.T, s *Spec) {
 			s.NodeHosts = []string{"2001:DB8:0::1", "192.0.2.10"}
@@ -36,7 +37,7 @@ func TestLeavesAreIssuedAnew(t *testing.T) {
 		}, nil},
 		{"node name", func(t *testing.T, s *Spec) { s.NodeName = "other" }, []string{"node.crt", "node.kubeconfig", "server.crt"}},
 		{"port of the API server", func(t *testing.T, s *Spec) { s.APIURL = "https://192.0.2.10:443" }, []string{"admin.kubeconfig"}},
-		{"domain", func(t *testing.T, s *Spec) { s.ClusterDomain = "other.local" }, []string{"master.server.crt"}},
+		{"domain", func(t *testing.T, s *Spec) { s.ClusterDomain = "other.local" }, []string{"master.server.crt", "registry.crt"}},
 		{"missing certificate", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).APIServer.Cert) }, []string{"master.server.crt"}},
 		{"damaged certificate", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).APIServer.Cert) }, []string{"master.server.crt"}},
 		{"empty certificate", func(t *testing.T, s *Spec) { overwrite(t, filesOf(*s).APIServer.Cert, "") }, []string{"master.server.crt"}},

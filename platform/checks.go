@@ -68,6 +68,7 @@ func (h *host) ports() ([]preflight.Port, error) {
 		{"API", "tcp", address(h.Master.APIAddress()), "servingInfo.bindAddress", master},
 		{"etcd", "tcp", h.Master.EtcdAddress(), "etcdConfig.address", master},
 		{"etcd peers", "tcp", h.Master.EtcdPeerAddress(), "etcdConfig.peerAddress", master},
+		{"registry", "tcp", h.Master.Slipway.Registry.BindAddress, "slipway.registry.bindAddress", master},
 		{"kubelet", "tcp", address(h.Node.KubeletAddress()), "servingInfo.bindAddress", node},
 		{"proxy health", "tcp", h.proxyHealthAddress(), "proxyArguments.healthz-bind-address", node},
 		{"proxy metrics", "tcp", h.proxyMetricsAddress(), "proxyArguments.metrics-bind-address", node},

@@ -97,7 +97,7 @@ func (h *host) features() ([]apiserver.Feature, error) {
 	return slices.Concat(identity, h.rights(), h.checks(), []apiserver.Feature{
 		apps.Feature(rules),
 		build.Feature(rules),
-		image.Feature(),
+		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain),
 		template.Feature(),
 		quota.Feature(rules),
@@ -227,6 +227,7 @@ func (h *host) pkiSpec() pki.Spec {
 		NodeName:        h.Node.NodeName,
 		APIHosts:        append(h.names(), h.Master.APIServiceIP().String()),
 		NodeHosts:       h.names(),
+		RegistryHosts:   h.registryNames(),
 		ClusterDomain:   h.Node.DNSDomain,
 		LeafLifetime:    h.Master.Slipway.CertificateLifetime.Duration,
 		CALifetime:      h.Master.Slipway.CALifetime.Duration,

@@ -34,6 +34,7 @@ func controlPlaneTable() []row {
 		{"allocator", []string{"apiserver"}, (*host).allocator},
 		{"projects", []string{"apiserver"}, (*host).projects},
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
+		{"registry", []string{"apiserver"}, (*host).registry},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

@@ -29,6 +29,9 @@ func (h *host) prepare() (err error) {
 	if h.identity, err = pki.Ensure(h.pkiSpec()); err != nil {
 		return err
 	}
+	if err := h.ensureRegistryConfig(); err != nil {
+		return err
+	}
 	return h.ensureDeveloper()
 }
 

@@ -13,11 +13,22 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	"github.com/slipway-platform/slipway/apiserver"
 	"k8s.io/apiserver/pkg/registry/rest"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
+// Options say how image streams and the registries behind them are.
+type Options struct {
+	// Registry is host and port of the cluster's registry, such as "docker-registry.default.svc:5000".
+	Registry string
+	// Allowed are the registries that images may be imported from; nil means all.
+	Allowed []AllowedRegistry
+	// MaxBulkImport is how many tags of a repository are imported at once; 0 means all.
+	MaxBulkImport int
+}
+
 // Feature is the API group as the API server serves it.
-func Feature() apiserver.Feature {
-	streams := &streams{}
+func Feature(options Options) apiserver.Feature {
+	streams := &streams{options: options}
 	virtual := func(plural string, made func(view) rest.Storage) apiserver.Served {
 		return apiserver.Virtual{Plural: plural, New: func(deps apiserver.Deps) (rest.Storage, error) {
 			return made(newView(deps)), nil
@@ -32,6 +43,16 @@ func Feature() apiserver.Feature {
 			virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
 			virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
 			virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v} }),
+			virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
+			virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
+			apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				client, err := coreclient.NewForConfig(deps.Loopback)
+				return &imports{newView(deps), options, client}, err
+			}},
+			apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				client, err := coreclient.NewForConfig(deps.Loopback)
+				return &streamSecrets{newView(deps), client}, err
+			}},
 		},
 	}}}
 }
@@ -62,7 +83,7 @@ func (s *streams) resource() apiserver.Served {
 	return apiserver.Resource[stream]{
 		Plural: "imagestreams", ShortNames: []string{"is"}, Categories: []string{"all"}, Namespaced: true, Status: true,
 		ValidName: validStreamName,
-		Default:   setStreamDefaults, Prepare: s.prepare, Validate: validateStream, ValidateStatus: validateStreamStatus,
+		Default:   setStreamDefaults, Prepare: s.prepare, Validate: s.validate, ValidateStatus: s.validateStatus,
 		Adjust: s.adjust,
 		Fields: map[string]func(stream) string{
 			"spec.dockerImageRepository":   func(s stream) string { return s.Spec.DockerImageRepository },

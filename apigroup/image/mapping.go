@@ -72,6 +72,7 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	if !addEvent(stream, tag, event) {
 		return nil
 	}
+	followers(stream, tag, event, map[string]bool{})
 	return replace(ctx, m.status, stream, options)
 }
 

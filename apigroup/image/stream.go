@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -17,8 +19,9 @@ import (
 // streams keeps the history of image streams' tags: whenever a tag is pointed at another tag or image of a
 // stream, what that is at the moment becomes the tag's newest image.
 type streams struct {
-	deps  apiserver.Deps
-	store *registry.Store
+	options Options
+	deps    apiserver.Deps
+	store   *registry.Store
 }
 
 func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) { s.deps, s.store = deps, store }
@@ -31,6 +34,9 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 		stream.Status = *old.Status.DeepCopy()
 		forget(stream, old)
 	}
+	if s.options.Registry != "" {
+		stream.Status.DockerImageRepository = s.options.Registry + "/" + request.NamespaceValue(ctx) + "/" + stream.Name
+	}
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		before := specTag(old, tag.Name)
@@ -41,8 +47,35 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 		if event := s.resolve(ctx, stream, tag); event != nil {
 			event.Generation = generation
 			addEvent(stream, tag.Name, *event)
+			followers(stream, tag.Name, *event, map[string]bool{})
 		}
 	}
+	if change, ok := ctx.Value(statusKey{}).(func(*imagev1.ImageStream)); ok {
+		change(stream)
+	}
+}
+
+// validate finds the problems of a stream, with those of tags that the user may not use.
+func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
+	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old))
+	for i := range stream.Spec.Tags {
+		tag := &stream.Spec.Tags[i]
+		if before := specTag(old, tag.Name); before != nil && sameTarget(before, tag) {
+			continue
+		}
+		if from := tag.From; from != nil && from.Kind != dockerKind && from.Namespace != "" && from.Namespace != stream.Namespace {
+			name, _, _ := strings.Cut(strings.ReplaceAll(from.Name, "@", ":"), ":")
+			if !s.may(ctx, from.Namespace, name) {
+				problems = append(problems, field.Forbidden(field.NewPath("spec", "tags").Key(tag.Name).Child("from"),
+					fmt.Sprintf("%s/%s: you may not pull from it", from.Namespace, name)))
+			}
+		}
+	}
+	return problems
+}
+
+func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
+	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old))
 }
 
 // forget drops the history of tags that the user removed.
@@ -147,6 +180,9 @@ func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) b
 
 // history is what a tag was, the newest first, or nil.
 func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
+	if stream == nil {
+		return nil
+	}
 	for _, list := range stream.Status.Tags {
 		if list.Tag == tag {
 			return list.Items

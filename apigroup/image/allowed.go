@@ -1,0 +1,118 @@
+package image
+
+import (
+	"fmt"
+	"net"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// AllowedRegistry is a registry from which images may be imported or tagged into a stream.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for import).
+type AllowedRegistry struct {
+	// Domain is a host with an optional port; `*` stands for any characters and `?` for one, on either side of the colon.
+	Domain string
+	// Insecure says that a Domain without port means 80 instead of 443.
+	Insecure bool
+}
+
+func (a AllowedRegistry) ports(insecure bool) string {
+	if insecure {
+		return "80"
+	}
+	return "443"
+}
+
+// split divides the domain into patterns for host and port.
+func (a AllowedRegistry) split() (host, port string) {
+	if host, port, err := net.SplitHostPort(a.Domain); err == nil {
+		return host, port
+	}
+	return a.Domain, a.ports(a.Insecure)
+}
+
+// matches says whether a registry, as references write it, is meant; insecure is what was asked for of the import.
+func (a AllowedRegistry) matches(registry string, insecure bool) bool {
+	host, port, err := net.SplitHostPort(registry)
+	if err != nil {
+		host, port = registry, a.ports(insecure)
+	}
+	wantHost, wantPort := a.split()
+	hostFits, err := path.Match(wantHost, host)
+	if err != nil || !hostFits {
+		return false
+	}
+	portFits, err := path.Match(wantPort, port)
+	return err == nil && portFits
+}
+
+// checkAllowed gives the reason why an image may not be imported, or "". The cluster's own registry always may.
+func (o Options) checkAllowed(reference string, insecure bool) string {
+	if o.Allowed == nil {
+		return ""
+	}
+	parsed, err := record.ParseReference(reference)
+	if err != nil || o.Registry != "" && parsed.Registry == o.Registry { // what is no reference has its own error
+		return ""
+	}
+	if slices.ContainsFunc(o.Allowed, func(a AllowedRegistry) bool { return a.matches(parsed.Registry, insecure) }) {
+		return ""
+	}
+	var list []string
+	for _, allowed := range o.Allowed {
+		host, port := allowed.split()
+		list = append(list, strconv.Quote(net.JoinHostPort(host, port)))
+	}
+	return fmt.Sprintf("registry %q not allowed by whitelist: %s", parsed.Registry, strings.Join(list, ", "))
+}
+
+// checkTags finds tags that are pointed at registries which are not allowed. What was so before stays.
+func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
+	for i := range stream.Spec.Tags {
+		tag := &stream.Spec.Tags[i]
+		if tag.From == nil || tag.From.Kind != dockerKind {
+			continue
+		}
+		if before := specTag(old, tag.Name); before != nil && sameTarget(before, tag) {
+			continue
+		}
+		if reason := o.checkAllowed(tag.From.Name, tag.ImportPolicy.Insecure || insecureStream(stream)); reason != "" {
+			problems = append(problems, field.Forbidden(field.NewPath("spec", "tags").Key(tag.Name).Child("from", "name"), reason))
+		}
+	}
+	return problems
+}
+
+// checkHistory finds images of registries which are not allowed among those that became the newest of a tag.
+func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
+	for _, list := range stream.Status.Tags {
+		if len(list.Items) == 0 {
+			continue
+		}
+		reference := list.Items[0].DockerImageReference
+		if before := history(old, list.Tag); len(before) > 0 && before[0].DockerImageReference == reference {
+			continue
+		}
+		tag := specTag(stream, list.Tag)
+		insecure := insecureStream(stream) || tag != nil && tag.ImportPolicy.Insecure
+		if reason := o.checkAllowed(reference, insecure); reason != "" {
+			problems = append(problems, field.Forbidden(
+				field.NewPath("status", "tags").Key(list.Tag).Child("items").Index(0).Child("dockerImageReference"), reason))
+		}
+	}
+	return problems
+}
+
+// insecureAnnotation on a stream says with "true" that the certificates of its images' registries need not be known.
+const insecureAnnotation = "openshift.io/image.insecureRepository"
+
+func insecureStream(stream *imagev1.ImageStream) bool {
+	return stream.Annotations[insecureAnnotation] == "true"
+}

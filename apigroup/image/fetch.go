@@ -1,0 +1,141 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/registryclient"
+	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxConfig bounds the configuration of an image, in bytes.
+const maxConfig = 4 << 20
+
+// fetcher reads images of other registries for one import.
+type fetcher struct {
+	keychain registryclient.Keychain
+	insecure bool
+}
+
+func (f fetcher) client(insecure bool) registryclient.Client {
+	return registryclient.Client{Keychain: f.keychain, Insecure: f.insecure || insecure}
+}
+
+// image reads an image. Of an index it takes the image for this machine's kind, or with PreserveOriginal the index and all that are in it.
+func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy) (*imagev1.Image, []imagev1.Image, error) {
+	reference, err := record.ParseReference(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := f.client(policy.Insecure)
+	image, err := f.one(ctx, client, reference, from)
+	if err != nil || len(image.DockerImageManifests) == 0 {
+		return image, nil, err
+	}
+	if policy.ImportMode != imagev1.ImportModePreserveOriginal {
+		child, err := ours(image)
+		if err != nil {
+			return nil, nil, err
+		}
+		image, err := f.one(ctx, client, reference, reference.AtDigest(child))
+		return image, nil, err
+	}
+	var children []imagev1.Image
+	for _, entry := range image.DockerImageManifests {
+		child, err := f.one(ctx, client, reference, reference.AtDigest(entry.Digest))
+		if err != nil {
+			return nil, nil, err
+		}
+		children = append(children, *child)
+	}
+	return image, children, nil
+}
+
+// ours chooses the image of an index that runs on Linux on processors of this machine's kind, else the first one for Linux.
+func ours(index *imagev1.Image) (digest string, err error) {
+	for _, architecture := range []string{runtime.GOARCH, ""} {
+		for _, entry := range index.DockerImageManifests {
+			if entry.OS == "linux" && (architecture == "" || entry.Architecture == architecture) {
+				return entry.Digest, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("index %q has no image for linux", index.Name)
+}
+
+// one reads a single manifest, with its configuration.
+func (f fetcher) one(ctx context.Context, client registryclient.Client, reference record.Reference, at string) (*imagev1.Image, error) {
+	manifest, err := client.Manifest(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	content := record.Content{MediaType: manifest.MediaType, Manifest: manifest.Bytes}
+	if image, err := record.Of(content); err != nil || record.IsIndex(content.MediaType) {
+		return located(image, reference), err
+	}
+	config, err := record.ConfigDigest(content.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	blob, _, err := client.Blob(ctx, reference.Name(), config)
+	if err != nil {
+		return nil, err
+	}
+	defer blob.Close()
+	if content.Config, err = io.ReadAll(io.LimitReader(blob, maxConfig)); err != nil {
+		return nil, fmt.Errorf("read configuration of %q: %w", at, err)
+	}
+	image, err := record.Of(content)
+	return located(image, reference), err
+}
+
+func located(image *imagev1.Image, reference record.Reference) *imagev1.Image {
+	if image != nil {
+		image.DockerImageReference = reference.AtDigest(image.Name)
+	}
+	return image
+}
+
+// newestFirst sorts tags: `latest`, then versions from the highest, then the others by name.
+func newestFirst(tags []string) {
+	version := func(tag string) string {
+		v := "v" + strings.TrimPrefix(tag, "v")
+		if !semver.IsValid(v) {
+			return ""
+		}
+		return v
+	}
+	slices.SortFunc(tags, func(a, b string) int {
+		if (a == "latest") != (b == "latest") {
+			return map[bool]int{true: -1, false: 1}[a == "latest"]
+		}
+		if order := semver.Compare(version(b), version(a)); order != 0 {
+			return order
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// outcome is how an import went, for whoever asked for it.
+func outcome(err error, image string) metav1.Status {
+	if err == nil {
+		return metav1.Status{Status: metav1.StatusSuccess}
+	}
+	status := errors.NewInternalError(err).ErrStatus
+	switch registryclient.Status(err) {
+	case http.StatusNotFound:
+		status = errors.NewNotFound(imagev1.Resource("dockerimage"), image).ErrStatus
+	case http.StatusUnauthorized, http.StatusForbidden:
+		status = errors.NewUnauthorized(fmt.Sprintf("you may not have access to the container image %q: %v", image, err)).ErrStatus
+	}
+	return status
+}

@@ -1,0 +1,184 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/util/retry"
+)
+
+// CheckAnnotation on a stream is when it was last imported into, in RFC 3339.
+const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
+
+// apply makes what was found the newest of the stream's tags, in one change of the stream.
+func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
+	for _, r := range results {
+		if r.image == nil || r.tag == "" {
+			continue
+		}
+		for _, image := range append(r.children, *r.image) {
+			if err := i.keepImage(ctx, &image, dryRun); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var changed *imagev1.ImageStream
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		stream, err := i.stream(ctx, wanted.Name)
+		missing := errors.IsNotFound(err)
+		if err != nil && !missing {
+			return err
+		}
+		if missing {
+			stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace}}
+		}
+		stream = stream.DeepCopy()
+		point(stream, wanted, results)
+		ctx := withStatus(ctx, func(stream *imagev1.ImageStream) { recordResults(stream, results) })
+		if missing {
+			made, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+			if errors.IsAlreadyExists(err) {
+				return errors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, err)
+			}
+			if err != nil {
+				return err
+			}
+			changed = made.(*imagev1.ImageStream)
+			return nil
+		}
+		made, _, err := i.streams.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
+			rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
+		if err != nil {
+			return err
+		}
+		changed = made.(*imagev1.ImageStream)
+		return nil
+	})
+	return changed, err
+}
+
+// keepImage stores an image unless it is there.
+func (i *imports) keepImage(ctx context.Context, image *imagev1.Image, dryRun []string) error {
+	_, err := i.images.Create(request.WithNamespace(ctx, ""), image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	if err != nil && !errors.IsAlreadyExists(err) {
+		return fmt.Errorf("store image %q: %w", image.Name, err)
+	}
+	return nil
+}
+
+// point makes the tags of a stream refer to what was imported.
+func point(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamImport, results []result) {
+	if stream.Annotations == nil {
+		stream.Annotations = map[string]string{}
+	}
+	stream.Annotations[CheckAnnotation] = time.Now().UTC().Format(time.RFC3339)
+	if repository := wanted.Spec.Repository; repository != nil {
+		stream.Spec.DockerImageRepository = repository.From.Name
+	}
+	for _, r := range results {
+		if r.tag == "" {
+			continue
+		}
+		tag := imagev1.TagReference{
+			Name: r.tag, From: &corev1.ObjectReference{Kind: dockerKind, Name: r.from}, ImportPolicy: r.policy, ReferencePolicy: r.reference,
+		}
+		setTagDefaults(&tag)
+		existing := specTag(stream, r.tag)
+		if existing == nil {
+			stream.Spec.Tags = append(stream.Spec.Tags, tag)
+			continue
+		}
+		if existing.From == nil || *existing.From != *tag.From {
+			existing.From, existing.Generation = tag.From, nil
+		}
+		existing.Reference = false
+		existing.ImportPolicy, existing.ReferencePolicy = tag.ImportPolicy, tag.ReferencePolicy
+	}
+}
+
+// recordResults writes down in a stream's status which images its tags are now, and what could not be imported.
+func recordResults(stream *imagev1.ImageStream, results []result) {
+	for _, r := range results {
+		tag := specTag(stream, r.tag)
+		if tag == nil {
+			continue
+		}
+		generation := stream.Generation
+		if tag.Generation != nil {
+			generation = *tag.Generation
+		}
+		if r.image == nil {
+			setCondition(stream, r.tag, &imagev1.TagEventCondition{
+				Type: imagev1.ImportSuccess, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
+				Reason: string(r.status.Reason), Message: r.status.Message, Generation: generation,
+			})
+			continue
+		}
+		event := imagev1.TagEvent{Created: metav1.Now(), Image: r.image.Name, DockerImageReference: r.image.DockerImageReference, Generation: generation}
+		addEvent(stream, r.tag, event)
+		setCondition(stream, r.tag, nil)
+		followers(stream, r.tag, event, map[string]bool{})
+	}
+}
+
+// setCondition replaces the conditions of a tag; nil means that there is nothing to say.
+func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.TagEventCondition) {
+	var list *imagev1.NamedTagEventList
+	for i := range stream.Status.Tags {
+		if stream.Status.Tags[i].Tag == tag {
+			list = &stream.Status.Tags[i]
+		}
+	}
+	if list == nil {
+		if condition == nil {
+			return
+		}
+		stream.Status.Tags = append(stream.Status.Tags, imagev1.NamedTagEventList{Tag: tag})
+		list = &stream.Status.Tags[len(stream.Status.Tags)-1]
+	}
+	list.Conditions = nil
+	if condition != nil {
+		list.Conditions = []imagev1.TagEventCondition{*condition}
+	}
+}
+
+// statusKey is the key of what a context says about the status of a stream that is being changed.
+type statusKey struct{}
+
+// withStatus lets a change of a stream by this server change its status too.
+func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.Context {
+	return context.WithValue(ctx, statusKey{}, change)
+}
+
+// followers gives a tag's image to those that are pointed at the tag in the same stream, and to those pointed at them.
+func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, seen map[string]bool) {
+	seen[tag] = true
+	for i := range stream.Spec.Tags {
+		follower := &stream.Spec.Tags[i]
+		if seen[follower.Name] || !follows(stream, follower, tag) {
+			continue
+		}
+		next := *newEvent(event)
+		if follower.Generation != nil {
+			next.Generation = *follower.Generation
+		}
+		addEvent(stream, follower.Name, next)
+		followers(stream, follower.Name, event, seen)
+	}
+}
+
+// follows says whether a tag is pointed at another tag of its stream.
+func follows(stream *imagev1.ImageStream, follower *imagev1.TagReference, tag string) bool {
+	from := follower.From
+	if from == nil || from.Kind != tagKind || follower.Reference || from.Namespace != "" && from.Namespace != stream.Namespace {
+		return false
+	}
+	return from.Name == tag || from.Name == stream.Name+":"+tag
+}

@@ -1,0 +1,89 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// streamLayers is the subresource imagestreams/layers: which blobs the images of a stream have. The right to it is the right to pull from the
+// cluster's registry, and the right to update it the one to push, which is why PUT is there and does nothing.
+type streamLayers struct{ view }
+
+var (
+	_ rest.Getter               = &streamLayers{}
+	_ rest.SingularNameProvider = &streamLayers{}
+)
+
+// New makes an empty object.
+func (*streamLayers) New() runtime.Object { return &imagev1.ImageStreamLayers{} }
+
+// GetSingularName is the name of one.
+func (*streamLayers) GetSingularName() string { return "imagestreamlayers" }
+
+// Get lists the layers, configurations and manifests of all images that tags of the stream are or were.
+func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	stream, err := l.stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	list := &imagev1.ImageStreamLayers{
+		ObjectMeta: metadata(stream, stream.Name, stream.CreationTimestamp),
+		Blobs:      map[string]imagev1.ImageLayerData{}, Images: map[string]imagev1.ImageBlobReferences{},
+	}
+	for _, tag := range stream.Status.Tags {
+		for _, event := range tag.Items {
+			if err := l.add(ctx, list, event.Image); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// add lists an image, and if it is an index those in it.
+func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
+	if _, known := list.Images[name]; known {
+		return nil
+	}
+	stored, err := l.images.Get(request.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		list.Images[name] = imagev1.ImageBlobReferences{ImageMissing: true}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read image %q: %w", name, err)
+	}
+	image := stored.(*imagev1.Image)
+	var blobs imagev1.ImageBlobReferences
+	for _, layer := range image.DockerImageLayers {
+		blobs.Layers = append(blobs.Layers, layer.Name)
+		list.Blobs[layer.Name] = imagev1.ImageLayerData{LayerSize: &layer.LayerSize, MediaType: layer.MediaType}
+	}
+	described, err := record.Metadata(image)
+	if err != nil {
+		return err
+	}
+	if digest.MatchString(described.ID) {
+		blobs.Config = &described.ID
+		list.Blobs[described.ID] = imagev1.ImageLayerData{}
+	}
+	for _, child := range image.DockerImageManifests {
+		blobs.Manifests = append(blobs.Manifests, child.Digest)
+	}
+	list.Images[name] = blobs
+	for _, child := range slices.Clone(blobs.Manifests) {
+		if err := l.add(ctx, list, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Package record makes the record of an image, an object of image.openshift.io, of what a registry holds: its manifest and configuration. A push
+// and an import make the same record.
+//
+// Manifests are those of OCI and of Docker's schema 2, of one image or of several (index, manifest list). Source: OpenShift Container
+// Platform 3.9 Architecture, image stream mappings and the metadata of images; OCI image specification 1.1.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+	"github.com/openshift/api/image/docker10"
+	"github.com/openshift/api/image/dockerpre012"
+	imagev1 "github.com/openshift/api/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Annotations of images.
+const (
+	// Managed says with "true" that the cluster's registry holds the image.
+	Managed = "openshift.io/image.managed"
+	// ManifestStored says with "true" that the registry holds the manifest, which the record then leaves out.
+	ManifestStored = "image.openshift.io/manifestBlobStored"
+	// LayersOrder tells that layers are listed from the lowest to the topmost with "ascending".
+	LayersOrder = "image.openshift.io/dockerLayersOrder"
+)
+
+// metadataVersion is the version of the metadata's format.
+const metadataVersion = "1.0"
+
+// Content is an image as a registry has it.
+type Content struct {
+	// MediaType and Manifest are what the registry answers for the image; the digest of Manifest is the image's name.
+	MediaType string
+	Manifest  []byte
+	// Config is the blob of the configuration; none for an index.
+	Config []byte
+}
+
+// Digest is the name of an image, sha256 of its manifest.
+func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
+
+// IsIndex says whether a media type is that of a list of manifests.
+func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
+
+// ConfigDigest is the digest of the configuration that the manifest of one image names.
+func ConfigDigest(manifest []byte) (string, error) {
+	parsed, err := v1.ParseManifest(bytes.NewReader(manifest))
+	if err != nil {
+		return "", fmt.Errorf("read manifest: %w", err)
+	}
+	return parsed.Config.Digest.String(), nil
+}
+
+// Of makes the record of an image; where it is, the DockerImageReference, is up to the caller. Manifests of Docker's schema 1 and those that are none are
+// errors.
+func Of(c Content) (*imagev1.Image, error) {
+	mediaType := types.MediaType(c.MediaType)
+	image := &imagev1.Image{
+		ObjectMeta:                   metav1.ObjectMeta{Name: Digest(c.Manifest), Annotations: map[string]string{LayersOrder: "ascending"}},
+		DockerImageManifest:          string(c.Manifest),
+		DockerImageManifestMediaType: c.MediaType,
+		DockerImageMetadataVersion:   metadataVersion,
+	}
+	switch {
+	case mediaType == types.DockerManifestSchema1 || mediaType == types.DockerManifestSchema1Signed:
+		return nil, fmt.Errorf("image %q has a manifest of Docker's schema 1, which is not supported: push it again with a current client", image.Name)
+	case mediaType.IsIndex():
+		return image, index(image, c.Manifest)
+	case mediaType.IsImage():
+		return image, single(image, c)
+	}
+	return nil, fmt.Errorf("image %q has a manifest of the unknown type %q", image.Name, c.MediaType)
+}
+
+// index lists the images of an index.
+func index(image *imagev1.Image, manifest []byte) error {
+	parsed, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
+	if err != nil {
+		return fmt.Errorf("read index %q: %w", image.Name, err)
+	}
+	for _, entry := range parsed.Manifests {
+		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: string(entry.MediaType), ManifestSize: entry.Size}
+		if p := entry.Platform; p != nil {
+			child.Architecture, child.OS, child.Variant = p.Architecture, p.OS, p.Variant
+		}
+		image.DockerImageManifests = append(image.DockerImageManifests, child)
+	}
+	return describe(image, docker10.DockerImage{})
+}
+
+// single describes one image.
+func single(image *imagev1.Image, c Content) error {
+	parsed, err := v1.ParseManifest(bytes.NewReader(c.Manifest))
+	if err != nil {
+		return fmt.Errorf("read manifest %q: %w", image.Name, err)
+	}
+	size := parsed.Config.Size
+	for _, layer := range parsed.Layers {
+		image.DockerImageLayers = append(image.DockerImageLayers, imagev1.ImageLayer{
+			Name: layer.Digest.String(), LayerSize: layer.Size, MediaType: string(layer.MediaType),
+		})
+		size += layer.Size
+	}
+	var old dockerpre012.DockerImage // has the names of the configuration's fields
+	if len(c.Config) > 0 && parsed.Config.MediaType.IsConfig() {
+		if err := json.Unmarshal(c.Config, &old); err != nil {
+			return fmt.Errorf("read configuration of image %q: %w", image.Name, err)
+		}
+		image.DockerImageConfig = string(c.Config)
+	}
+	described := docker10.DockerImage{
+		ID: parsed.Config.Digest.String(), Parent: old.Parent, Comment: old.Comment, Created: old.Created, Container: old.Container,
+		ContainerConfig: docker10.DockerConfig(old.ContainerConfig), DockerVersion: old.DockerVersion, Author: old.Author,
+		Architecture: old.Architecture, Size: size,
+	}
+	if old.Config != nil {
+		config := docker10.DockerConfig(*old.Config)
+		described.Config = &config
+	}
+	return describe(image, described)
+}
+
+func describe(image *imagev1.Image, described docker10.DockerImage) error {
+	described.TypeMeta = metav1.TypeMeta{APIVersion: metadataVersion, Kind: "DockerImage"}
+	raw, err := json.Marshal(described)
+	if err != nil {
+		return fmt.Errorf("write metadata of image %q: %w", image.Name, err)
+	}
+	image.DockerImageMetadata = runtime.RawExtension{Raw: raw}
+	return nil
+}
+
+// Metadata reads what the record says of an image's configuration; an image without is an empty one.
+func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
+	var described docker10.DockerImage
+	if len(image.DockerImageMetadata.Raw) == 0 {
+		return described, nil
+	}
+	if err := json.Unmarshal(image.DockerImageMetadata.Raw, &described); err != nil {
+		return described, fmt.Errorf("read metadata of image %q: %w", image.Name, err)
+	}
+	return described, nil
+}

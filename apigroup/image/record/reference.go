@@ -1,0 +1,39 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/distribution/reference"
+)
+
+// Reference names an image in a registry.
+type Reference struct {
+	// Registry is host and port; names without have that of the default public registry.
+	Registry string
+	// Repository is the path in the registry, for instance "library/busybox".
+	Repository string
+	// Tag and Digest choose the image; both may be empty.
+	Tag, Digest string
+}
+
+// ParseReference reads a name such as "busybox", "registry.example.com:5000/team/app:v1" or "app@sha256:...".
+func ParseReference(text string) (Reference, error) {
+	named, err := reference.ParseNormalizedNamed(text)
+	if err != nil {
+		return Reference{}, fmt.Errorf("read image reference %q: %w", text, err)
+	}
+	parsed := Reference{Registry: reference.Domain(named), Repository: reference.Path(named)}
+	if tagged, ok := named.(reference.Tagged); ok {
+		parsed.Tag = tagged.Tag()
+	}
+	if digested, ok := named.(reference.Digested); ok {
+		parsed.Digest = digested.Digest().String()
+	}
+	return parsed, nil
+}
+
+// Name is registry and repository.
+func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
+
+// AtDigest is the same repository's image of a digest.
+func (r Reference) AtDigest(digest string) string { return r.Name() + "@" + digest }

@@ -1,0 +1,103 @@
+package registryclient
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Keychain is the credentials of pull secrets. The most specific entry that matches a repository counts.
+type Keychain []credential
+
+type credential struct {
+	host, path string
+	auth       authn.AuthConfig
+}
+
+// KeychainOf reads the secrets that hold credentials of registries; others are passed over. A secret that cannot be read is an error, beside which the
+// credentials of the others are there.
+func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
+	var chain Keychain
+	var problem error
+	for _, secret := range secrets {
+		entries, err := entriesOf(secret)
+		if err != nil {
+			problem = fmt.Errorf("read pull secret %q: %w", secret.Name, err)
+		}
+		for server, auth := range entries {
+			if auth.Username == "" && auth.Password == "" {
+				auth.Username, auth.Password = decode(auth.Auth)
+			}
+			auth.Auth = ""
+			host, path := location(server)
+			chain = append(chain, credential{host, path, auth})
+		}
+	}
+	slices.SortStableFunc(chain, func(a, b credential) int { return len(b.path) - len(a.path) })
+	return chain, problem
+}
+
+// entriesOf are the credentials of a secret by server.
+func entriesOf(secret corev1.Secret) (entries map[string]authn.AuthConfig, err error) {
+	switch secret.Type {
+	case corev1.SecretTypeDockercfg:
+		err = json.Unmarshal(secret.Data[corev1.DockerConfigKey], &entries)
+	case corev1.SecretTypeDockerConfigJson:
+		var file struct {
+			Auths map[string]authn.AuthConfig `json:"auths"`
+		}
+		err = json.Unmarshal(secret.Data[corev1.DockerConfigJsonKey], &file)
+		entries = file.Auths
+	}
+	return entries, err
+}
+
+func decode(auth string) (user, password string) {
+	plain, err := base64.StdEncoding.DecodeString(auth)
+	if err != nil {
+		return "", ""
+	}
+	user, password, _ = strings.Cut(string(plain), ":")
+	return user, password
+}
+
+// location divides the name of a server as clients write it, such as "https://registry.example.com/v1/".
+func location(server string) (host, path string) {
+	_, rest, found := strings.Cut(server, "://")
+	if !found {
+		rest = server
+	}
+	host, path, _ = strings.Cut(rest, "/")
+	path = strings.Trim(path, "/")
+	if path == "v1" || path == "v2" {
+		path = ""
+	}
+	return canonical(host), path
+}
+
+// canonical is the one name of a registry: the default public one has two.
+func canonical(host string) string {
+	registry, err := name.NewRegistry(host)
+	if err != nil {
+		return host
+	}
+	return registry.RegistryStr()
+}
+
+// Resolve finds the credentials for a repository; Anonymous if there are none.
+func (k Keychain) Resolve(resource authn.Resource) (authn.Authenticator, error) {
+	host := canonical(resource.RegistryStr())
+	_, path, _ := strings.Cut(resource.String(), "/")
+	for _, c := range k {
+		if c.host == host && (c.path == "" || path == c.path || strings.HasPrefix(path, c.path+"/")) {
+			return authn.FromConfig(c.auth), nil
+		}
+	}
+	return authn.Anonymous, nil
+}

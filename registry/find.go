@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// insecureRepository on a stream says with "true" that certificates of its images' registries need not be known.
+const insecureRepository = "openshift.io/image.insecureRepository"
+
+// found is an image of a stream.
+type found struct {
+	digest string
+	source source
+}
+
+// find looks a tag or a digest up in a stream. Without a stream or such an image ok is false.
+func (s *server) find(ctx context.Context, t target) (at found, ok bool, err error) {
+	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		return found{}, false, nil
+	}
+	if err != nil {
+		return found{}, false, fmt.Errorf("read image stream %q: %w", t.repository(), err)
+	}
+	for _, tag := range stream.Status.Tags {
+		for i, event := range tag.Items {
+			if t.reference != event.Image && (t.reference != tag.Tag || i > 0) {
+				continue
+			}
+			at, err := s.sourceOf(stream, tag.Tag, event)
+			return found{event.Image, at}, err == nil, err
+		}
+	}
+	if !strings.Contains(t.reference, ":") {
+		return found{}, false, nil
+	}
+	return s.findInIndexes(ctx, stream, t.reference)
+}
+
+// findInIndexes looks for an image of an index of the stream.
+func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream, digest string) (found, bool, error) {
+	content, err := s.images.ImageStreams(stream.Namespace).Layers(ctx, stream.Name, metav1.GetOptions{})
+	if err != nil {
+		return found{}, false, fmt.Errorf("read layers of image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
+	}
+	for _, tag := range stream.Status.Tags {
+		for _, event := range tag.Items {
+			if slices.Contains(content.Images[event.Image].Manifests, digest) {
+				at, err := s.sourceOf(stream, tag.Tag, event)
+				return found{digest, at}, err == nil, err
+			}
+		}
+	}
+	return found{}, false, nil
+}
+
+// findBlob looks for the image of a stream that a blob belongs to.
+func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
+	if at, ok := s.blobs.get(blobOf{t.repository(), t.digest}); ok {
+		return at, true, nil
+	}
+	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		return source{}, false, nil
+	}
+	if err != nil {
+		return source{}, false, fmt.Errorf("read image stream %q: %w", t.repository(), err)
+	}
+	content, err := s.images.ImageStreams(t.namespace).Layers(ctx, t.stream, metav1.GetOptions{})
+	if err != nil {
+		return source{}, false, fmt.Errorf("read layers of image stream %q: %w", t.repository(), err)
+	}
+	for _, tag := range stream.Status.Tags {
+		for _, event := range tag.Items {
+			if !holds(content, event.Image, t.digest) {
+				continue
+			}
+			at, err := s.sourceOf(stream, tag.Tag, event)
+			return at, err == nil, err
+		}
+	}
+	return source{}, false, nil
+}
+
+// holds says whether a blob is a layer or the configuration of an image, or of one in an index.
+func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
+	blobs := content.Images[image]
+	if slices.Contains(blobs.Layers, digest) || blobs.Config != nil && *blobs.Config == digest {
+		return true
+	}
+	return slices.ContainsFunc(blobs.Manifests, func(child string) bool { return holds(content, child, digest) })
+}
+
+// sourceOf tells where a stream's image is.
+func (s *server) sourceOf(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) (source, error) {
+	reference, err := record.ParseReference(event.DockerImageReference)
+	if err != nil {
+		return source{}, err
+	}
+	if reference.Registry == ServiceHost || slices.Contains(s.Hosts, reference.Registry) {
+		return source{repository: reference.Repository}, nil
+	}
+	at := source{remote: reference.Name(), insecure: stream.Annotations[insecureRepository] == "true"}
+	for _, wanted := range stream.Spec.Tags {
+		if wanted.Name == tag && wanted.ImportPolicy.Insecure {
+			at.insecure = true
+		}
+	}
+	return at, nil
+}

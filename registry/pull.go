@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/registryclient"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pullManifest answers the manifest of a stream's tag or image, wherever it is. What no stream knows is the store's: an image that is being pushed.
+func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
+	at, ok, err := s.find(r.Context(), t)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+		return
+	}
+	if !ok {
+		if _, err := digest.Parse(t.reference); err != nil {
+			serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
+			return
+		}
+		store.ServeHTTP(w, r)
+		return
+	}
+	if at.source.remote == "" {
+		if at.source.repository != t.repository() {
+			s.remember(r.Context(), t, at)
+		}
+		store.ServeHTTP(w, redirect(r, at.source.repository, "manifests", at.digest))
+		return
+	}
+	s.pullThrough(w, r, t, at)
+}
+
+// redirect is the request for the same thing in another repository, by its digest.
+func redirect(r *http.Request, repository, kind, digest string) *http.Request {
+	moved := r.Clone(r.Context())
+	moved.URL.Path = "/v2/" + repository + "/" + kind + "/" + digest
+	moved.URL.RawPath, moved.RequestURI = "", moved.URL.Path
+	return moved
+}
+
+// remember notes where the blobs of an image are, for the requests that follow.
+func (s *server) remember(ctx context.Context, t target, at found) {
+	image, err := s.images.Images().Get(ctx, at.digest, metav1.GetOptions{})
+	if err != nil {
+		return // it is found again by the stream
+	}
+	s.rememberImage(t, image, at.source)
+}
+
+func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
+	var blobs []string
+	for _, layer := range image.DockerImageLayers {
+		blobs = append(blobs, layer.Name)
+	}
+	if described, err := record.Metadata(image); err == nil && described.ID != "" {
+		blobs = append(blobs, described.ID)
+	}
+	s.blobs.put(t.repository(), blobs, at)
+}
+
+// pullThrough answers a manifest of another registry: the one that was imported, or else the registry's own answer.
+func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
+	image, err := s.images.Images().Get(r.Context(), at.digest, metav1.GetOptions{})
+	if err != nil && !errors.IsNotFound(err) {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+		return
+	}
+	manifest := registryclient.Manifest{Digest: at.digest}
+	if err == nil {
+		manifest.MediaType, manifest.Bytes = image.DockerImageManifestMediaType, []byte(image.DockerImageManifest)
+	}
+	if record.Digest(manifest.Bytes) != at.digest {
+		manifest, err = s.client(r.Context(), t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
+		if err != nil {
+			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
+			return
+		}
+		image, err = record.Of(record.Content{MediaType: manifest.MediaType, Manifest: manifest.Bytes})
+	}
+	if err == nil {
+		s.rememberImage(t, image, at.source)
+	}
+	header := w.Header()
+	header.Set("Content-Type", manifest.MediaType)
+	header.Set("Content-Length", strconv.Itoa(len(manifest.Bytes)))
+	header.Set("Docker-Content-Digest", at.digest)
+	header.Set("Etag", strconv.Quote(at.digest))
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(manifest.Bytes)
+	}
+}
+
+// notThere says what another registry's answer means for the client.
+func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
+	switch registryclient.Status(err) {
+	case http.StatusNotFound:
+		return unknown.WithMessage(err.Error())
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return errcode.ErrorCodeDenied.WithMessage("the other registry refuses: " + err.Error())
+	}
+	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
+}
+
+// client reads another registry with the credentials of the stream's project. A secret that cannot be read leaves its credentials out.
+func (s *server) client(ctx context.Context, t target, at source) registryclient.Client {
+	client := registryclient.Client{Insecure: at.insecure}
+	if secrets, err := s.images.ImageStreams(t.namespace).Secrets(ctx, t.stream, metav1.GetOptions{}); err == nil {
+		client.Keychain, _ = registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
+	}
+	return client
+}
+
+// pullBlob answers a blob of a stream's images, wherever it is.
+func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, t target) {
+	id, err := digest.Parse(t.digest)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeDigestInvalid.WithDetail(err))
+		return
+	}
+	if store.hasBlob(r.Context(), t.repository(), id) {
+		store.ServeHTTP(w, r)
+		return
+	}
+	at, ok, err := s.findBlob(r.Context(), t)
+	switch {
+	case err != nil:
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+	case !ok:
+		serveError(w, errcode.ErrorCodeBlobUnknown.WithDetail(map[string]string{"digest": t.digest}))
+	case at.remote == "":
+		store.ServeHTTP(w, redirect(r, at.repository, "blobs", t.digest))
+	default:
+		s.pullBlobThrough(w, r, store, t, at)
+	}
+}
+
+// pullBlobThrough answers a blob of another registry, and keeps it: the next time it is here.
+func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target, at source) {
+	ctx := r.Context()
+	content, size, err := s.client(ctx, t, at).Blob(ctx, at.remote, t.digest)
+	if err != nil {
+		serveError(w, notThere(err, errcode.ErrorCodeBlobUnknown))
+		return
+	}
+	defer content.Close()
+	header := w.Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Length", strconv.FormatInt(size, 10))
+	header.Set("Docker-Content-Digest", t.digest)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := s.mirror(ctx, w, content, store, t, size); err != nil {
+		panic(http.ErrAbortHandler) // the header is out: only the end of the connection tells the client
+	}
+}
+
+// mirror copies a blob to the client and into the repository. When it cannot be kept, for instance because the disk is full, the client still gets it.
+func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target, size int64) error {
+	repository, err := store.repository(ctx, t.repository())
+	if err != nil || s.ReadOnly {
+		_, err = io.Copy(w, content)
+		return err
+	}
+	kept, err := repository.Blobs(ctx).Create(ctx)
+	if err != nil {
+		_, err = io.Copy(w, content)
+		return err
+	}
+	copied := &copier{Writer: kept}
+	if _, err := io.Copy(w, io.TeeReader(content, copied)); err != nil {
+		_ = kept.Cancel(ctx)
+		return fmt.Errorf("pass blob %q on: %w", t.digest, err)
+	}
+	if copied.err == nil {
+		_, copied.err = kept.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})
+	}
+	if copied.err != nil {
+		_ = kept.Cancel(ctx)
+	}
+	return nil
+}
+
+// copier writes until the first error, and never fails.
+type copier struct {
+	io.Writer
+	err error
+}
+
+// Write passes p on unless an earlier write failed.
+func (c *copier) Write(p []byte) (int, error) {
+	if c.err == nil {
+		_, c.err = c.Writer.Write(p)
+	}
+	return len(p), nil
+}

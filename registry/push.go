@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxManifest bounds manifests, in bytes, as distribution does.
+const maxManifest = 4 << 20
+
+// pushManifest stores a manifest, and tags the image into its stream if the client named a tag. A push by digest is part of a larger one.
+func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
+	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	if err != nil {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("read manifest: "+err.Error()))
+		return
+	}
+	content := record.Content{MediaType: r.Header.Get("Content-Type"), Manifest: manifest}
+	if _, err := record.Of(content); err != nil {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage(err.Error()))
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
+	answer := &held{header: http.Header{}}
+	store.ServeHTTP(answer, r)
+	if _, err := digest.Parse(t.reference); err != nil && answer.status == http.StatusCreated {
+		if err := s.tag(r.Context(), callerOf(r), store, t, content); err != nil {
+			serveError(w, refusal(err))
+			return
+		}
+	}
+	answer.release(w)
+}
+
+// refusal says why a push was stored but not accepted.
+func refusal(err error) errcode.Error {
+	if errors.IsForbidden(err) || errors.IsInvalid(err) || errors.IsNotFound(err) {
+		return errcode.ErrorCodeDenied.WithMessage(err.Error())
+	}
+	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
+}
+
+// tag makes an image that was pushed the newest of a stream's tag. The stream is made with the user's rights if there is none.
+func (s *server) tag(ctx context.Context, c caller, store *store, t target, content record.Content) error {
+	mapping, err := mappingOf(ctx, store, t, content)
+	if err != nil {
+		return err
+	}
+	_, err = s.images.ImageStreamMappings(t.namespace).Create(ctx, mapping, metav1.CreateOptions{})
+	if !errors.IsNotFound(err) {
+		return err
+	}
+	user, err := imageclient.NewForConfig(s.as(c))
+	if err != nil {
+		return err
+	}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}}
+	if _, err := user.ImageStreams(t.namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !errors.IsAlreadyExists(err) {
+		return fmt.Errorf("make image stream %q: %w", t.repository(), err)
+	}
+	_, err = s.images.ImageStreamMappings(t.namespace).Create(ctx, mapping, metav1.CreateOptions{})
+	return err
+}
+
+// mappingOf describes an image that the store has for the API server. The manifest itself stays here.
+func mappingOf(ctx context.Context, store *store, t target, content record.Content) (*imagev1.ImageStreamMapping, error) {
+	if !record.IsIndex(content.MediaType) {
+		config, err := record.ConfigDigest(content.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		if content.Config, err = store.blob(ctx, t.repository(), digest.Digest(config)); err != nil {
+			return nil, fmt.Errorf("read configuration of the pushed image: %w", err)
+		}
+	}
+	image, err := record.Of(content)
+	if err != nil {
+		return nil, err
+	}
+	image.DockerImageManifest, image.DockerImageConfig = "", ""
+	image.Annotations[record.Managed], image.Annotations[record.ManifestStored] = "true", "true"
+	image.DockerImageReference = ServiceHost + "/" + t.repository() + "@" + image.Name
+	return &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}, Image: *image, Tag: t.reference}, nil
+}
+
+// held keeps an answer back until it is known to be true.
+type held struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header is the answer's.
+func (h *held) Header() http.Header { return h.header }
+
+// WriteHeader notes the status.
+func (h *held) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+}
+
+// Write keeps a part of the body.
+func (h *held) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.body.Write(p)
+}
+
+// release gives the answer to the client.
+func (h *held) release(w http.ResponseWriter) {
+	for name, values := range h.header {
+		w.Header()[name] = values
+	}
+	if h.status != 0 {
+		w.WriteHeader(h.status)
+	}
+	_, _ = w.Write(h.body.Bytes())
+}

@@ -1,0 +1,127 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"github.com/gorilla/mux"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+)
+
+// server decides about each request of the protocol and passes it to the store, or to where the image really is.
+type server struct {
+	*Registry
+	images  imageclient.ImageV1Interface
+	reviews authorizationclient.AuthorizationV1Interface
+	store   *lazyStore
+	blobs   *sources
+}
+
+func (s *server) close() { s.store.close() }
+
+// target is what a request of the protocol is about.
+type target struct {
+	route             string // one of distribution's, such as "manifest"
+	namespace, stream string
+	reference         string // tag or digest of a manifest
+	digest            string // of a blob
+}
+
+func (t target) repository() string { return t.namespace + "/" + t.stream }
+
+// ServeHTTP answers every path of the registry.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/healthz":
+		_, _ = w.Write([]byte("ok"))
+	case r.URL.Path == tokenPath:
+		s.serveToken(w, r)
+	case r.URL.Path == "/v2/" || r.URL.Path == "/v2":
+		s.serveBase(w, r)
+	case strings.HasPrefix(r.URL.Path, signaturesPath):
+		s.serveSignatures(w, r)
+	case strings.HasPrefix(r.URL.Path, adminBlobsPath):
+		s.removeBlob(w, r)
+	default:
+		s.serveProtocol(w, r)
+	}
+}
+
+func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
+	t, err := targetOf(r)
+	if err != nil {
+		serveError(w, err)
+		return
+	}
+	if t.route == v2.RouteNameCatalog {
+		s.serveCatalog(w, r)
+		return
+	}
+	verb, right := "", layers("get", t.namespace, t.stream)
+	switch {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method == http.MethodDelete && (t.route == v2.RouteNameManifest || t.route == v2.RouteNameBlob):
+		verb, right = "delete", pruning()
+	default:
+		verb, right = "update", layers("update", t.namespace, t.stream)
+	}
+	if !s.allowed(w, r, right) {
+		return
+	}
+	store, err := s.store.get()
+	if err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+		return
+	}
+	switch {
+	case t.route == v2.RouteNameTags:
+		s.serveTags(w, r, t)
+	case t.route == v2.RouteNameManifest && verb == "":
+		s.pullManifest(w, r, store, t)
+	case t.route == v2.RouteNameBlob && verb == "":
+		s.pullBlob(w, r, store, t)
+	case t.route == v2.RouteNameManifest && verb == "update":
+		s.pushManifest(w, r, store, t)
+	case t.route == v2.RouteNameBlobUpload && verb == "update":
+		s.startUpload(w, r, store)
+	default:
+		store.ServeHTTP(w, r)
+	}
+}
+
+// targetOf reads a path of the protocol. Repositories are `<project>/<stream>`.
+func targetOf(r *http.Request) (target, error) {
+	var match mux.RouteMatch
+	if !v2.Router().Match(r, &match) || match.Route == nil {
+		return target{}, errcode.ErrorCodeUnsupported.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
+	}
+	t := target{route: match.Route.GetName(), reference: match.Vars["reference"], digest: match.Vars["digest"]}
+	if t.route == v2.RouteNameCatalog {
+		return t, nil
+	}
+	name := match.Vars["name"]
+	t.namespace, t.stream, _ = strings.Cut(name, "/")
+	if t.stream == "" || strings.Contains(t.stream, "/") || len(validation.ValidateNamespaceName(t.namespace, false)) > 0 {
+		return t, errcode.ErrorCodeNameInvalid.WithMessage(fmt.Sprintf("repository %q is not <project>/<image stream>", name))
+	}
+	return t, nil
+}
+
+// startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
+func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store) {
+	query := r.URL.Query()
+	if from := query.Get("from"); from != "" {
+		namespace, stream, _ := strings.Cut(from, "/")
+		if ok, err := s.may(r.Context(), callerOf(r), layers("get", namespace, stream)); !ok || err != nil {
+			query.Del("from")
+			query.Del("mount")
+			r.URL.RawQuery = query.Encode()
+		}
+	}
+	store.ServeHTTP(w, r)
+}

@@ -1,0 +1,109 @@
+package registry
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// signaturesPath starts the paths /extensions/v2/<project>/<stream>/signatures/<digest>, where the signatures of images are read and added.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.6 (reading and writing image signatures).
+const signaturesPath = "/extensions/v2/"
+
+// maxSignature bounds a signature with its envelope, in bytes.
+const maxSignature = 1 << 20
+
+// signature is one as clients write it.
+type signature struct {
+	Version int    `json:"schemaVersion"`
+	Name    string `json:"name"` // <digest>@<32 characters>
+	Type    string `json:"type"`
+	Content []byte `json:"content"`
+}
+
+// signatureVersion is the only version there is.
+const signatureVersion = 2
+
+func (s *server) serveSignatures(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, signaturesPath), "/")
+	if len(parts) != 4 || parts[2] != "signatures" {
+		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("signatures are at "+signaturesPath+"<project>/<stream>/signatures/<digest>"))
+		return
+	}
+	t := target{namespace: parts[0], stream: parts[1], reference: parts[3]}
+	if !s.allowed(w, r, layers("get", t.namespace, t.stream)) {
+		return
+	}
+	switch r.Method {
+	case http.MethodGet:
+		s.readSignatures(w, r, t)
+	case http.MethodPut:
+		s.addSignature(w, r, t)
+	default:
+		w.Header().Set("Allow", "GET, PUT")
+		http.Error(w, "use GET or PUT", http.StatusMethodNotAllowed)
+	}
+}
+
+func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target) {
+	signed, err := s.images.ImageStreamImages(t.namespace).Get(r.Context(), t.stream+"@"+t.reference, metav1.GetOptions{})
+	if err != nil {
+		serveError(w, signatureProblem(err))
+		return
+	}
+	list := []signature{}
+	for _, one := range signed.Image.Signatures {
+		list = append(list, signature{signatureVersion, one.Name, one.Type, one.Content})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"signatures": list})
+}
+
+// addSignature stores a signature with the rights of the user, who must be an image signer.
+func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) {
+	var given struct {
+		signature
+		OldVersion int `json:"version"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSignature)).Decode(&given); err != nil {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("read signature: "+err.Error()))
+		return
+	}
+	if given.Version != signatureVersion && given.OldVersion != signatureVersion {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("schemaVersion of a signature must be 2"))
+		return
+	}
+	if digest, _, _ := strings.Cut(given.Name, "@"); digest != t.reference {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the name of a signature must be "+t.reference+"@<32 characters>"))
+		return
+	}
+	user, err := imageclient.NewForConfig(s.as(callerOf(r)))
+	if err == nil {
+		made := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: given.Name}, Type: given.Type, Content: given.Content}
+		_, err = user.ImageSignatures().Create(r.Context(), made, metav1.CreateOptions{})
+	}
+	if err != nil && !errors.IsAlreadyExists(err) {
+		serveError(w, signatureProblem(err))
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+func signatureProblem(err error) errcode.Error {
+	switch {
+	case errors.IsNotFound(err):
+		return errcode.ErrorCodeManifestUnknown.WithMessage(err.Error())
+	case errors.IsForbidden(err), errors.IsUnauthorized(err):
+		return errcode.ErrorCodeDenied.WithMessage(err.Error())
+	case errors.IsInvalid(err), errors.IsBadRequest(err):
+		return errcode.ErrorCodeManifestInvalid.WithMessage(err.Error())
+	}
+	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
+}

@@ -1,0 +1,135 @@
+// Package registry proves on a real cluster that stock clients push images to the cluster's own registry and pull them from it, that image streams
+// follow, and that pods run what their project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the integrated
+// registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14 and 19.
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// project is the test's own project with an account that may push to it.
+type project struct {
+	*kit.Cluster
+	t     *testing.T
+	token string
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	c := kit.Shared(t)
+	p := &project{c, t, ""}
+	p.token = p.account("pusher", "edit")
+	return p
+}
+
+// account makes a service account with a role and gives a token of it.
+func (p *project) account(name, role string) string {
+	p.t.Helper()
+	p.OC("create", "serviceaccount", name)
+	if role != "" {
+		p.OC("policy", "add-role-to-user", role, "-z", name)
+	}
+	return strings.TrimSpace(p.OC("create", "token", name))
+}
+
+// repository is a stream of the project as clients on other machines write it.
+func (p *project) repository(stream string) string {
+	return fmt.Sprintf("docker://%s:5000/%s/%s", p.Address, p.Namespace, stream)
+}
+
+// try runs skopeo, a client that is not ours, and returns what it prints.
+func (p *project) try(args ...string) (string, error) {
+	p.t.Helper()
+	certificates := p.t.TempDir()
+	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(certificates, "ca.crt"), authority, 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "CERTIFICATES", certificates)
+	}
+	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "skopeo", append([]string{"--insecure-policy"}, args...)...)
+	command.Env = append(os.Environ(), "HOME="+certificates)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("skopeo %s: %w: %s", args[0], err, output)
+	}
+	return string(output), err
+}
+
+// push copies an image of a directory to a stream with a token.
+func (p *project) push(dir, to, token string) error {
+	p.t.Helper()
+	_, err := p.try("copy", "--dest-cert-dir", "CERTIFICATES", "--dest-creds", "any:"+token, "oci:"+dir, p.repository(to))
+	return err
+}
+
+// pull copies an image of a stream to a new directory with a token.
+func (p *project) pull(from, token string) (dir string, err error) {
+	p.t.Helper()
+	dir = filepath.Join(p.t.TempDir(), "image")
+	_, err = p.try("copy", "--src-cert-dir", "CERTIFICATES", "--src-creds", "any:"+token, p.repository(from), "oci:"+dir)
+	return dir, err
+}
+
+// image makes an image whose container says a word and then sleeps; the directory has it in OCI's layout.
+func image(t *testing.T, word string) (dir string, made v1.Image) {
+	t.Helper()
+	busybox, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromReader(bytes.NewReader(archive(t, map[string]string{"bin/busybox": string(busybox), "word": word})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err = mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := made.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = file.DeepCopy()
+	file.Architecture, file.OS = "amd64", "linux"
+	file.Config = v1.Config{
+		Entrypoint: []string{"/bin/busybox", "sh", "-c", "read w < /word; echo $w; exec /bin/busybox sleep 1000000"},
+		Env:        []string{"WORD=" + word}, Labels: map[string]string{"word": word},
+	}
+	if made, err = mutate.ConfigFile(made, file); err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	path, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = path.AppendImage(made)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, made
+}

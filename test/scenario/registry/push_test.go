@@ -1,0 +1,87 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestAPushMakesAStreamAndAPodRunsIt(t *testing.T) {
+	p := newProject(t)
+	dir, made := image(t, "hello")
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.OC("get", "istag", "app:v1", "-o", "jsonpath={.image.metadata.name} {.image.dockerImageReference} {.image.dockerImageMetadata.Config.Env}"); got !=
+		fmt.Sprintf(`%s docker-registry.default.svc:5000/%s/app@%s ["WORD=hello"]`, digest, p.Namespace, digest) {
+		t.Errorf("the tag is %s", got)
+	}
+	if _, err := p.pull("app:v1", p.token); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.pull("app@"+digest.String(), p.token); err != nil {
+		t.Error(err)
+	}
+	if got, err := p.try("list-tags", "--cert-dir", "CERTIFICATES", "--creds", "any:"+p.token, p.repository("app")); err != nil || !strings.Contains(got, `"v1"`) {
+		t.Errorf("tags: %s, %v", got, err)
+	}
+
+	p.OC("create", "secret", "docker-registry", "registry", "--docker-server=docker-registry.default.svc:5000", "--docker-username=any", "--docker-password="+p.token)
+	p.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: app}
+spec:
+  imagePullSecrets: [{name: registry}]
+  containers: [{name: app, image: "docker-registry.default.svc:5000/%s/app:v1", imagePullPolicy: Always}]
+`, p.Namespace))
+	p.WaitPodRunning("app")
+	p.WaitFor("the pod says what is in its image", func(context.Context) error {
+		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
+			return fmt.Errorf("it says %q, %v", got, err)
+		}
+		return nil
+	})
+}
+
+func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
+	p := newProject(t)
+	dir, _ := image(t, "secret")
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	stranger := newProjectOf(t, p)
+	for what, try := range map[string]func(token string) error{
+		"pull": func(token string) error { _, err := p.pull("app:v1", token); return err },
+		"push": func(token string) error { return p.push(dir, "app:v2", token) },
+	} {
+		if err := try(stranger); err == nil || !strings.Contains(err.Error(), "no right to") && !strings.Contains(err.Error(), "403") {
+			t.Errorf("%s by a stranger: %v", what, err)
+		}
+		if err := try("made-up"); err == nil {
+			t.Errorf("%s with a token that is none works", what)
+		}
+	}
+	reader := p.account("reader", "system:image-puller")
+	if _, err := p.pull("app:v1", reader); err != nil {
+		t.Error(err)
+	}
+	if err := p.push(dir, "app:v3", reader); err == nil {
+		t.Error("who may only pull pushes")
+	}
+}
+
+// newProjectOf makes another project, whose account may do everything there, and gives its token.
+func newProjectOf(t *testing.T, p *project) (token string) {
+	t.Helper()
+	name := p.Namespace + "-other"
+	p.OC("create", "namespace", name)
+	t.Cleanup(func() { p.OC("delete", "namespace", name, "--wait=false") })
+	other := &project{p.In(name), t, ""}
+	return other.account("pusher", "admin")
+}
