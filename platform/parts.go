@@ -35,6 +35,7 @@ func controlPlaneTable() []row {
 		{"projects", []string{"apiserver"}, (*host).projects},
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"registry", []string{"apiserver"}, (*host).registry},
+		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/image"
+	"github.com/slipway-platform/slipway/apigroup/image/follow"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/registry"
 )
@@ -30,6 +32,24 @@ func (h *host) registry() (Component, error) {
 		Address: settings.BindAddress, CertFile: h.identity.Registry.Cert, KeyFile: h.identity.Registry.Key,
 		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Dir: settings.Directory, ReadOnly: settings.ReadOnly,
 	}, nil
+}
+
+// imageStreams is the part that imports images and tells workloads of new ones.
+func (h *host) imageStreams() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client.QPS, client.Burst = 50, 100
+	policy := h.Master.ImagePolicyConfig
+	streams := &follow.Streams{
+		Client: client, PerMinute: policy.MaxScheduledImageImportsPerMinute,
+		Interval: time.Duration(policy.ScheduledImageImportMinimumIntervalSeconds) * time.Second,
+	}
+	if policy.DisableScheduledImport {
+		streams.Interval = 0
+	}
+	return streams, nil
 }
 
 // idle is a part that the configuration has turned off.

@@ -1,0 +1,124 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// checked on a stream is when it was last imported into.
+const checked = "openshift.io/image.dockerRepositoryCheck"
+
+// importing imports what tags are pointed at: once when that changes, and again after an interval where they ask for it.
+func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Loop {
+	limit := s.limiter()
+	return controller.Loop{
+		Name:    "image-import",
+		Watches: []controller.Watch{{Informer: streams}},
+		Workers: 4,
+		Reconcile: func(ctx context.Context, key controller.Key) error {
+			found := stream(streams, key)
+			if found == nil || found.DeletionTimestamp != nil {
+				return nil
+			}
+			return s.reconcileImports(ctx, client, limit, found)
+		},
+	}
+}
+
+func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, found *imagev1.ImageStream) error {
+	wanted := &imagev1.ImageStreamImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name},
+		Spec:       imagev1.ImageStreamImportSpec{Import: true},
+	}
+	wait, due := s.due(found, time.Now())
+	scheduled := false
+	for i := range found.Spec.Tags {
+		tag := &found.Spec.Tags[i]
+		if !imports(tag) {
+			continue
+		}
+		again := due && tag.ImportPolicy.Scheduled
+		if again || pending(found, tag) {
+			wanted.Spec.Images = append(wanted.Spec.Images, imageOf(tag))
+			scheduled = scheduled || again
+		}
+	}
+	if repository := found.Spec.DockerImageRepository; repository != "" && found.Annotations[checked] == "" {
+		wanted.Spec.Repository = &imagev1.RepositoryImportSpec{From: corev1.ObjectReference{Kind: "DockerImage", Name: repository}}
+	}
+	if len(wanted.Spec.Images) > 0 || wanted.Spec.Repository != nil {
+		if scheduled {
+			if err := limit.Wait(ctx); err != nil {
+				return nil // the loop ends
+			}
+		}
+		_, err := client.ImageStreamImports(found.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsNotFound(err) { // its project is gone
+			return fmt.Errorf("import into image stream %q: %w", found.Namespace+"/"+found.Name, err)
+		}
+	}
+	if wait > 0 {
+		return controller.After(wait)
+	}
+	return nil
+}
+
+// due says whether the scheduled tags of a stream are to be imported again, and else after how long; 0 if there are none.
+func (s *Streams) due(found *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
+	any := false
+	for i := range found.Spec.Tags {
+		any = any || imports(&found.Spec.Tags[i]) && found.Spec.Tags[i].ImportPolicy.Scheduled
+	}
+	if !any || s.Interval == 0 {
+		return 0, false
+	}
+	last, err := time.Parse(time.RFC3339, found.Annotations[checked])
+	if err != nil {
+		return s.Interval, true
+	}
+	if rest := last.Add(s.Interval).Sub(now); rest > 0 {
+		return min(rest, s.Interval), false
+	}
+	return s.Interval, true
+}
+
+// imports says whether a tag is pointed at an image that is to be imported.
+func imports(tag *imagev1.TagReference) bool {
+	return tag.From != nil && tag.From.Kind == "DockerImage" && !tag.Reference
+}
+
+// pending says whether a tag has not been imported, with or without success, since it last changed.
+func pending(found *imagev1.ImageStream, tag *imagev1.TagReference) bool {
+	if tag.Generation == nil {
+		return true
+	}
+	for _, list := range found.Status.Tags {
+		if list.Tag != tag.Name {
+			continue
+		}
+		for _, condition := range list.Conditions {
+			if condition.Type == imagev1.ImportSuccess && condition.Generation >= *tag.Generation {
+				return false
+			}
+		}
+		return len(list.Items) == 0 || list.Items[0].Generation < *tag.Generation
+	}
+	return true
+}
+
+func imageOf(tag *imagev1.TagReference) imagev1.ImageImportSpec {
+	return imagev1.ImageImportSpec{
+		From: *tag.From, To: &corev1.LocalObjectReference{Name: tag.Name}, ImportPolicy: tag.ImportPolicy, ReferencePolicy: tag.ReferencePolicy,
+	}
+}
