@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/image/follow"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
@@ -28,6 +30,7 @@ func (h *host) registry() (Component, error) {
 		return nil, err
 	}
 	client.QPS, client.Burst = 200, 400
+	logrus.SetLevel(logrus.WarnLevel) // distribution's logger, which writes a line for each request
 	return &registry.Registry{
 		Address: settings.BindAddress, CertFile: h.identity.Registry.Cert, KeyFile: h.identity.Registry.Key,
 		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Dir: settings.Directory, ReadOnly: settings.ReadOnly,

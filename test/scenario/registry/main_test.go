@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,11 @@ func (p *project) account(name, role string) string {
 // repository is a stream of the project as clients on other machines write it.
 func (p *project) repository(stream string) string {
 	return fmt.Sprintf("docker://%s:5000/%s/%s", p.Address, p.Namespace, stream)
+}
+
+// listen is on this machine's side of the cluster's network.
+func listen(p *project) (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))
 }
 
 // try runs skopeo, a client that is not ours, and returns what it prints.

@@ -1,0 +1,164 @@
+package image
+
+import (
+	"context"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/handlers"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// otherRegistry is a registry on a directory, and its host.
+func otherRegistry(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	app := handlers.NewApp(ctx, &configuration.Configuration{Storage: configuration.Storage{"filesystem": {"rootdirectory": t.TempDir()}}})
+	server := httptest.NewServer(app)
+	t.Cleanup(func() {
+		server.Close()
+		cancel()
+		if err := app.Shutdown(); err != nil {
+			t.Error(err)
+		}
+	})
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func push(t *testing.T, reference string, what remote.Taggable) {
+	t.Helper()
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if index, ok := what.(v1.ImageIndex); ok {
+		err = remote.WriteIndex(tag, index)
+	} else {
+		err = remote.Write(tag, what.(v1.Image))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
+	host := otherRegistry(t)
+	var index v1.ImageIndex = empty.Index
+	digests := map[string]string{}
+	for _, architecture := range []string{"s390x", runtime.GOARCH} {
+		image, err := random.Image(100, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := image.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[architecture] = digest.String()
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
+	}
+	push(t, host+"/team/app:v1", index)
+	image, children, err := fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := digests[runtime.GOARCH]; image.Name != want || image.DockerImageReference != host+"/team/app@"+want || len(children) != 0 {
+		t.Errorf("image %q at %q with %d others, want %q", image.Name, image.DockerImageReference, len(children), want)
+	}
+	image, children, err = fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(image.DockerImageManifests) != 2 || len(children) != 2 || children[0].Name != digests["s390x"] || len(children[0].DockerImageLayers) != 1 {
+		t.Errorf("index of %d with %d images", len(image.DockerImageManifests), len(children))
+	}
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	from := otherRegistry(t) + "/team/app:v1"
+	_, _, err := fetcher{}.image(t.Context(), from, imagev1.TagImportPolicy{})
+	if status := outcome(err, from); status.Reason != metav1.StatusReasonNotFound || !strings.Contains(status.Message, from) {
+		t.Errorf("%+v", status)
+	}
+}
+
+func TestTheNewestTagsOfARepositoryAreImported(t *testing.T) {
+	tags := []string{"v1.9", "stable", "1.10.0", "latest", "v1.10.0-rc.1", "beta"}
+	newestFirst(tags)
+	if want := []string{"latest", "1.10.0", "v1.10.0-rc.1", "v1.9", "beta", "stable"}; !slices.Equal(tags, want) {
+		t.Errorf("%v, want %v", tags, want)
+	}
+}
+
+func TestAnImportMovesTheTagAndThoseThatFollowIt(t *testing.T) {
+	one := int64(1)
+	follower := imagev1.TagReference{Name: "stable", Generation: &one, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
+	pinned := imagev1.TagReference{Name: "old", Generation: &one, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	stream.Spec.Tags = []imagev1.TagReference{follower, pinned}
+	results := []result{
+		{tag: "v1", from: "registry.example.com/app:v1", image: &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/app@" + id}},
+		{tag: "v2", from: "registry.example.com/app:v2", status: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: "it is not there"}},
+	}
+	point(stream, &imagev1.ImageStreamImport{}, results)
+	recordResults(stream, results)
+	for _, tag := range []string{"v1", "stable"} {
+		if items := history(stream, tag); len(items) != 1 || items[0].Image != id {
+			t.Errorf("%s is %v", tag, items)
+		}
+	}
+	if len(history(stream, "old")) != 0 {
+		t.Error("a tag that is pinned to an image follows")
+	}
+	last := stream.Status.Tags[len(stream.Status.Tags)-1]
+	if last.Tag != "v2" || len(last.Conditions) != 1 || last.Conditions[0].Type != imagev1.ImportSuccess || last.Conditions[0].Message != "it is not there" {
+		t.Errorf("the tag that was not found: %+v", last)
+	}
+	if stream.Annotations[CheckAnnotation] == "" {
+		t.Error("when the import was is not noted")
+	}
+}
+
+func TestOnlyAllowedRegistriesAreImportedFrom(t *testing.T) {
+	options := Options{Registry: "docker-registry.default.svc:5000", Allowed: []AllowedRegistry{
+		{Domain: "local.registry.corp:5000"}, {Domain: "*.mydomain.com", Insecure: true}, {Domain: "registry.example.com"}, {Domain: "any?.example.com:*"},
+	}}
+	for _, tt := range []struct {
+		reference string
+		insecure  bool
+		allowed   bool
+	}{
+		{"local.registry.corp:5000/app", false, true}, {"local.registry.corp/app", false, false},
+		{"a.mydomain.com/app", true, true}, {"a.mydomain.com/app", false, false}, {"a.mydomain.com:80/app", false, true},
+		{"registry.example.com/app", false, true}, {"registry.example.com/app", true, false}, {"registry.example.com:443/app", true, true},
+		{"any1.example.com:7/app", false, true}, {"any12.example.com:7/app", false, false},
+		{"app", false, false}, {"docker-registry.default.svc:5000/shop/app", false, true},
+	} {
+		if reason := options.checkAllowed(tt.reference, tt.insecure); (reason == "") != tt.allowed {
+			t.Errorf("%s, insecure %v: %q", tt.reference, tt.insecure, reason)
+		}
+	}
+	stream := &imagev1.ImageStream{}
+	stream.Spec.Tags = []imagev1.TagReference{{Name: "latest", From: &corev1.ObjectReference{Kind: dockerKind, Name: "local.registry.corp/app"}}}
+	want := `spec.tags[latest].from.name: Forbidden: registry "local.registry.corp" not allowed by whitelist: ` +
+		`"local.registry.corp:5000", "*.mydomain.com:80", "registry.example.com:443", "any?.example.com:*"`
+	if problems := options.checkTags(stream, nil); len(problems) != 1 || problems[0].Error() != want {
+		t.Errorf("%v, want %s", problems, want)
+	}
+	if problems := options.checkTags(stream, stream); len(problems) != 0 {
+		t.Errorf("what was there before: %v", problems)
+	}
+}

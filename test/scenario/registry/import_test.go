@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	other "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// elsewhere is a registry outside of the cluster with an image, and a way to take it away.
+func elsewhere(p *project, made v1.Image) (reference string, stop func()) {
+	p.t.Helper()
+	listener, err := listen(p)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	server := &http.Server{Handler: other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))}
+	go func() { _ = server.Serve(listener) }()
+	p.t.Cleanup(func() { _ = server.Close() })
+	reference = listener.Addr().String() + "/team/app:v1"
+	replace(p.t, reference, made)
+	return reference, func() { _ = server.Close() }
+}
+
+func replace(t *testing.T, reference string, made v1.Image) {
+	t.Helper()
+	tag, err := name.NewTag(reference, name.Insecure)
+	if err == nil {
+		err = remote.Write(tag, made)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnImportedImageIsPulledThroughAndKept(t *testing.T) {
+	p := newProject(t)
+	_, made := image(t, "imported")
+	reference, stop := elsewhere(p, made)
+	p.Apply(fmt.Sprintf(`
+apiVersion: image.openshift.io/v1
+kind: ImageStream
+metadata: {name: app}
+spec:
+  tags:
+  - {name: v1, from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}, referencePolicy: {type: Local}}
+  - {name: stable, from: {kind: ImageStreamTag, name: "app:v1"}}
+  - {name: gone, from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}}
+`, reference, strings.Replace(reference, "v1", "v9", 1)))
+	digest, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.WaitFor("the tags are imported", func(context.Context) error {
+		got, err := p.TryOC("get", "is", "app", "-o", `jsonpath={range .status.tags[*]}{.tag}={.items[0].image}{.conditions[0].reason} {end}`)
+		for _, want := range []string{"v1=" + digest.String() + " ", "stable=" + digest.String() + " ", "gone=NotFound "} {
+			if err == nil && !strings.Contains(got, want) {
+				err = fmt.Errorf("tags %s, want %s", got, want)
+			}
+		}
+		return err
+	})
+	for range 2 { // the second time, its registry is gone
+		dir, err := p.pull("app:v1", p.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.try("inspect", "oci:"+dir); err != nil || !strings.Contains(got, "WORD=imported") {
+			t.Errorf("pulled %s, %v", got, err)
+		}
+		stop()
+	}
+}
+
+func TestANewImageComesToADeployment(t *testing.T) {
+	p := newProject(t)
+	first, _ := image(t, "first")
+	if err := p.push(first, "app:latest", p.token); err != nil {
+		t.Fatal(err)
+	}
+	p.Apply(`
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: app
+  annotations:
+    image.openshift.io/triggers: '[{"from":{"kind":"ImageStreamTag","name":"app:latest"},"fieldPath":"spec.template.spec.containers[?(@.name==\"app\")].image"}]'
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec: {containers: [{name: app, image: " "}]}
+`)
+	deployed := func() {
+		t.Helper()
+		want := strings.TrimSpace(p.OC("get", "istag", "app:latest", "-o", "jsonpath={.image.dockerImageReference}"))
+		p.WaitFor("the deployment has the image "+want, func(context.Context) error {
+			got, err := p.TryOC("get", "deployment", "app", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+			if err == nil && got != want {
+				err = fmt.Errorf("it has %s", got)
+			}
+			return err
+		})
+	}
+	deployed()
+	second, _ := image(t, "second")
+	if err := p.push(second, "app:latest", p.token); err != nil {
+		t.Fatal(err)
+	}
+	deployed()
+}
