@@ -39,7 +39,7 @@ func supervised(t *testing.T, script string) (*client, string) {
 // until waits for a status that a condition holds for.
 func until(t *testing.T, ask *client, what string, holds func(Status) bool) Status {
 	t.Helper()
-	deadline, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -99,7 +99,7 @@ func TestStopEndsTheProcessAndTheSocket(t *testing.T) {
 	if err := ask.stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	deadline, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
 		if _, err := ask.status(deadline); errors.Is(err, errNotRunning) {

@@ -25,7 +25,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ready := r.WaitReady(ctx)
 	if err := command.Process.Signal(unix.SIGTERM); err != nil {
