@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -18,19 +16,13 @@ func (d *Driver) DeleteVolume(_ context.Context, request *csi.DeleteVolumeReques
 	if handle == "" {
 		return nil, status.Error(codes.InvalidArgument, "no volume is given")
 	}
-	file, err := d.here(handle)
-	if err != nil || file == "" {
-		return &csi.DeleteVolumeResponse{}, err
-	}
-	release, err := d.busy.take(handle)
+	file, _, release, err := turnToDelete(d, d.volumes, handle, d.handle)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if _, err := d.volumes.load(file); errors.Is(err, fs.ErrNotExist) {
+	if file == "" {
 		return &csi.DeleteVolumeResponse{}, nil
-	} else if err != nil {
-		return nil, err
 	}
 	if device, err := loop.Find(d.volumes.image(file)); err != nil {
 		return nil, err

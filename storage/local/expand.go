@@ -18,15 +18,11 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.Controll
 	if request.GetVolumeId() == "" || request.GetCapacityRange() == nil {
 		return nil, status.Error(codes.InvalidArgument, "a volume and a capacity must be given")
 	}
-	release, err := d.busy.take(request.GetVolumeId())
+	file, v, release, err := d.turn(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	file, v, err := d.volume(request.GetVolumeId())
-	if err != nil {
-		return nil, err
-	}
 	size, err := sizeIn(request.GetCapacityRange(), v.Size)
 	if err != nil {
 		return nil, err
@@ -65,15 +61,11 @@ func (d *Driver) ControllerModifyVolume(_ context.Context, request *csi.Controll
 	if request.GetVolumeId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "no volume is given")
 	}
-	release, err := d.busy.take(request.GetVolumeId())
+	file, v, release, err := d.turn(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	file, v, err := d.volume(request.GetVolumeId())
-	if err != nil {
-		return nil, err
-	}
 	if v.Allocation, err = parseParameters(map[string]string{allocationKey: string(v.Allocation)}, request.GetMutableParameters()); err != nil {
 		return nil, err
 	}
@@ -90,15 +82,11 @@ func (d *Driver) NodeExpandVolume(_ context.Context, request *csi.NodeExpandVolu
 	if request.GetVolumeId() == "" || request.GetVolumePath() == "" {
 		return nil, status.Error(codes.InvalidArgument, "a volume and its path must be given")
 	}
-	release, err := d.busy.take(request.GetVolumeId())
+	file, v, release, err := d.turn(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	file, v, err := d.volume(request.GetVolumeId())
-	if err != nil {
-		return nil, err
-	}
 	device, err := loop.Open(d.volumes.image(file))
 	if err != nil {
 		return nil, err

@@ -183,21 +183,13 @@ func (d *Driver) DeleteVolumeGroupSnapshot(_ context.Context, request *csi.Delet
 	if request.GetGroupSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "no group is given")
 	}
-	file, err := d.here(request.GetGroupSnapshotId())
-	if err != nil || file == "" {
-		return &csi.DeleteVolumeGroupSnapshotResponse{}, err
-	}
-	release, err := d.busy.take(groupKey(file))
+	file, g, release, err := turnToDelete(d, d.groups, request.GetGroupSnapshotId(), groupKey)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	g, err := d.groups.load(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if file == "" {
 		return &csi.DeleteVolumeGroupSnapshotResponse{}, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	g.State = stateDeleting
 	if err := d.groups.save(file, g); err != nil {

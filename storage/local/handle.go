@@ -54,6 +54,38 @@ func (d *Driver) volume(handle string) (file string, v volume, err error) {
 	return file, v, err
 }
 
+// turn takes a volume that is ready for one operation and reads its record. Unless there is an error, release gives it back.
+func (d *Driver) turn(handle string) (file string, v volume, release func(), err error) {
+	if release, err = d.busy.take(handle); err != nil {
+		return "", v, nil, err
+	}
+	if file, v, err = d.volume(handle); err != nil {
+		release()
+		return "", v, nil, err
+	}
+	return file, v, release, nil
+}
+
+// turnToDelete does the same for what is to be deleted, whatever its state; key is what busy knows it by. An empty file says that there is nothing to
+// delete, here or at all; release is to be called then, too.
+func turnToDelete[R record](d *Driver, records store[R], handle string, key func(file string) string) (file string, r R, release func(), err error) {
+	if file, err = d.here(handle); err != nil || file == "" {
+		return "", r, func() {}, err
+	}
+	if release, err = d.busy.take(key(file)); err != nil {
+		return "", r, nil, err
+	}
+	r, err = records.load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", r, release, nil
+	}
+	if err != nil {
+		release()
+		return "", r, nil, err
+	}
+	return file, r, release, nil
+}
+
 // snapshot reads the record of a snapshot that is ready.
 func (d *Driver) snapshot(handle string) (file string, s snapshot, err error) {
 	file, err = d.here(handle)

@@ -106,21 +106,13 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 	if request.GetSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "no snapshot is given")
 	}
-	file, err := d.here(request.GetSnapshotId())
-	if err != nil || file == "" {
-		return &csi.DeleteSnapshotResponse{}, err
-	}
-	release, err := d.busy.take(snapshotKey(file))
+	file, s, release, err := turnToDelete(d, d.snapshots, request.GetSnapshotId(), snapshotKey)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	s, err := d.snapshots.load(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if file == "" {
 		return &csi.DeleteSnapshotResponse{}, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	if s.Group != "" {
 		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q ends with its group %q", request.GetSnapshotId(), s.Group)

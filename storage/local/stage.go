@@ -24,15 +24,11 @@ func (d *Driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolu
 	if handle == "" || dir == "" || wanted == nil {
 		return nil, status.Error(codes.InvalidArgument, "a volume, a staging path and a capability must be given")
 	}
-	release, err := d.busy.take(handle)
+	file, v, release, err := d.turn(handle)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	file, v, err := d.volume(handle)
-	if err != nil {
-		return nil, err
-	}
 	if err := suits(v, wanted); err != nil {
 		return nil, err
 	}
