@@ -44,15 +44,21 @@ type change struct {
 
 // Start runs a server until the test ends.
 func Start(t testing.TB) *Server {
-	s := &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
+	s, stop := Serve()
+	t.Cleanup(stop)
+	return s
+}
+
+// Serve runs a server until stop is called.
+func Serve() (s *Server, stop func()) {
+	s = &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
 	s.changed = sync.NewCond(&s.mu)
 	server := httptest.NewServer(s)
 	s.URL = server.URL
-	t.Cleanup(func() {
+	return s, func() {
 		s.stop()
 		server.Close()
-	})
-	return s
+	}
 }
 
 func (s *Server) stop() {

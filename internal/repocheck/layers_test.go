@@ -36,6 +36,7 @@ var exceptions = []exception{
 	{"kube/flexvolume", "storage/flexvolume", "the face that gives the engine to upstream as a volume plug-in"},
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and looks into, beside the cluster's own"},
 	{"test/bench", "storage/flexvolume", "measures the engine alone, which has no program of its own"},
+	{"test/bench", "storage/csi", "serves the driver that both sides attach volumes of"},
 }
 
 // pure are packages of types and functions that only answer a question and change nothing, which every

@@ -108,14 +108,14 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}
-	if err := rest(ctx, long/5); err != nil { // the last init's end
+	if err := pause(ctx, long/5); err != nil { // the last init's end
 		return 0, err
 	}
 	before, err := used()
 	if err != nil {
 		return 0, err
 	}
-	if err := rest(ctx, long); err != nil {
+	if err := pause(ctx, long); err != nil {
 		return 0, err
 	}
 	after, err := used()

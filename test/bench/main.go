@@ -24,8 +24,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is where the report stands in a document.
-var section = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
+// Where the reports stand in a document: that of the clusters and that of CSI drivers.
+var (
+	section    = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
+	csiSection = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
+)
 
 // options are the flags.
 type options struct {
@@ -37,6 +40,7 @@ type options struct {
 	together int
 	idle     time.Duration
 	markdown string
+	csi      bool
 }
 
 func main() {
@@ -49,6 +53,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
+	flag.BoolVar(&o.csi, "csi", false, "measure what serves CSI drivers, and nothing else")
 	flag.Parse()
 
 	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
@@ -67,6 +72,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if min(o.rounds, o.pods, o.volumes, o.together) < 1 {
 		return errors.New("-rounds, -pods, -volumes and -together must be at least 1")
+	}
+	if err := runCSI(ctx, o); err != nil || o.csi {
+		return err
 	}
 	if err := buildStock(ctx, o.stock); err != nil {
 		return err

@@ -135,7 +135,7 @@ func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cl
 // measureIdle leaves the cluster alone and returns what its processes use then. Their processor time is that of the last
 // two thirds, because work that belongs to the start goes on for a while.
 func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, error) {
-	if err := rest(ctx, idle/3); err != nil {
+	if err := pause(ctx, idle/3); err != nil {
 		return nil, err
 	}
 	before, err := h.usage()
@@ -143,7 +143,7 @@ func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, err
 		return nil, err
 	}
 	began := time.Now()
-	if err := rest(ctx, idle-idle/3); err != nil {
+	if err := pause(ctx, idle-idle/3); err != nil {
 		return nil, err
 	}
 	took := time.Since(began).Seconds()
@@ -162,8 +162,8 @@ func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, err
 	return after, nil
 }
 
-// rest does nothing for that long.
-func rest(ctx context.Context, long time.Duration) error {
+// pause does nothing for that long.
+func pause(ctx context.Context, long time.Duration) error {
 	select {
 	case <-time.After(long):
 		return nil

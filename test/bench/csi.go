@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+const (
+	csiVolumes   = 500                   // that are made, attached and detached
+	csiLatency   = 10 * time.Millisecond // of each call of the driver
+	csiWorkers   = 10                    // of each side: the attacher's default
+	csiDrivers   = 10                    // that one process serves for the larger measure of memory
+	csiMany      = 5000                  // volumes of these drivers
+	csiIdle      = 20 * time.Second      // until memory is read
+	attacherFrom = "test/bench/attacher"
+	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
+)
+
+// csiRates is what one side did with the volumes.
+type csiRates struct {
+	provision, attach, detach float64 // volumes in a second; 0 is not measured
+	requests                  float64 // of the API server to attach and detach one volume, events left out
+	idle                      usage   // with one driver, after that
+}
+
+// csiResult is everything that was measured of what serves CSI drivers.
+type csiResult struct {
+	machine       string
+	started       time.Time
+	own, attacher csiRates
+	many          usage // of our process with csiDrivers drivers and csiMany volumes
+	stockMany     usage // of one attacher with one driver and csiMany volumes
+}
+
+// runCSI measures, prints and writes what serves CSI drivers.
+func runCSI(ctx context.Context, o options) error {
+	attacher := filepath.Join(o.stock, "csi-attacher")
+	if err := buildAttacher(ctx, attacher); err != nil {
+		return err
+	}
+	result := csiResult{machine: describeMachine(), started: time.Now()}
+	own, stock := csiProgram{o.slipway, ownArguments}, csiProgram{attacher, attacherArguments}
+	fmt.Fprint(os.Stderr, "CSI drivers:")
+	defer fmt.Fprintln(os.Stderr)
+	for _, measure := range []func() error{
+		func() (err error) { result.own, err = own.rates(ctx, true); return err },
+		func() (err error) { result.attacher, err = stock.rates(ctx, false); return err },
+		func() (err error) { result.many, err = own.memory(ctx, csiDrivers); return err },
+		func() (err error) { result.stockMany, err = stock.memory(ctx, 1); return err },
+	} {
+		if err := measure(); err != nil {
+			return fmt.Errorf("measure CSI drivers: %w", err)
+		}
+		fmt.Fprint(os.Stderr, " .")
+	}
+	fmt.Print(result.text())
+	if o.markdown == "" {
+		return nil
+	}
+	return csiSection.Write(o.markdown, result.markdown())
+}
+
+func ownArguments(kubeconfig string, sockets []string) []string {
+	arguments := []string{"csi", "controller", "--kubeconfig", kubeconfig, "--attach-workers", fmt.Sprint(csiWorkers), "--provision-workers", fmt.Sprint(csiWorkers)}
+	for _, socket := range sockets {
+		arguments = append(arguments, "--csi-address", "unix://"+socket)
+	}
+	return arguments
+}
+
+// attacherArguments lift the attacher's own limit of five requests a second: the work is compared, not the limit.
+func attacherArguments(kubeconfig string, sockets []string) []string {
+	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(csiWorkers), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
+}
+
+// buildAttacher builds the program that attaching is compared with, from a module of its own.
+func buildAttacher(ctx context.Context, path string) error {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "nice", "go", "build", "-ldflags", "-s -w", "-o", absolute, attacherMain)
+	command.Dir, command.Stderr = attacherFrom, os.Stderr
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("build external-attacher: %w", err)
+	}
+	return nil
+}

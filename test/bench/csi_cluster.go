@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+)
+
+// csiProgram serves CSI drivers.
+type csiProgram struct {
+	path      string
+	arguments func(kubeconfig string, sockets []string) []string
+}
+
+// csiCluster is an API server in memory and drivers, with a program that serves them.
+type csiCluster struct {
+	api     *apitest.Server
+	client  kubernetes.Interface
+	drivers []*fake.Driver
+	process *exec.Cmd
+	end     []func()
+}
+
+// start makes a cluster and starts the program in it.
+func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiCluster, err error) {
+	c = &csiCluster{}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
+	dir, err := os.MkdirTemp("", "csi")
+	if err != nil {
+		return c, err
+	}
+	c.end = append(c.end, func() { _ = os.RemoveAll(dir) })
+	var stop func()
+	c.api, stop = apitest.Serve()
+	c.end = append(c.end, stop)
+	if c.client, err = kubernetes.NewForConfig(c.api.Config()); err != nil {
+		return c, err
+	}
+	sockets, err := c.serveDrivers(dir, drivers)
+	if err != nil {
+		return c, err
+	}
+	if err := c.fill(ctx, volumes); err != nil {
+		return c, err
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := writeKubeconfig(kubeconfig, c.api.Config()); err != nil {
+		return c, err
+	}
+	c.process = exec.CommandContext(ctx, p.path, p.arguments(kubeconfig, sockets)...)
+	if err := c.process.Start(); err != nil {
+		return c, err
+	}
+	return c, nil
+}
+
+// stop ends everything, the last first.
+func (c *csiCluster) stop() {
+	if c.process != nil && c.process.Process != nil {
+		_ = c.process.Process.Signal(syscall.SIGTERM)
+		_ = c.process.Wait() // a program that is told to end may say anything
+	}
+	for i := len(c.end) - 1; i >= 0; i-- {
+		c.end[i]()
+	}
+}
+
+func (c *csiCluster) serveDrivers(dir string, count int) (sockets []string, err error) {
+	for i := range count {
+		d := fake.New(fake.Options{Name: driverName(i), Plan: func(method string, _ int) fake.Fault {
+			if strings.HasSuffix(method, "Volume") {
+				return fake.Fault{Delay: csiLatency}
+			}
+			return fake.Fault{}
+		}})
+		socket := filepath.Join(dir, fmt.Sprintf("%d.sock", i))
+		server, err := d.Listen(socket)
+		if err != nil {
+			return nil, err
+		}
+		c.end = append(c.end, server.Stop)
+		c.drivers, sockets = append(c.drivers, d), append(sockets, socket)
+	}
+	return sockets, nil
+}
+
+func driverName(i int) string { return fmt.Sprintf("disk-%d.example.com", i) }
+
+// fill makes a node that has the drivers, a class, and volumes of the drivers that are attached already.
+func (c *csiCluster) fill(ctx context.Context, volumes int) error {
+	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	for i := range c.drivers {
+		node.Spec.Drivers = append(node.Spec.Drivers, storagev1.CSINodeDriver{Name: driverName(i), NodeID: "node"})
+	}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: driverName(0)}
+	_, nodeErr := c.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: node.ObjectMeta}, metav1.CreateOptions{})
+	_, csiNodeErr := c.client.StorageV1().CSINodes().Create(ctx, node, metav1.CreateOptions{})
+	_, classErr := c.client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{})
+	if err := errors.Join(nodeErr, csiNodeErr, classErr); err != nil {
+		return err
+	}
+	return each(ctx, volumes, func(i int) error {
+		driver := i % len(c.drivers)
+		name := fmt.Sprintf("old-%d", i)
+		if err := c.makeVolume(ctx, name, driverName(driver), name); err != nil {
+			return err
+		}
+		va := attachment(name, driverName(driver))
+		va.Status.Attached = true
+		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, va, metav1.CreateOptions{})
+		return err
+	})
+}
+
+func (c *csiCluster) makeVolume(ctx context.Context, name, driver, handle string) error {
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	_, err := c.client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}},
+		},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func attachment(volume, driver string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: driver, NodeName: "node", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+	}}
+}
+
+// each does something for each number below count, several at once, and returns the errors.
+func each(ctx context.Context, count int, do func(i int) error) error {
+	problems := make([]error, count)
+	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { problems[i] = do(i) })
+	return errors.Join(problems...)
+}
+
+func writeKubeconfig(path string, config *rest.Config) error {
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {}},
+		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}},
+		CurrentContext: "bench",
+	}, path)
+}
+
+// until waits for a condition, and returns how long it took.
+func until(ctx context.Context, what string, holds func() (bool, error)) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for began := time.Now(); ; {
+		ok, err := holds()
+		if err != nil || ok {
+			return time.Since(began), err
+		}
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return 0, fmt.Errorf("wait until %s: %w", what, err)
+		}
+	}
+}
