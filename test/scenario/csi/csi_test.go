@@ -3,6 +3,8 @@ package csi
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,6 +40,11 @@ func TestADriverIsUsedByItsSocketAlone(t *testing.T) {
 	i := install(t, fake.Options{})
 	if got := i.OC("get", "node", "-o", `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`); !strings.Contains(got, fmt.Sprintf("%q:%q", i.name, "machine-7")) {
 		t.Errorf("the node's annotation is %s", got)
+	}
+	for _, dir := range []string{filepath.Dir(i.socket()), i.Path("kubelet", "plugins_registry")} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o007 != 0 {
+			t.Errorf("others than root may reach the sockets in %s: %v, %v", dir, info.Mode(), err)
+		}
 	}
 	i.waitText("true slipway", "csidriver", i.name, "--ignore-not-found", "-o", `jsonpath={.spec.attachRequired} {.metadata.labels.app\.kubernetes\.io/managed-by}`)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
@@ -106,28 +113,12 @@ func TestAClaimGrowsWhileItIsUsed(t *testing.T) {
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
 	i.WaitPodRunning("data")
 	i.OC("patch", "pvc", "data", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
+	i.waitText("FileSystemResizePending", "pvc", "data", "-o", "jsonpath={.status.conditions[*].type}")
+	i.OC("annotate", "pod", "data", "look=again") // kubelet looks at a pod that has not changed every minute
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {
 		t.Error("the node was not asked to follow")
 	}
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
-}
-
-func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
-	i := install(t, fake.Options{})
-	i.Kill("node")
-	i.Apply(i.claim("data", "1Gi") + pod("data"))
-	i.WaitPodRunning("data") // kubelet found the driver again
-	if err := i.server.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	i.OC("delete", "pod", "data")
-	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
-	i.OC("delete", "pvc", "data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
-	stop(t, i.node)
-	gone := func(got string) bool { return !strings.Contains(got, i.name) }
-	i.wait("the driver leaves the CSINode", gone, "csinode", "-o", "jsonpath={.items[*].spec.drivers[*].name}")
-	i.wait("the driver leaves the annotation", gone, "node", "-o", `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`)
 }

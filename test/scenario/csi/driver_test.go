@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // installation is a driver that attaches volumes, with the processes that serve it.
 type installation struct {
 	*kit.Cluster
+	t          *testing.T
 	name       string
 	storage    *fake.Driver
 	server     *fake.Server
@@ -33,7 +34,8 @@ type installation struct {
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)
-	i := &installation{Cluster: c, name: c.Namespace + ".example.com"}
+	// A socket with the name of the driver must fit into the path of a Unix socket.
+	i := &installation{Cluster: c, t: t, name: c.Namespace[:min(len(c.Namespace), 20)] + ".example.com"}
 	options.Name, options.NodeID, options.Dir = i.name, "machine-7", t.TempDir()
 	if err := os.Chmod(options.Dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -48,7 +50,12 @@ func install(t *testing.T, options fake.Options, flags ...string) *installation 
 	}
 	i.server = server
 	t.Cleanup(server.Stop)
-	i.node = c.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket(), "--registration-dir", c.Path("kubelet", "plugins_registry"))
+	i.startNode()
+	t.Cleanup(func() {
+		if i.node.ProcessState == nil {
+			stop(t, i.node) // kubelet forgets the driver
+		}
+	})
 	i.startController(flags...)
 	c.Apply(fmt.Sprintf(`
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %[1]s}, provisioner: %[1]s, allowVolumeExpansion: true}
@@ -61,6 +68,11 @@ func install(t *testing.T, options fake.Options, flags ...string) *installation 
 
 func (i *installation) socket() string {
 	return i.Path("kubelet", "plugins", i.name, "csi.sock")
+}
+
+// startNode starts what registers the driver with kubelet.
+func (i *installation) startNode() {
+	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket(), "--registration-dir", i.Path("kubelet", "plugins_registry"))
 }
 
 // startController starts the controller, in place of one that has ended.

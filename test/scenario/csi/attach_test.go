@@ -1,0 +1,122 @@
+package csi
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/storage/csi/fake"
+)
+
+// waitEvent waits until an event of an object of the test's namespace has a text.
+func (i *installation) waitEvent(object, text string) {
+	i.waitText(text, "events", "--field-selector", "involvedObject.name="+object, "-o", "jsonpath={.items[*].message}")
+}
+
+// attachment prints a field of the VolumeAttachments of the driver.
+func (i *installation) attachment(field string) []string {
+	return []string{"volumeattachment", "-o", fmt.Sprintf("jsonpath={.items[?(@.spec.attacher==%q)]%s}", i.name, field)}
+}
+
+func refuse(method, text string) fake.Plan {
+	return fake.Always(method, fake.Fault{Before: status.Error(codes.Internal, text)})
+}
+
+func TestAPodWaitsForTheAttachment(t *testing.T) {
+	i := install(t, fake.Options{})
+	i.storage.SetPlan(refuse("ControllerPublishVolume", "no path to the disk"))
+	i.Apply(i.claim("data", "1Gi"))
+	i.waitText("Bound", "pvc", "data", "-o", "jsonpath={.status.phase}")
+	volume := i.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
+	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
+
+	// One that is there already is used as it is.
+	handle := i.OC("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}")
+	name := fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+i.name+node)))
+	i.Apply(fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s, labels: {made: by-hand}}, spec: {attacher: %s, nodeName: %s, source: {persistentVolumeName: %s}}}",
+		name, i.name, node, volume))
+	i.Apply(pod("data"))
+	i.waitEvent("data", "no path to the disk")
+	i.waitText("no path to the disk", i.attachment(".status.attachError.message")...)
+	if got := i.storage.Calls("NodeStageVolume", "NodePublishVolume"); len(got) > 0 {
+		t.Errorf("the volume was mounted before it was attached: %v", got)
+	}
+	i.storage.SetPlan(nil)
+	i.WaitPodRunning("data")
+	for field, want := range map[string]string{
+		".metadata.name": name, ".metadata.namespace": "", ".metadata.labels.made": "by-hand", ".spec.attacher": i.name,
+		".spec.source.persistentVolumeName": volume, ".spec.nodeName": node, ".status.attached": "true", ".status.attachError": "",
+	} {
+		if got := i.OC(append([]string{"get"}, i.attachment(field)...)...); got != want {
+			t.Errorf("the attachment's %s is %q, want %q", field, got, want)
+		}
+	}
+
+	i.storage.SetPlan(refuse("ControllerUnpublishVolume", "the disk is busy"))
+	i.OC("delete", "pod", "data")
+	i.waitText("the disk is busy", i.attachment(".status.detachError.message")...)
+	i.Apply(pod("data"))
+	i.waitEvent("data", "being deleted") // what says "attached" is not trusted any more
+	i.storage.SetPlan(nil)
+	i.WaitPodRunning("data")
+	i.OC("delete", "pod/data", "pvc/data")
+	i.wait("no attachment is left", func(got string) bool { return got == "" }, i.attachment(".metadata.name")...)
+	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
+}
+
+// A node that has failed keeps its pods and volumes until an administrator says that it is out of service.
+func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
+	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
+	const lost = "lost.example.com"
+	i.Apply(fmt.Sprintf(`---
+{apiVersion: v1, kind: Node, metadata: {name: %[1]s, annotations: {volumes.kubernetes.io/controller-managed-attach-detach: "true"}}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: %[1]s}, spec: {drivers: [{name: %[2]s, nodeID: machine-9, topologyKeys: []}]}}
+`, lost, i.name))
+	t.Cleanup(func() { i.OC("delete", "node/"+lost, "csinode/"+lost, "--ignore-not-found") })
+	i.Apply(i.claim("data", "1Gi") + strings.Replace(pod("data"), "spec:\n", "spec:\n  nodeName: "+lost+"\n", 1))
+	i.waitStorage("attached", func() bool { return i.storage.Attachments() == 1 })
+	i.waitText("true", i.attachment(".status.attached")...)
+	i.OC("patch", "node", lost, "--subresource", "status", "-p", `{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Lost"}]}}`)
+	i.OC("delete", "pod", "data", "--wait=false")
+	i.OC("taint", "node", lost, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
+	i.OC("wait", "pod", "data", "--for", "delete", "--timeout", "1m")
+	i.Apply(pod("data"))
+	i.WaitPodRunning("data") // elsewhere
+	i.OC("delete", "pod/data", "pvc/data")
+	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+}
+
+// The controller part is stopped, the nodes are upgraded, and the controller part is started: several instances, of which one leads.
+func TestAnUpgradeAndTheEndOfALeader(t *testing.T) {
+	i := install(t, fake.Options{})
+	stop(t, i.controller)
+	i.Apply(i.claim("first", "1Gi"))
+	i.waitEvent("first", "Waiting for a volume") // nobody in the cluster itself makes the volume
+	stop(t, i.node)
+	if err := i.server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	i.startNode()
+	elect := func(identity string) []string {
+		return []string{"--leader-election", "--leader-election-namespace", i.Namespace, "--leader-election-identity", identity}
+	}
+	i.startController(elect("a")...)
+	leader := i.controller
+	i.waitText("a", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")
+	i.startController(elect("b")...)
+	i.Apply(pod("first"))
+	i.WaitPodRunning("first")
+	if err := leader.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = leader.Wait() // it was killed
+	i.OC("delete", "pod/first", "pvc/first")
+	i.waitStorage("the other one goes on", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
+	i.waitText("b", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")
+}
