@@ -75,6 +75,16 @@ type NodeExtension struct {
 	FlexVolume map[string]FlexVolumeDriver `json:"flexVolume"`
 	// LocalStorage places the volumes of the default StorageClass, which are on the node's own disk.
 	LocalStorage LocalStorage `json:"localStorage"`
+	// Router configures the router on the host's own ports, which serves routes.
+	Router Router `json:"router"`
+}
+
+// Router configures the router of a node.
+type Router struct {
+	// Disabled keeps the node from serving routes.
+	Disabled bool `json:"disabled"`
+	// Environment are the variables of OpenShift 3's router, such as `ROUTER_STRICT_SNI: "true"`.
+	Environment map[string]string `json:"environment"`
 }
 
 // LocalStorage is where a node keeps volumes of the driver local.csi.slipway.io, and how much of its disk they may have.

@@ -52,7 +52,7 @@ func Command(clients ...*cobra.Command) *cobra.Command {
 	)
 	own := []*cobra.Command{
 		upCommand(opts), runCommand(opts), downCommand(opts),
-		statusCommand(opts), partsCommand(opts), logsCommand(opts), configCommand(opts), imagesCommand(opts), flexvolumeCommand(opts), csiCommand(), htpasswdCommand(opts),
+		statusCommand(opts), partsCommand(opts), logsCommand(opts), configCommand(opts), imagesCommand(opts), flexvolumeCommand(opts), csiCommand(), routerCommand(), htpasswdCommand(opts),
 		controlPlaneCommand(opts), nodeCommand(opts),
 	}
 	for _, command := range own {

@@ -11,7 +11,8 @@ import (
 )
 
 // Component is one part that lives as long as its process. Run blocks; ready is called once, when the
-// part serves; cancel stops it and it then returns nil; a failure is returned.
+// part serves; cancel stops it and it then returns nil; a failure is returned. A part that can be ready without all that it should
+// do has a method Notes, which gets a function that tells what is missing.
 type Component interface {
 	Name() string
 	Run(ctx context.Context, ready func()) error
@@ -118,6 +119,9 @@ func runPart(ctx context.Context, part Part, report func(Event), ready chan stru
 	name := part.Name()
 	report(Event{Part: name, State: Starting})
 	slog.Info("part starts", "part", name)
+	if noting, ok := part.Component.(interface{ Notes(func(string)) }); ok {
+		noting.Notes(func(note string) { report(Event{Part: name, State: Ready, Note: note}) })
+	}
 	var once sync.Once
 	err := part.Run(ctx, func() {
 		once.Do(func() {

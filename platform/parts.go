@@ -52,7 +52,8 @@ func nodeTable() []row {
 		{"local-storage", []string{"kubelet"}, (*host).localStorage}, // nothing of the node waits for it
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},
-		{"proxy", []string{"network"}, (*host).proxy}, // not before the Node exists: upstream would look again only after a second
+		{"router", []string{"network"}, (*host).router}, // nothing of the node waits for it
+		{"proxy", []string{"network"}, (*host).proxy},   // not before the Node exists: upstream would look again only after a second
 	}
 }
 

@@ -24,6 +24,8 @@ type Event struct {
 	Part  string `json:"part"`
 	State State  `json:"state"`
 	Error string `json:"error,omitempty"`
+	// Note is what a part that is ready does without; "" when it lacks nothing.
+	Note string `json:"note,omitempty"`
 }
 
 // reporter writes events as lines; several parts report at once. A supervisor that has gone away ends
@@ -68,6 +70,8 @@ type PartStatus struct {
 	Since        time.Time `json:"since"`
 	StartSeconds float64   `json:"startSeconds,omitempty"`
 	Error        string    `json:"error,omitempty"`
+	// Note is what a part that is ready does without.
+	Note string `json:"note,omitempty"`
 
 	started time.Time
 }
@@ -87,6 +91,9 @@ func (p *ProcessStatus) apply(event Event, now time.Time) {
 		part := &p.Parts[i]
 		if part.Name != event.Part {
 			continue
+		}
+		if part.Note = event.Note; part.State == event.State && event.State == Ready {
+			continue // only the note is new
 		}
 		part.State, part.Since, part.Error = event.State, now, event.Error
 		switch event.State {

@@ -122,6 +122,13 @@ func printStatus(out io.Writer, status Status) error {
 			fmt.Fprintf(out, "\n%s ended last with: %s\n  see: slipway logs %s\n", process.Name, process.LastError, process.Name)
 		}
 	}
+	for _, process := range status.Processes {
+		for _, part := range process.Parts {
+			if part.Note != "" {
+				fmt.Fprintf(out, "\n%s: %s\n", part.Name, part.Note)
+			}
+		}
+	}
 	for _, node := range status.Nodes {
 		if !node.Ready {
 			fmt.Fprintf(out, "\nnode %s is not ready: %s\n", node.Name, node.Message)

@@ -2,6 +2,8 @@ package haproxy
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,16 +157,32 @@ func TestAHAProxyThatEndsIsStartedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(answer, "\nPid: ")
-	line, _, _ := strings.Cut(rest, "\n")
-	pid, err := strconv.Atoi(line)
+	worker := workerOf(answer)
+	pid, err := strconv.Atoi(worker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kill(t, pid)
 	eventually.True(t, "another HAProxy runs", func() bool {
 		now, err := b.engine.control().ask("show info")
-		return err == nil && !strings.Contains(now, "\nPid: "+line+"\n")
+		return err == nil && workerOf(now) != worker
+	})
+	b.until("http://web.com", "web")
+	// Without its master, which ends with the router, no worker lives on.
+	answer, err = b.engine.control().ask("show info")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := text(t, filepath.Join("/proc", workerOf(answer), "status"))
+	_, rest, _ := strings.Cut(status, "\nPPid:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	if pid, err = strconv.Atoi(line); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, pid)
+	eventually.True(t, "the worker ends", func() bool {
+		_, err := os.Stat(filepath.Join("/proc", workerOf(answer)))
+		return err != nil
 	})
 	b.until("http://web.com", "web")
 }

@@ -85,7 +85,7 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	pair := b.authority.Issue(t, "default")
 	b.writer = Writer{Dir: dir, Settings: s, DefaultCertificate: []byte(text(t, pair.CertFile) + text(t, pair.KeyFile))}
 	b.engine = &Engine{
-		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), Grace: time.Second,
+		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), Grace: 200 * time.Millisecond,
 		Observe:  func(_, _ time.Duration) { b.reloads <- struct{}{} },
 		Rejected: func(_ *Config, err error) { b.refused <- err },
 	}

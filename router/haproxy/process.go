@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// process is one HAProxy. After a reload the former one lives on until its last connection ends.
+// process is one HAProxy: a master, which the kernel ends with the router, and below it a worker, which ends with its master. A process that changes its user,
+// as the worker does, would not be ended by the kernel. After a reload the former one lives on until its last connection ends.
 type process struct {
 	command *exec.Cmd
 	output  tail
@@ -30,7 +31,7 @@ type process struct {
 // start runs HAProxy on a configuration file. It takes the listening sockets over from the one before, if there is one, and tells it
 // to end with its connections; if the configuration is not valid, the one before goes on.
 func start(program, file, socket string, before *process) (*process, error) {
-	args := []string{"-db", "-f", file}
+	args := []string{"-W", "-db", "-f", file}
 	if before != nil {
 		args = append(args, "-x", socket, "-sf", strconv.Itoa(before.command.Process.Pid))
 	}
@@ -60,7 +61,6 @@ func start(program, file, socket string, before *process) (*process, error) {
 func (p *process) waitReady(ctx context.Context, control runtime) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
-	pid := "Pid: " + strconv.Itoa(p.command.Process.Pid) + "\n"
 	for {
 		select {
 		case <-p.ended:
@@ -69,10 +69,25 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 			return ctx.Err()
 		case <-again.C:
 		}
-		if answer, err := control.ask("show info"); err == nil && strings.Contains(answer, pid) {
+		if answer, err := control.ask("show info"); err == nil && p.isParentOf(workerOf(answer)) {
 			return nil
 		}
 	}
+}
+
+// workerOf is the process that answered "show info".
+func workerOf(info string) (pid string) {
+	for line := range strings.Lines(info) {
+		if value, is := strings.CutPrefix(line, "Pid: "); is {
+			pid = strings.TrimSpace(value)
+		}
+	}
+	return pid
+}
+
+func (p *process) isParentOf(pid string) bool {
+	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
+	return err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", p.command.Process.Pid))
 }
 
 func (p *process) ending() error {

@@ -29,7 +29,6 @@ func served() []Variable {
 		{"ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK", "false", "Let several namespaces share a host", flag()},
 		{"ROUTER_SUBDOMAIN", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com", text()},
 		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN for routes that have a host too", flag()},
-		{"ROUTER_ENABLE_INGRESS", "true", "Serve Ingress objects too", flag()},
 		{"ROUTER_SERVICE_NAME", "public", "The router's name in the status of routes", text()},
 		{"ROUTER_SERVICE_NAMESPACE", "", "The router's namespace", text()},
 		{"ROUTER_CANONICAL_HOSTNAME", "", "The router's own host in the status of routes", text()},

@@ -1,0 +1,97 @@
+package router
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/router/certificate"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// defaultCertificate is the certificate, with its key, of hosts that have none: DEFAULT_CERTIFICATE, else the file DEFAULT_CERTIFICATE_PATH, else
+// tls.crt of DEFAULT_CERTIFICATE_DIR with its tls.key, else one that is made once and kept in a file.
+func defaultCertificate(s settings.Settings, kept string) ([]byte, error) {
+	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
+	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {
+	case len(text) > 0:
+		return pair("DEFAULT_CERTIFICATE", text, text)
+	case path != "":
+		return pairFile("DEFAULT_CERTIFICATE_PATH", path, path)
+	case dir != "":
+		return pairFile("DEFAULT_CERTIFICATE_DIR", filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	}
+	if pem, err := pairFile("default certificate", kept, kept); err == nil {
+		return pem, nil
+	}
+	made, err := selfSigned()
+	if err != nil {
+		return nil, fmt.Errorf("make default certificate: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		return nil, fmt.Errorf("keep default certificate: %w", err)
+	}
+	return made, atomicfile.Write(kept, made, 0o600)
+}
+
+func pairFile(variable, path, keyPath string) ([]byte, error) {
+	chain, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", variable, err)
+	}
+	key, err := os.ReadFile(keyPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", variable, err)
+	}
+	return pair(variable, chain, []byte(cmp.Or(string(key), string(chain))))
+}
+
+// pair takes the key from behind the certificate, if it is there.
+func pair(variable string, chain, key []byte) ([]byte, error) {
+	if bundle, err := certificate.Pair(chain, chain); err == nil {
+		return bundle, nil
+	}
+	bundle, err := certificate.Pair(chain, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", variable, err)
+	}
+	return bundle, nil
+}
+
+// selfSigned makes a certificate that nobody trusts, for ten years.
+func selfSigned() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "router default"}, DNSNames: []string{"*.router.default.svc.cluster.local"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...), nil
+}

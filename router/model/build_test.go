@@ -1,0 +1,98 @@
+package model
+
+import (
+	"slices"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// slice has pods at addresses, with the ports web at 8080 and admin at 9090.
+func slice(addresses ...string) *discoveryv1.EndpointSlice {
+	made := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
+		{Name: ptr.To("web"), Port: ptr.To[int32](8080)}, {Name: ptr.To("admin"), Port: ptr.To[int32](9090)},
+		{Name: ptr.To("dns"), Port: ptr.To[int32](53), Protocol: ptr.To(corev1.ProtocolUDP)},
+	}}
+	for _, address := range addresses {
+		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+	}
+	return made
+}
+
+func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice, services map[string]*corev1.Service) (ServiceAliasConfig, *State) {
+	route.Namespace, route.Name = "shop", "front"
+	state := Build([]*routev1.Route{route}, Source{
+		Service: func(_, name string) *corev1.Service { return services[name] },
+		Slices: func(_, name string) []*discoveryv1.EndpointSlice {
+			if slices[name] == nil {
+				return nil
+			}
+			return []*discoveryv1.EndpointSlice{slices[name], slices[name]}
+		},
+	})
+	return state.Aliases["shop:front"], state
+}
+
+func TestTheRouteChoosesThePortOfItsPods(t *testing.T) {
+	for port, want := range map[string]string{"": "9090", "web": "8080", "9090": "9090", "other": "", "dns": ""} {
+		route := &routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}
+		if port != "" {
+			route.Spec.Port = &routev1.RoutePort{TargetPort: intstr.Parse(port)}
+		}
+		pods := slice("10.0.0.1", "10.0.0.2")
+		pods.Endpoints = append(pods.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}})
+		if port == "" {
+			pods.Ports = pods.Ports[1:]
+		}
+		alias, state := built(route, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
+		var got []string
+		for _, endpoint := range EndpointsOf(alias, state.ServiceUnits["shop/web"]) {
+			got = append(got, endpoint.IP+":"+endpoint.Port)
+		}
+		expected := []string{"10.0.0.1:" + want, "10.0.0.2:" + want}
+		if want == "" {
+			expected = nil
+		}
+		if !slices.Equal(got, expected) {
+			t.Errorf("port %q leads to %v, want %v", port, got, expected)
+		}
+	}
+}
+
+func TestWeightsAreSharedByTheEndpointsOfAService(t *testing.T) {
+	route := &routev1.Route{Spec: routev1.RouteSpec{
+		To: routev1.RouteTargetReference{Name: "a", Weight: ptr.To[int32](100)},
+		AlternateBackends: []routev1.RouteTargetReference{
+			{Name: "b", Weight: ptr.To[int32](100)}, {Name: "c", Weight: ptr.To[int32](0)}, {Name: "empty", Weight: ptr.To[int32](50)},
+		},
+	}}
+	alias, _ := built(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1"), "b": slice("10.0.1.1", "10.0.1.2"), "c": slice("10.0.2.1")}, nil)
+	weights := alias.ServiceUnitNames
+	if weights["shop/a"] != 256 || weights["shop/b"] != 128 || weights["shop/c"] != 0 || weights["shop/empty"] != 0 || alias.ActiveServiceUnits != 2 || alias.ActiveEndpoints != 3 {
+		t.Errorf("weights are %v of %d services and %d endpoints", weights, alias.ActiveServiceUnits, alias.ActiveEndpoints)
+	}
+	route.Spec.To.Weight, route.Spec.AlternateBackends[0].Weight = ptr.To[int32](1), ptr.To[int32](256)
+	alias, _ = built(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1", "10.0.0.2", "10.0.0.3"), "b": slice("10.0.1.1")}, nil)
+	if alias.ServiceUnitNames["shop/a"] != 1 {
+		t.Errorf("an endpoint has the weight %d, want at least 1", alias.ServiceUnitNames["shop/a"])
+	}
+}
+
+func TestAnIdledServiceIsReachedByItsOwnAddress(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.9", Ports: []corev1.ServicePort{{Name: "web", Port: 80}}}}
+	route := &routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}
+	_, state := built(route, nil, map[string]*corev1.Service{"web": service})
+	if got := state.ServiceUnits["shop/web"].EndpointTable; len(got) != 0 {
+		t.Errorf("a service without pods has the endpoints %v", got)
+	}
+	service.ObjectMeta = metav1.ObjectMeta{Annotations: map[string]string{"idling.alpha.openshift.io/idled-at": "2018-01-01T00:00:00Z"}}
+	_, state = built(route, nil, map[string]*corev1.Service{"web": service})
+	if got := state.ServiceUnits["shop/web"].EndpointTable; len(got) != 1 || got[0].IP != "172.30.0.9" || got[0].Port != "80" || !got[0].NoHealthCheck {
+		t.Errorf("an idled service has the endpoints %v", got)
+	}
+}

@@ -1,0 +1,247 @@
+// Package router is the edge of the cluster: it watches routes and the endpoints of their services, decides which routes it serves, has
+// HAProxy serve them, and writes what it decided into their status.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, sections on routers and routes.
+package router
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/router/certificate"
+	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// ExtendedValidationFailed is the reason of routes whose certificates cannot be used.
+const ExtendedValidationFailed = "ExtendedValidationFailed"
+
+// Router is one router.
+type Router struct {
+	// Config reaches the cluster. It may watch routes, services, endpoint slices and namespaces, and write the status of routes.
+	Config *rest.Config
+	// Settings are the router's variables.
+	Settings settings.Settings
+	// Program is HAProxy's path.
+	Program string
+	// Dir is where the router keeps HAProxy's configuration and sockets; its path is short and absolute.
+	Dir string
+	// User is the account that HAProxy changes to; empty for none.
+	User string
+	// ServiceCA is the file of the authority that issues services' certificates; empty when there is none.
+	ServiceCA string
+	// Domain is what spec.subdomain of a route stands below; such routes are rejected when it is empty.
+	Domain string
+	// Grace is how long requests may go on when the router stops.
+	Grace time.Duration
+}
+
+// Name is the part's name.
+func (*Router) Name() string { return "router" }
+
+// session is a router that runs.
+type session struct {
+	*Router
+	seen   *view
+	status *statusWriter
+	writer haproxy.Writer
+	engine *haproxy.Engine
+
+	mu     sync.Mutex
+	broken map[model.ServiceAliasConfigKey]broken // routes that HAProxy did not take
+	again  func()                                 // has the configuration made once more
+}
+
+// broken is a route as it was when HAProxy did not take it.
+type broken struct {
+	resourceVersion string
+	reason          string
+}
+
+// Run serves until ctx ends. It calls ready when HAProxy serves every route that there was at the start.
+func (r *Router) Run(ctx context.Context, ready func()) error {
+	pem, err := defaultCertificate(r.Settings, filepath.Join(r.Dir, "default.pem"))
+	if err != nil {
+		return err
+	}
+	seen, err := newView(r.Config, r.Settings)
+	if err != nil {
+		return err
+	}
+	observed := newMetrics()
+	s := &session{
+		Router: r, seen: seen, broken: map[model.ServiceAliasConfigKey]broken{}, again: seen.wake,
+		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
+		writer: haproxy.Writer{Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA},
+	}
+	s.engine = &haproxy.Engine{
+		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
+		Rejected: s.rejected, Observe: observed.observe,
+	}
+	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") {
+		empty, err := s.writer.Write(model.Build(nil, model.Source{}), true)
+		if err != nil {
+			return err
+		}
+		s.engine.Set(empty)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	part := func(run func() error) {
+		group.Go(func() {
+			if err := run(); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	serving := make(chan struct{})
+	part(func() error { return seen.run(ctx) })
+	part(func() error { return s.decide(ctx, serving, ready) })
+	part(func() error { return s.status.run(ctx) })
+	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
+	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
+		part(func() error { return serve(ctx, address, r.Settings, s.engine, observed) })
+	}
+	group.Wait()
+	if cause := context.Cause(ctx); cause != context.Canceled {
+		return cause
+	}
+	return nil
+}
+
+// decide makes a configuration whenever something has changed.
+func (s *session) decide(ctx context.Context, serving <-chan struct{}, ready func()) error {
+	if !s.seen.waitFilled(ctx) {
+		return nil
+	}
+	for first := true; ; first = false {
+		if err := s.once(); err != nil {
+			slog.Error("the router keeps its configuration", "error", err)
+		}
+		if first {
+			select {
+			case <-serving:
+				ready()
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if !s.seen.waitChanged(ctx) {
+			return nil
+		}
+	}
+}
+
+// once makes a configuration of what there is now.
+func (s *session) once() error {
+	verdicts := claim.Judge(s.routes(), s.policy())
+	var admitted []*routev1.Route
+	for i := range verdicts {
+		if verdicts[i].Admitted() {
+			s.validate(&verdicts[i])
+		}
+		if verdicts[i].Admitted() {
+			admitted = append(admitted, verdicts[i].Route)
+		}
+	}
+	config, err := s.writer.Write(model.Build(admitted, s.seen.source()), true)
+	if err != nil {
+		return err
+	}
+	s.engine.Set(config)
+	s.status.set(verdicts)
+	return nil
+}
+
+func (s *session) policy() claim.Policy {
+	return claim.Policy{
+		Wildcards: s.Settings.On("ROUTER_ALLOW_WILDCARD_ROUTES"), AnyNamespace: s.Settings.On("ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK"),
+		Allowed: s.Settings.List("ROUTER_ALLOWED_DOMAINS"), Denied: s.Settings.List("ROUTER_DENIED_DOMAINS"),
+	}
+}
+
+// routes are those of the router's shard, with the hosts that it gives them.
+func (s *session) routes() (routes []*routev1.Route) {
+	for _, route := range s.seen.shard() {
+		if host := s.host(route); host != route.Spec.Host {
+			route = route.DeepCopy()
+			route.Spec.Host = host
+		}
+		routes = append(routes, route)
+	}
+	return routes
+}
+
+// host is a route's host at this router.
+func (s *session) host(route *routev1.Route) string {
+	template := s.Settings.Text("ROUTER_SUBDOMAIN")
+	generated := strings.NewReplacer("${name}", route.Name, "${namespace}", route.Namespace).Replace(template)
+	switch {
+	case template != "" && s.Settings.On("ROUTER_OVERRIDE_HOSTNAME"):
+		return generated
+	case route.Spec.Host != "":
+		return route.Spec.Host
+	case route.Spec.Subdomain != "" && s.Domain != "":
+		return route.Spec.Subdomain + "." + s.Domain
+	}
+	return generated
+}
+
+// validate rejects a route whose certificates cannot be used. Where EXTENDED_VALIDATION is off, such a route is served with the
+// router's own certificate.
+func (s *session) validate(verdict *claim.Verdict) {
+	route := verdict.Route
+	s.mu.Lock()
+	found := s.broken[key(route)]
+	s.mu.Unlock()
+	if found.resourceVersion == route.ResourceVersion && found.reason != "" {
+		verdict.Reason, verdict.Message = ExtendedValidationFailed, found.reason
+		return
+	}
+	err := certificate.Check(route.Spec.TLS)
+	switch {
+	case err == nil:
+	case s.Settings.On("EXTENDED_VALIDATION"):
+		verdict.Reason, verdict.Message = ExtendedValidationFailed, err.Error()
+	default:
+		verdict.Route = route.DeepCopy()
+		tls := verdict.Route.Spec.TLS
+		tls.Certificate, tls.Key, tls.CACertificate, tls.DestinationCACertificate = "", "", "", ""
+	}
+}
+
+func key(route *routev1.Route) model.ServiceAliasConfigKey {
+	return model.ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
+}
+
+// rejected sets aside the routes that HAProxy names as the reason for which it does not take a configuration, so that the others are served.
+func (s *session) rejected(_ *haproxy.Config, reason error) {
+	text := reason.Error()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, route := range s.seen.shard() {
+		name := string(key(route))
+		if strings.Contains(text, "/"+name+".pem") || strings.Contains(text, ":"+name+"'") {
+			s.broken[key(route)] = broken{route.ResourceVersion, "HAProxy does not accept the route's certificate or settings"}
+			slog.Warn("a route is set aside, since HAProxy does not accept it", "namespace", route.Namespace, "route", route.Name)
+		}
+	}
+	s.again()
+}
+
+// canonical is what the status of a route calls the router.
+func canonical(s settings.Settings) string { return cmp.Or(s.Text("ROUTER_SERVICE_NAME"), "public") }
+
+func describe(route *routev1.Route) string { return fmt.Sprintf("%s/%s", route.Namespace, route.Name) }

@@ -1,0 +1,192 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// view is what a router sees of the cluster.
+type view struct {
+	routeClient *rest.RESTClient
+	factory     informers.SharedInformerFactory
+
+	routes, services, slices, namespaces cache.SharedIndexInformer
+
+	labels, namespaceLabels, projectLabels labels.Selector
+	changed                                chan struct{} // holds a token when something has changed
+}
+
+// byService is the index of endpoint slices by their service.
+const byService = "service"
+
+func newView(config *rest.Config, s settings.Settings) (*view, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	routeClient, err := routes(config)
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	v := &view{
+		routeClient: routeClient, factory: factory, changed: make(chan struct{}, 1),
+		labels: s.Labels("ROUTE_LABELS"), namespaceLabels: s.Labels("NAMESPACE_LABELS"), projectLabels: s.Labels("PROJECT_LABELS"),
+		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient), &routev1.Route{}, 0, cache.Indexers{}),
+		services: factory.Core().V1().Services().Informer(), slices: factory.Discovery().V1().EndpointSlices().Informer(),
+	}
+	if err := v.slices.AddIndexers(cache.Indexers{byService: serviceOf}); err != nil {
+		return nil, fmt.Errorf("index endpoint slices: %w", err)
+	}
+	watched := []cache.SharedIndexInformer{v.routes, v.services, v.slices}
+	if !v.namespaceLabels.Empty() || !v.projectLabels.Empty() {
+		v.namespaces = factory.Core().V1().Namespaces().Informer()
+		watched = append(watched, v.namespaces)
+	}
+	for _, informer := range watched {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { v.wake() }, UpdateFunc: func(_, _ any) { v.wake() }, DeleteFunc: func(any) { v.wake() },
+		}); err != nil {
+			return nil, fmt.Errorf("watch the cluster: %w", err)
+		}
+	}
+	return v, nil
+}
+
+// routes is a client of the group of routes.
+func routes(config *rest.Config) (*rest.RESTClient, error) {
+	scheme := runtime.NewScheme()
+	if err := routev1.Install(scheme); err != nil {
+		return nil, fmt.Errorf("register routes: %w", err)
+	}
+	metav1.AddToGroupVersion(scheme, routev1.GroupVersion)
+	own := rest.CopyConfig(config)
+	own.APIPath, own.GroupVersion = "/apis", &routev1.GroupVersion
+	own.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	own.ContentType = runtime.ContentTypeJSON
+	own.QPS, own.Burst = 100, 200 // the status of many routes
+	client, err := rest.RESTClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("make client of routes: %w", err)
+	}
+	return client, nil
+}
+
+func routeWatch(client *rest.RESTClient) *cache.ListWatch {
+	return cache.NewFilteredListWatchFromClient(client, "routes", metav1.NamespaceAll, func(*metav1.ListOptions) {})
+}
+
+func serviceOf(object any) ([]string, error) {
+	slice, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return nil, nil
+	}
+	return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}, nil
+}
+
+func (v *view) wake() {
+	select {
+	case v.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (v *view) run(ctx context.Context) error {
+	v.factory.StartWithContext(ctx)
+	v.routes.RunWithContext(ctx)
+	v.factory.Shutdown()
+	return nil
+}
+
+func (v *view) waitFilled(ctx context.Context) bool {
+	filled := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
+	if v.namespaces != nil {
+		filled = append(filled, v.namespaces.HasSynced)
+	}
+	return cache.WaitForCacheSync(ctx.Done(), filled...)
+}
+
+// gather is how long changes are collected that come together.
+const gather = 10 * time.Millisecond
+
+// waitChanged waits for a change; false says that ctx has ended.
+func (v *view) waitChanged(ctx context.Context) bool {
+	select {
+	case <-v.changed:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-time.After(gather):
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-v.changed:
+	default:
+	}
+	return true
+}
+
+// shard are the routes that the selectors of the router choose.
+func (v *view) shard() (chosen []*routev1.Route) {
+	for _, object := range v.routes.GetStore().List() {
+		route, ok := object.(*routev1.Route)
+		if ok && v.labels.Matches(labels.Set(route.Labels)) && v.inShard(route.Namespace) {
+			chosen = append(chosen, route)
+		}
+	}
+	return chosen
+}
+
+func (v *view) inShard(namespace string) bool {
+	if v.namespaces == nil {
+		return true
+	}
+	object, there, err := v.namespaces.GetStore().GetByKey(namespace)
+	if err != nil || !there {
+		return false
+	}
+	set := labels.Set(object.(*corev1.Namespace).Labels)
+	return v.namespaceLabels.Matches(set) && v.projectLabels.Matches(set)
+}
+
+// source is where the model finds services.
+func (v *view) source() model.Source {
+	return model.Source{
+		Service: func(namespace, name string) *corev1.Service {
+			object, there, err := v.services.GetStore().GetByKey(namespace + "/" + name)
+			if err != nil || !there {
+				return nil
+			}
+			return object.(*corev1.Service)
+		},
+		Slices: func(namespace, name string) (found []*discoveryv1.EndpointSlice) {
+			objects, err := v.slices.GetIndexer().ByIndex(byService, namespace+"/"+name)
+			if err != nil {
+				return nil
+			}
+			for _, object := range objects {
+				found = append(found, object.(*discoveryv1.EndpointSlice))
+			}
+			return found
+		},
+	}
+}

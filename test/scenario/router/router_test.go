@@ -1,0 +1,173 @@
+// Package router proves that routes lead from the ports of a node to pods.
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// site is an application whose pods answer with a text, and its service.
+const site = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 10
+      containers:
+      - name: web
+        image: ` + kit.ToolsImage + `
+        command: [sh, -c, "mkdir -p /tmp/www && echo -n '%[2]s' > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"]
+        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
+        lifecycle: {preStop: {sleep: {seconds: 3}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s}
+spec: {selector: {app: %[1]s}, ports: [{name: web, port: 80, targetPort: 8080}]}
+`
+
+const route = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: %q, labels: {%s}}, spec: {host: %q, to: {kind: Service, name: %q}}}`
+
+// fetch asks the router on a port of the machine for a host.
+func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return c.Dial(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	}}}
+	response, err := client.Get("http://" + host + "/")
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(content)
+}
+
+func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
+	t.Helper()
+	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
+}
+
+// decided is what routers say in the status of a route: "public:True other:False/HostAlreadyClaimed".
+func decided(c *kit.Cluster, name string) string {
+	out, err := c.TryOC("get", "route", name, "-o", "json")
+	var found routev1.Route
+	if err != nil || json.Unmarshal([]byte(out), &found) != nil {
+		return ""
+	}
+	var said []string
+	for _, ingress := range found.Status.Ingress {
+		for _, condition := range ingress.Conditions {
+			text := ingress.RouterName + ":" + string(condition.Status)
+			if condition.Reason != "" {
+				text += "/" + condition.Reason
+			}
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(site, "web", "one"))
+	c.Apply(`{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {to: {kind: Service, name: web}}}`)
+	host := "front-" + c.Namespace + ".router.default.svc.cluster.local"
+	serves(t, c, 80, host, "one")
+	eventually.Equal(t, "status of the route", func() string { return decided(c, "front") }, "public:True")
+	if shown := c.OC("get", "route", "front"); !strings.Contains(shown, host) {
+		t.Errorf("the route is shown as\n%s", shown)
+	}
+
+	var end atomic.Bool
+	var group sync.WaitGroup
+	failures := make(chan string, 10_000)
+	for range 3 {
+		group.Go(func() {
+			for !end.Load() {
+				if status, body := fetch(c, 80, host); status != http.StatusOK {
+					failures <- fmt.Sprint(status, " ", body)
+				}
+			}
+		})
+	}
+	c.Apply(fmt.Sprintf(site, "web", "two"))
+	c.OC("rollout", "status", "deployment/web", "--timeout=120s")
+	serves(t, c, 80, host, "two")
+	end.Store(true)
+	group.Wait()
+	if len(failures) > 0 {
+		t.Errorf("%d requests failed during the update, the first with: %s", len(failures), <-failures)
+	}
+}
+
+func TestTheOldestRouteKeepsItsHost(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(route, "older", "", "claimed.example.com", "nothing"))
+	eventually.Equal(t, "status of the first route", func() string { return decided(c, "older") }, "public:True")
+	c.OC("create", "namespace", c.Namespace+"-other")
+	other := c.In(c.Namespace + "-other")
+	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") }) // and its claim, which is older than those of the next run
+	other.Apply(fmt.Sprintf(route, "younger", "", "claimed.example.com", "nothing"))
+	eventually.Equal(t, "status of the second route", func() string { return decided(other, "younger") }, "public:False/HostAlreadyClaimed")
+	c.OC("delete", "route", "older")
+	eventually.Equal(t, "status when the host is free", func() string { return decided(other, "younger") }, "public:True")
+}
+
+func TestAnotherRouterServesItsShard(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(site, "shard", "sharded"))
+	c.Apply(fmt.Sprintf(route, "mine", "tier: gold", "gold.example.com", "shard"))
+	c.Apply(fmt.Sprintf(route, "others", "tier: tin", "tin.example.com", "shard"))
+	second := c.StartSlipway([]string{
+		"ROUTE_LABELS=tier=gold", "ROUTER_SERVICE_NAME=gold", "ROUTER_SERVICE_HTTP_PORT=8081", "ROUTER_SERVICE_HTTPS_PORT=8444",
+		"ROUTER_SERVICE_SNI_PORT=10446", "ROUTER_SERVICE_NO_SNI_PORT=10445", "ROUTER_LISTEN_ADDR=127.0.0.1:1937",
+	}, "router", "--kubeconfig", c.Path("admin.kubeconfig"), "--working-dir", c.Path("run", "gold"))
+	defer func() {
+		_ = second.Process.Kill()
+		_ = second.Wait()
+	}()
+	serves(t, c, 8081, "gold.example.com", "sharded")
+	serves(t, c, 80, "tin.example.com", "sharded")
+	eventually.Equal(t, "status by both routers", func() string {
+		return fmt.Sprint(strings.Contains(decided(c, "mine"), "gold:True"), strings.Contains(decided(c, "mine"), "public:True"))
+	}, "true true")
+	if status, _ := fetch(c, 8081, "tin.example.com"); status != http.StatusServiceUnavailable {
+		t.Errorf("the router of a shard answers %d for a route outside of it", status)
+	}
+	if got := decided(c, "others"); got != "public:True" {
+		t.Errorf("the status of a route outside of the shard is %q", got)
+	}
+}
+
+func TestRoutesAreServedAfterTheNodesProcessIsKilled(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(site, "kept", "kept"))
+	c.Apply(fmt.Sprintf(route, "kept", "", "kept.example.com", "kept"))
+	serves(t, c, 80, "kept.example.com", "kept")
+	c.Kill("node")
+	serves(t, c, 80, "kept.example.com", "kept")
+}
