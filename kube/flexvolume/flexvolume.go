@@ -21,6 +21,7 @@ package flexvolume
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,6 +45,7 @@ type plugin struct {
 
 	attachments *Attachments
 	host        volume.VolumeHost
+	asked       atomic.Int64 // when somebody last looked for the plug-in of one of its volumes, in nanoseconds
 }
 
 var (
@@ -62,11 +64,17 @@ func (p *plugin) Init(host volume.VolumeHost) error {
 // GetPluginName is the driver's name, which is also the first part of its volumes' unique names.
 func (p *plugin) GetPluginName() string { return p.name }
 
-// CanSupport says whether the volume is of this driver.
+// CanSupport says whether the volume is of this driver. Kubelet asks again and again for a volume that a pod waits for.
 func (p *plugin) CanSupport(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
-	return err == nil && source.driver == p.name
+	if err != nil || source.driver != p.name {
+		return false
+	}
+	p.asked.Store(time.Now().UnixNano())
+	return true
 }
+
+func (p *plugin) askedSince(t time.Time) bool { return p.asked.Load() > t.UnixNano() }
 
 // CanAttach says whether the driver has attach and detach now, or had them when this process attached the volume: that one is still to be
 // detached, and only what can be attached is.

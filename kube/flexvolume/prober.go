@@ -13,7 +13,7 @@ import (
 // Options adjust a prober.
 type Options struct {
 	// InUse says whether a volume of a driver may still be in use. A removed driver is dropped, and the copy that the registry kept
-	// of it too, only when this is false. Nil: it is kept as long as the process lives, as the attach-detach controller needs it, which may
+	// of it too, only when this is false and no pod waits for it. Nil: it is kept as long as the process lives, as the attach-detach controller needs it, which may
 	// have to detach.
 	InUse func(driver string) bool
 	// Attachments are where what the manager attaches is noted. Nil: it is not.
@@ -29,7 +29,7 @@ func NewProber(registry *engine.Registry, options Options) volume.DynamicPluginP
 	if options.Attachments == nil {
 		options.Attachments = &Attachments{}
 	}
-	return &prober{registry: registry, options: options, names: newNames(), known: map[string]bool{}}
+	return &prober{registry: registry, options: options, names: newNames(), known: map[string]*plugin{}}
 }
 
 // prober compares what the registry knows with what it has told before.
@@ -41,8 +41,8 @@ type prober struct {
 	mu         sync.Mutex
 	generation uint64
 	told       bool
-	known      map[string]bool // the drivers that the manager has
-	removed    map[string]bool // those of them that are not installed any more
+	known      map[string]*plugin // the drivers that the manager has
+	removed    map[string]bool    // those of them that are not installed any more
 	looked     time.Time
 }
 
@@ -65,25 +65,22 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.told, p.generation = true, generation
 
 	var events []volume.ProbeEvent
-	now := map[string]bool{}
+	now := map[string]*plugin{}
 	p.removed = map[string]bool{}
 	for _, e := range p.registry.List() {
 		if e.Driver == nil {
 			continue
 		}
-		now[e.Name] = true
 		if e.State == engine.StateRemoved {
 			p.removed[e.Name] = true
 		}
-		if !p.known[e.Name] {
-			events = append(events, volume.ProbeEvent{
-				Op: volume.ProbeAddOrUpdate, PluginName: e.Name,
-				Plugin: &plugin{name: e.Name, registry: p.registry, names: p.names, attachments: p.options.Attachments},
-			})
+		if now[e.Name] = p.known[e.Name]; now[e.Name] == nil {
+			now[e.Name] = &plugin{name: e.Name, registry: p.registry, names: p.names, attachments: p.options.Attachments}
+			events = append(events, volume.ProbeEvent{Op: volume.ProbeAddOrUpdate, PluginName: e.Name, Plugin: now[e.Name]})
 		}
 	}
 	for name := range p.known {
-		if !now[name] {
+		if now[name] == nil {
 			events = append(events, volume.ProbeEvent{Op: volume.ProbeRemove, PluginName: name})
 		}
 	}
@@ -91,7 +88,8 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	return events, err
 }
 
-// dropUnused makes the registry forget removed drivers that no volume uses.
+// dropUnused makes the registry forget removed drivers that no volume uses. One that pods wait for stays: its plug-in tells them that it was removed,
+// while kubelet would say to nobody but its log that there is none.
 func (p *prober) dropUnused() error {
 	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.looked) < useInterval {
 		return nil
@@ -99,7 +97,7 @@ func (p *prober) dropUnused() error {
 	p.looked = time.Now()
 	var problems []error
 	for name := range p.removed {
-		if !p.options.InUse(name) {
+		if !p.options.InUse(name) && !p.known[name].askedSince(time.Now().Add(-2*useInterval)) {
 			problems = append(problems, p.registry.Forget(name))
 		}
 	}

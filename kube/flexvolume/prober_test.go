@@ -3,6 +3,7 @@ package flexvolume
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/kubernetes/pkg/volume"
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
@@ -75,5 +76,39 @@ func TestPluginsAndProbedDriversAreFoundInOneManager(t *testing.T) {
 	})
 	if _, err := manager.FindPluginByName("example.com/built-in"); err != nil {
 		t.Errorf("the plug-in beside it: %v", err)
+	}
+}
+
+func TestARemovedDriverStaysWhilePodsAskForIt(t *testing.T) {
+	c := start(t, nil, `"attach":false`, "")
+	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, c.objects, nil, nodeName, nil, nil)
+	manager, p := &volume.VolumePluginMgr{}, NewProber(c.registry, Options{InUse: func(string) bool { return false }}).(*prober)
+	if err := manager.InitPlugins(nil, p, host); err != nil {
+		t.Fatal(err)
+	}
+	spec := inline("data", "")
+	found := func() bool {
+		p.looked = time.Time{} // as if the interval had passed
+		_, err := manager.FindPluginBySpec(spec)
+		return err == nil
+	}
+	if !found() {
+		t.Fatal("the driver is not found")
+	}
+	if _, err := engine.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the driver is removed", func() bool {
+		e, known := c.registry.Lookup(name)
+		return known && e.State == engine.StateRemoved && found()
+	})
+	for range 100 {
+		if !found() {
+			t.Fatal("it is forgotten while somebody asks for it")
+		}
+	}
+	p.known[name].asked.Store(0) // as if nobody had asked for long
+	if found() {
+		t.Error("it is not forgotten")
 	}
 }

@@ -121,14 +121,12 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	// Kubelet forgets the driver a few seconds later; a pod that is made before waits without an event.
-	late := 0
+	c.Apply(reader("late", "first")) // before kubelet forgets the driver, which is a few seconds later, or after
 	c.WaitFor("event of the removed driver", func(context.Context) error {
-		late++
-		c.Apply(reader(fmt.Sprintf("late-%d", late), "first"))
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)
 		for event := range strings.Lines(events) {
-			if strings.HasPrefix(event, "late-") && strings.Contains(event, "no volume plugin matched") {
+			removed := strings.Contains(event, "it has been removed; install it again") || strings.Contains(event, "no volume plugin matched")
+			if strings.HasPrefix(event, "late ") && removed {
 				return nil
 			}
 		}
