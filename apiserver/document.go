@@ -23,7 +23,7 @@ import (
 )
 
 // Document serves the OpenAPI documents of a link's groups, once these are installed. The link's configuration says SkipOpenAPIInstallation:
-// upstream's own service makes every document at the start and keeps it for good, as a model and as text, 60 MiB for Kubernetes alone. They are asked
+// upstream's own service makes every document at the start and keeps it for good, as a model and as text, 60 MiB in all. They are asked
 // for seldom. Here the documents of version 3 are made at the start only for their hashes, by which clients know whether they have the present
 // one, and then again for whoever asks; those of version 2, which recent clients do not read, are made for the first who asks and kept.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
