@@ -1,0 +1,215 @@
+package oauth
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// step is a command and what its output has; one that must fail says so in its error output. With lacks, the output has none of these.
+type step struct {
+	command string
+	want    []string
+	lacks   []string
+	fails   bool
+}
+
+// walk takes steps one after the other. FILE in a command is replaced by a file with content.
+func walk(t *testing.T, run func(args ...string) kit.Result, content string, steps []step) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		got := run(strings.Fields(strings.ReplaceAll(s.command, "FILE", file))...)
+		text := got.Stdout
+		if s.fails {
+			text = got.Stderr
+		}
+		if (got.Code != 0) != s.fails {
+			t.Fatalf("oc %s: exit code %d\n%s%s", s.command, got.Code, got.Stdout, got.Stderr)
+		}
+		for _, want := range s.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("oc %s lacks %q:\n%s", s.command, want, text)
+			}
+		}
+		for _, lacks := range s.lacks {
+			if strings.Contains(text, lacks) {
+				t.Errorf("oc %s has %q:\n%s", s.command, lacks, text)
+			}
+		}
+	}
+}
+
+const walkers = `
+apiVersion: v1
+kind: Pod
+metadata: {name: walker}
+spec: {containers: [{name: a, image: localhost/a}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: intruder}
+spec: {containers: [{name: a, image: localhost/a, securityContext: {privileged: true}}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: crew}
+spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: localhost/a}]}}}
+`
+
+func TestAUserWorksInAProject(t *testing.T) {
+	s := at(t, kit.Shared(t))
+	oc := s.client()
+	oc.oc("login", s.url, "-u", "developer", "-p", s.developer())
+	t.Cleanup(func() { s.OC("delete", "namespace", "walk", "stroll", "robots", "--ignore-not-found", "--wait=false") })
+	walk(t, func(args ...string) kit.Result { return oc.try(nil, args...) }, walkers, []step{
+		{command: "new-project stroll --skip-config-write", want: []string{`Project "stroll" created`}},
+		{command: "new-project walk --display-name=Walk --description=Around", want: []string{`Now using project "walk" on server "` + s.url + `".`}},
+		{command: "new-project walk", fails: true, want: []string{"already exists"}},
+		{command: "projects", want: []string{"* walk - Walk", "  stroll"}},
+		{command: "projects -q", want: []string{"stroll\n", "walk\n"}},
+		{command: "project stroll", want: []string{`Now using project "stroll"`}},
+		{command: "project walk", want: []string{`Now using project "walk"`}},
+		{command: "project walk", want: []string{`Already on project "walk"`}},
+		{command: "project", want: []string{`Using project "walk" on server "` + s.url + `".`}},
+		{command: "project kube-system", fails: true, want: []string{"you are not a member of project"}},
+		{command: "status", want: []string{"In project Walk (walk) on server " + s.url, "You have no services, deployment configs, or build configs."}},
+		{command: "status -n kube-system", fails: true, want: []string{"you are not a member of project"}},
+		{command: "types", want: []string{"* Projects [project]:", "oc explain"}},
+		{command: "version", want: []string{"oc ", "kubernetes v1.", "Server " + s.url, "openshift v3.11.0"}},
+		{command: "describe project walk", want: []string{"Display Name:", "Around", "Resource limits:"}},
+
+		{command: "policy can-i create dc", want: []string{"yes\n"}},
+		{command: "policy can-i list nodes", want: []string{"no\n"}},
+		{command: "policy can-i -q list nodes", fails: true, lacks: []string{"no"}},
+		{command: "policy can-i create pods --scopes=user:info", want: []string{"no"}},
+		{command: "policy can-i --list --loglevel=0", want: []string{"VERBS", "NON-RESOURCE URLS", "[projectrequests]", "deploymentconfigs"}},
+		{command: "policy can-i --list --scopes=user:info", lacks: []string{"deploymentconfigs"}},
+		{command: "policy add-role-to-user view alice", want: []string{`role "view" added: ["alice"]`}},
+		{command: "policy who-can get pods", want: []string{"Namespace: walk", "alice", "system:cluster-admins"}},
+		{command: "policy remove-role-from-user view alice", want: []string{"removed"}},
+		{command: "policy who-can get pods", lacks: []string{"alice"}},
+		{command: "policy add-role-to-group edit west", want: []string{"added"}},
+		{command: "policy remove-group west", want: []string{`removed from project "walk"`}},
+		{command: "policy remove-user nobody", fails: true},
+		{command: "policy add-role-to-group view system:serviceaccounts", want: []string{"added"}},
+		{command: "create role podview --verb=get --resource=pods", want: []string{"created"}},
+		{command: "adm policy add-role-to-user podview user2 --role-namespace=walk -n walk", want: []string{"added"}},
+		{command: "get rolebinding podview -o jsonpath={.roleRef.kind},{.subjects[0].name}", want: []string{"Role,user2"}},
+		{command: "policy scc-subject-review -f FILE", want: []string{"RESOURCE", "ALLOWED BY", "Pod/walker", "Deployment/crew", "restricted", "Pod/intruder      <none>"}},
+		{command: "policy scc-subject-review -z default -f FILE --no-headers", want: []string{"Pod/walker"}, lacks: []string{"RESOURCE"}},
+		{command: "policy scc-subject-review -z default -u alice -f FILE", fails: true, want: []string{"--serviceaccount cannot be used with"}},
+		{command: "policy scc-review -z default,builder -f FILE", want: []string{"SERVICE ACCOUNT", "builder"}},
+		{command: "policy scc-review -z nobody -f FILE", fails: true, want: []string{`service account "nobody"`}},
+	})
+	accounts(t, s, oc)
+	application(t, s, oc)
+}
+
+// accounts proves the commands for service accounts, by logging in with what they print.
+func accounts(t *testing.T, s *server, oc *client) {
+	t.Helper()
+	oc.oc("create", "sa", "robot")
+	oc.oc("policy", "add-role-to-user", "view", "-z", "robot")
+	for _, command := range []string{"serviceaccounts get-token robot", "sa new-token robot --labels=made=here"} {
+		token := oc.oc(strings.Fields(command)...)
+		robot := s.client()
+		robot.oc("login", s.url, "--token="+token)
+		if got := robot.oc("whoami"); got != "system:serviceaccount:walk:robot\n" {
+			t.Errorf("with the token of oc %s the server sees %s", command, got)
+		}
+	}
+	if got := oc.oc("get", "secrets", "-l", "made=here", "-o", "name"); !strings.HasPrefix(got, "secret/robot-token-") {
+		t.Errorf("the new token's secret is %q", got)
+	}
+	robot := s.client()
+	if err := os.WriteFile(robot.file, []byte(oc.oc("sa", "create-kubeconfig", "robot")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := robot.oc("get", "pods", "-o", "name"); got != "" {
+		t.Errorf("the kubeconfig leads to %q", got)
+	}
+	s.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", "system:serviceaccount:walk:robot")
+	walker := s.client()
+	walker.oc("login", s.url, "--token="+oc.oc("sa", "get-token", "robot"))
+	walker.oc("new-project", "robots")
+	s.OC("adm", "policy", "remove-cluster-role-from-user", "self-provisioner", "system:serviceaccount:walk:robot")
+	editor := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i 's/^metadata:/metadata:\\n  labels: {edited: \"yes\"}/' \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := oc.try([]string{"EDITOR=" + editor}, "edit", "sa/robot"); got.Code != 0 || !strings.Contains(got.Stdout, "serviceaccount/robot edited") {
+		t.Errorf("oc edit: %d, %s%s", got.Code, got.Stdout, got.Stderr)
+	}
+	walk(t, func(args ...string) kit.Result { return oc.try(nil, args...) }, "", []step{
+		{command: "get sa -l edited=yes -o name", want: []string{"serviceaccount/robot"}},
+		{command: "sa get-token nobody", fails: true, want: []string{`"nobody" not found`}},
+		{command: "describe sa robot", want: []string{"Name:", "robot"}},
+	})
+}
+
+// application proves what makes, shows and exports the parts of an application.
+func application(t *testing.T, s *server, oc *client) {
+	t.Helper()
+	const old = "{apiVersion: v1, kind: Route, metadata: {name: old}, spec: {host: old.example.com, to: {kind: Service, name: front}}}"
+	walk(t, func(args ...string) kit.Result { return oc.try(nil, args...) }, old, []step{
+		{command: "create imagestream app --lookup-local", want: []string{"imagestream.image.openshift.io/app created"}},
+		{command: "create istag app:v1 --from-image=registry.example.com/app:v1 --reference", want: []string{"imagestreamtag.image.openshift.io/app:v1 created"}},
+		{command: "create istag app", fails: true, want: []string{"must be NAME:TAG"}},
+		{command: "create deploymentconfig front --image=localhost/front --dry-run=client -o jsonpath={.spec.template.spec.containers[0].args} -- sleep 1", want: []string{`["sleep","1"]`}},
+		{command: "create dc front --image=localhost/front", want: []string{"deploymentconfig.apps.openshift.io/front created"}},
+		{command: "create service clusterip front --tcp=80:8080", want: []string{"created"}},
+		{command: "create route edge --service=front --hostname=front.example.com --port=80-8080 --insecure-policy=Redirect", want: []string{"route.route.openshift.io/front created"}},
+		{command: "create route reencrypt --hostname=front.example.com", fails: true, want: []string{"--service"}},
+		{command: "create -f FILE", want: []string{"route.route.openshift.io/old created"}},
+		{command: "convert -f FILE", want: []string{"apiVersion: route.openshift.io/v1"}},
+		{command: "get all", want: []string{"route.route.openshift.io/front", "deploymentconfig.apps.openshift.io/front", "imagestream.image.openshift.io/app", "service/front"}},
+		{command: "status", want: []string{"https://front.example.com (redirects)", "to pod port 80-8080 (svc/front)", "dc/front deploys localhost/front", "identified, use 'oc status --suggest' to see details."}},
+		{command: "status --suggest", want: []string{"dc/front has no readiness probe"}},
+		{command: "status -o dot", want: []string{`digraph "walk" {`, `"route/front" -> "svc/front"`}},
+		{command: "status --all-namespaces", want: []string{"Showing all projects"}},
+		{command: "describe is/app", want: []string{"Image Lookup:", "local=true", "reference to registry.example.com/app:v1"}},
+		{command: "describe dc/front", want: []string{"Latest Version:", "Triggers:", "Template:"}},
+		{command: "describe route/front", want: []string{"Requested Host:", "front.example.com", "TLS Termination:", "edge", "Weight:", "100 (100%)"}},
+		{command: "export svc/front", want: []string{"kind: Service", "port: 80"}, lacks: []string{"clusterIP", "uid", "namespace", "status"}},
+		{command: "export svc/front --exact", want: []string{"clusterIP", "namespace: walk"}, lacks: []string{"uid"}},
+		{command: "export svc/front --raw", want: []string{"uid"}},
+		{command: "export svc,dc,route --as-template=everything", want: []string{"kind: Template", "name: everything", "kind: DeploymentConfig", "host: old.example.com"}},
+		{command: "export svc -l no=such", fails: true, want: []string{"nothing to export"}},
+		{command: "explain dc.spec.triggers", want: []string{"DeploymentTriggerPolic"}},
+		{command: "api-resources --api-group=route.openshift.io -o name", want: []string{"routes.route.openshift.io"}},
+		{command: "describe AppliedClusterResourceQuota", lacks: []string{"error"}},
+		{command: "delete project stroll", want: []string{"deleted"}},
+	})
+}
+
+// TestOldClientsFindEveryGroup asks by the names of OpenShift 3.5 for what has a group today.
+func TestOldClientsFindEveryGroup(t *testing.T) {
+	s := at(t, kit.Shared(t))
+	for path, kind := range map[string]string{
+		"/oapi/v1/projects/default":                      "Project",
+		"/oapi/v1/securitycontextconstraints/restricted": "SecurityContextConstraints",
+		"/api/v1/securitycontextconstraints/restricted":  "SecurityContextConstraints",
+		"/oapi/v1/clusterroles/basic-user":               "ClusterRole",
+		"/oapi/v1/clusterrolebindings/basic-users":       "ClusterRoleBinding",
+		"/oapi/v1/namespaces/default/rolebindings":       "RoleBindingList",
+		"/oapi/v1/namespaces/default/deploymentconfigs":  "DeploymentConfigList",
+		"/oapi/v1/users": "UserList",
+		"/oapi/v1/oauthclients/openshift-challenging-client": "OAuthClient",
+	} {
+		var seen struct{ APIVersion, Kind string }
+		if err := json.Unmarshal([]byte(s.OC("get", "--raw", path)), &seen); err != nil {
+			t.Fatal(err)
+		}
+		if seen.APIVersion != "v1" || seen.Kind != kind {
+			t.Errorf("%s is %+v, want %s", path, seen, kind)
+		}
+	}
+}
