@@ -82,7 +82,7 @@ func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (ru
 }
 
 // Create makes the project that is asked for.
-func (r *requests) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r *requests) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := object.(*projectv1.ProjectRequest)
 	if errs := validateRequest(asked); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(projectv1.GroupVersion.WithKind("ProjectRequest").GroupKind(), asked.Name, errs)
@@ -102,6 +102,9 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 	objects, err := r.expand(ctx, asked, who.GetName())
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
+	}
+	if len(options.DryRun) > 0 {
+		return &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: asked.Name}}, nil
 	}
 	if err := r.make(ctx, asked.Name, objects); err != nil {
 		return nil, err

@@ -122,5 +122,6 @@ func account(namespace string, pod *corev1.Pod) user.Info {
 	if name == "" {
 		name = "default"
 	}
-	return serviceaccount.UserInfo(namespace, name, "")
+	who := serviceaccount.UserInfo(namespace, name, "")
+	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)} // as its requests have it
 }

@@ -55,6 +55,12 @@ func Start(t testing.TB, ldif string) *Server {
 	return s
 }
 
+// Delete removes an entry.
+func (s *Server) Delete(t testing.TB, dn string) {
+	t.Helper()
+	command(t, "ldapdelete", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, dn)
+}
+
 const configuration = `include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/nis.schema

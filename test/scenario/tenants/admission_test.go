@@ -1,0 +1,88 @@
+package tenants
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// made is what the server makes of a pod, which is not kept.
+func (p *person) made(namespace, spec string) *corev1.Pod {
+	p.t.Helper()
+	answer := p.may("POST", core(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
+	pod := &corev1.Pod{}
+	if err := json.Unmarshal([]byte(answer), pod); err != nil {
+		p.t.Fatal(err)
+	}
+	return pod
+}
+
+const main = "containers: [{name: main, image: 'registry.example.com/shop:1', imagePullPolicy: Never}]"
+
+func TestPodsAreCompletedAsTheConfigurationSays(t *testing.T) {
+	c := tenants(t)
+	mia := as(t, c, "mia")
+	mia.project(c, "mia-shop")
+
+	pod := mia.made("mia-shop", main)
+	if got := pod.Spec.Containers[0].ImagePullPolicy; got != corev1.PullAlways {
+		t.Errorf("AlwaysPullImages leaves %q", got)
+	}
+	if pod.Spec.ActiveDeadlineSeconds != nil {
+		t.Errorf("a pod that runs for ever has a deadline: %d", *pod.Spec.ActiveDeadlineSeconds)
+	}
+	if len(pod.Spec.Tolerations) != 0 {
+		t.Errorf("DefaultTolerationSeconds is switched off, and adds %v", pod.Spec.Tolerations)
+	}
+	once := mia.made("mia-shop", main+", restartPolicy: Never")
+	if got := once.Spec.ActiveDeadlineSeconds; got == nil || *got != 3600 {
+		t.Errorf("RunOnceDuration: the deadline is %v", got)
+	}
+	if got := mia.made("mia-shop", main+", restartPolicy: OnFailure, activeDeadlineSeconds: 60").Spec.ActiveDeadlineSeconds; got == nil || *got != 60 {
+		t.Errorf("RunOnceDuration: a shorter deadline becomes %v", got)
+	}
+	c.OC("annotate", "namespace", "mia-shop", "openshift.io/active-deadline-seconds-override=1800")
+	c.WaitFor("the deadline of the project", func(ctx context.Context) error {
+		if got := mia.made("mia-shop", main+", restartPolicy: Never").Spec.ActiveDeadlineSeconds; got == nil || *got != 1800 {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+
+	limited := mia.made("mia-shop", "containers: [{name: main, image: none, resources: {limits: {cpu: 2, memory: 1Gi}}}]")
+	requests := limited.Spec.Containers[0].Resources.Requests
+	if requests.Cpu().String() != "1" || requests.Memory().String() != "256Mi" {
+		t.Errorf("ClusterResourceOverride: requests are %v", requests)
+	}
+
+	pods := core("mia-shop", "pods")
+	body := func(spec string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + main + ", " + spec + "}}"
+	}
+	mia.mayNot("POST", pods, body("nodeName: somewhere"), "nodeName is not allowed by your role, which lacks pods/binding")
+	mia.mayNot("POST", pods, body("nodeSelector: {kubernetes.io/hostname: somewhere}"), "the node selector label kubernetes.io/hostname is not allowed by your role")
+	mia.made("mia-shop", main+", nodeSelector: {disk: fast}")
+}
+
+func TestServicesAndEndpointsStayWithinTheNetworksTheyMayReach(t *testing.T) {
+	c := tenants(t)
+	ned := as(t, c, "ned")
+	ned.project(c, "ned-shop")
+	service := func(name, address string) string {
+		return "{apiVersion: v1, kind: Service, metadata: {name: " + name + "}, spec: {ports: [{port: 80}], externalIPs: [" + address + "]}}"
+	}
+	ned.may("POST", core("ned-shop", "services"), service("allowed", "192.0.2.7"))
+	ned.mayNot("POST", core("ned-shop", "services"), service("excluded", "192.0.2.200"), "is not in networkConfig.externalIPNetworkCIDRs")
+	ned.mayNot("POST", core("ned-shop", "services"), service("outside", "198.51.100.1"), "is not in networkConfig.externalIPNetworkCIDRs")
+	ned.mayNot("PATCH", core("ned-shop", "services/allowed"), `{"spec":{"externalIPs":["198.51.100.1"]}}`, "is not in networkConfig.externalIPNetworkCIDRs")
+
+	endpoints := func(name, address string) string {
+		return "{apiVersion: v1, kind: Endpoints, metadata: {name: " + name + "}, subsets: [{addresses: [{ip: " + address + "}], ports: [{port: 80}]}]}"
+	}
+	ned.may("POST", core("ned-shop", "endpoints"), endpoints("outside", "203.0.113.5"))
+	ned.mayNot("POST", core("ned-shop", "endpoints"), endpoints("pod", "10.128.0.9"), "endpoint address 10.128.0.9 is not allowed")
+	ned.mayNot("POST", core("ned-shop", "endpoints"), endpoints("service", "172.30.0.1"), "endpoint address 172.30.0.1 is not allowed")
+}

@@ -1,0 +1,228 @@
+// Package tenants proves on a real cluster, with a configuration of its own, what the users of many projects may do: they request projects by
+// the administrator's template and limits, see only their own, share quotas, and stay within their rights when they try not to.
+package tenants
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// master is the configuration of the cluster. No pod runs in it: every image would be pulled.
+const master = `
+projectConfig:
+  projectRequestTemplate: openshift/project-request
+  projectRequestMessage: Ask help@example.com for a project.
+  defaultNodeSelector: region=primary
+admissionConfig:
+  pluginConfig:
+    ProjectRequestLimit:
+      configuration:
+        apiVersion: v1
+        kind: ProjectRequestLimitConfig
+        limits:
+        - selector: {level: gold}
+        - selector: {level: silver}
+          maxProjects: 2
+        - maxProjects: 1
+        maxProjectsForServiceAccounts: 1
+    RunOnceDuration:
+      configuration: {apiVersion: v1, kind: RunOnceDurationConfig, activeDeadlineSecondsOverride: 3600}
+    PodNodeConstraints:
+      configuration: {apiVersion: v1, kind: PodNodeConstraintsConfig, nodeSelectorLabelBlacklist: [kubernetes.io/hostname]}
+    ClusterResourceOverride:
+      configuration: {apiVersion: v1, kind: ClusterResourceOverrideConfig, memoryRequestToLimitPercent: 25, cpuRequestToLimitPercent: 50}
+    AlwaysPullImages:
+      configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}
+    DefaultTolerationSeconds:
+      configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: true}
+networkConfig:
+  externalIPNetworkCIDRs: [192.0.2.0/24, "!192.0.2.128/25"]
+`
+
+// template makes a project with a quota and a label that its requester may not change.
+const template = `
+apiVersion: template.openshift.io/v1
+kind: Template
+metadata: {name: project-request, namespace: openshift}
+parameters:
+- {name: PROJECT_NAME}
+- {name: PROJECT_DISPLAYNAME}
+- {name: PROJECT_DESCRIPTION}
+- {name: PROJECT_ADMIN_USER}
+- {name: PROJECT_REQUESTING_USER}
+objects:
+- apiVersion: v1
+  kind: Project
+  metadata:
+    name: ${PROJECT_NAME}
+    labels: {tenants: "yes"}
+    annotations:
+      openshift.io/display-name: ${PROJECT_DISPLAYNAME}
+      openshift.io/description: ${PROJECT_DESCRIPTION}
+      openshift.io/requester: ${PROJECT_REQUESTING_USER}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata: {name: admin, namespace: "${PROJECT_NAME}"}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "${PROJECT_ADMIN_USER}"}]
+- apiVersion: v1
+  kind: ResourceQuota
+  metadata: {name: of-template, namespace: "${PROJECT_NAME}"}
+  spec: {hard: {services: "3"}}
+`
+
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
+
+// templated is the one template of the cluster: who uses the cluster first makes it.
+var templated sync.Once
+
+// tenants is the shared cluster with the template of its projects.
+func tenants(t *testing.T) *kit.Cluster {
+	t.Helper()
+	c := kit.Shared(t)
+	templated.Do(func() { c.In("openshift").Apply(template) })
+	return c
+}
+
+// person is someone who logged in, with the rights of that name alone.
+type person struct {
+	t    *testing.T
+	name string
+	rest rest.Interface
+}
+
+// as is a person; groups are those beside the virtual ones.
+func as(t *testing.T, c *kit.Cluster, name string, groups ...string) *person {
+	t.Helper()
+	return with(t, c, rest.ImpersonationConfig{
+		UserName: name, Groups: append([]string{"system:authenticated", "system:authenticated:oauth"}, groups...),
+	})
+}
+
+// account is a service account.
+func account(t *testing.T, c *kit.Cluster, namespace, name string) *person {
+	t.Helper()
+	return with(t, c, rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + name,
+		Groups:   []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace},
+	})
+}
+
+func administrator(t *testing.T, c *kit.Cluster) *person {
+	t.Helper()
+	return with(t, c, rest.ImpersonationConfig{})
+}
+
+func with(t *testing.T, c *kit.Cluster, who rest.ImpersonationConfig) *person {
+	t.Helper()
+	return connect(t, c.Config, who)
+}
+
+// connect is who a connection says to be.
+func connect(t *testing.T, connection *rest.Config, who rest.ImpersonationConfig) *person {
+	t.Helper()
+	config := rest.CopyConfig(connection)
+	config.Impersonate, config.QPS = who, -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &person{t, who.UserName, client.Discovery().RESTClient()}
+}
+
+// try sends a request, with a body in YAML or JSON, and returns the answer. Nothing is kept where the path ends with "?".
+func (p *person) try(verb, path, body string) (string, error) {
+	path, dry := strings.CutSuffix(path, "?")
+	request := p.rest.Verb(verb).AbsPath(path)
+	if dry {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	switch {
+	case verb == "PATCH":
+		request = request.SetHeader("Content-Type", "application/merge-patch+json").Body([]byte(body))
+	case body != "":
+		request = request.SetHeader("Content-Type", "application/yaml").Body([]byte(body))
+	}
+	answer, err := request.Do(context.Background()).Raw()
+	return string(answer), err
+}
+
+// may sends a request that must be answered.
+func (p *person) may(verb, path, body string) string {
+	p.t.Helper()
+	answer, err := p.try(verb, path, body)
+	if err != nil {
+		p.t.Fatalf("%s: %s %s: %v\n%s", p.name, verb, path, err, answer)
+	}
+	return answer
+}
+
+// mayNot sends a request that must be forbidden, for a reason.
+func (p *person) mayNot(verb, path, body, reason string) {
+	p.t.Helper()
+	answer, err := p.try(verb, path, body)
+	var status metav1.Status
+	if !apierrors.IsForbidden(err) || json.Unmarshal([]byte(answer), &status) != nil || !strings.Contains(status.Message, reason) {
+		p.t.Errorf("%s: %s %s: %v, want it forbidden because %q\n%s", p.name, verb, path, err, reason, answer)
+	}
+}
+
+// requests is the path of project requests.
+const requests = "/apis/project.openshift.io/v1/projectrequests"
+
+// request is a request for a project.
+func request(name string) string {
+	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
+}
+
+// project requests a project for a person, which is gone after the test.
+func (p *person) project(c *kit.Cluster, name string) {
+	p.t.Helper()
+	p.may("POST", requests, request(name))
+	p.t.Cleanup(func() {
+		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			p.t.Error(err)
+		}
+	})
+}
+
+// core is the path of a resource of the core group in a namespace.
+func core(namespace, resource string) string {
+	return "/api/v1/namespaces/" + namespace + "/" + resource
+}
+
+// group is the path of another group's resource in a namespace.
+func group(group, namespace, resource string) string {
+	return "/apis/" + group + "/v1/namespaces/" + namespace + "/" + resource
+}
+
+// has fails the test unless a text has all parts.
+func has(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in %s", part, text)
+		}
+	}
+}
+
+// field is a field of an object in JSON.
+func field(t *testing.T, object, name string) string {
+	t.Helper()
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &fields); err != nil {
+		t.Fatal(err)
+	}
+	return string(fields[name])
+}
