@@ -99,7 +99,7 @@ func (h *host) imageOptions() image.Options {
 	policy := h.Master.ImagePolicyConfig
 	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository}
 	if !h.Master.Slipway.Registry.Disabled {
-		options.Registry = h.registryName()
+		options.Registry, options.Hosts = h.registryName(), append(h.registryHosts(), registry.ServiceHost)
 	}
 	if policy.AllowedRegistriesForImport != nil {
 		options.Allowed = []image.AllowedRegistry{}

@@ -59,7 +59,7 @@ func (o Options) checkAllowed(reference string, insecure bool) string {
 		return ""
 	}
 	parsed, err := record.ParseReference(reference)
-	if err != nil || o.Registry != "" && parsed.Registry == o.Registry { // what is no reference has its own error
+	if err != nil || o.integrated(parsed.Registry) { // what is no reference has its own error
 		return ""
 	}
 	if slices.ContainsFunc(o.Allowed, func(a AllowedRegistry) bool { return a.matches(parsed.Registry, insecure) }) {

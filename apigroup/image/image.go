@@ -7,6 +7,7 @@ package image
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,10 +21,17 @@ import (
 type Options struct {
 	// Registry is host and port of the cluster's registry, such as "docker-registry.default.svc:5000".
 	Registry string
+	// Hosts are further names of it.
+	Hosts []string
 	// Allowed are the registries that images may be imported from; nil means all.
 	Allowed []AllowedRegistry
 	// MaxBulkImport is how many tags of a repository are imported at once; 0 means all.
 	MaxBulkImport int
+}
+
+// integrated says whether a registry is the cluster's own.
+func (o Options) integrated(registry string) bool {
+	return registry != "" && (registry == o.Registry || slices.Contains(o.Hosts, registry))
 }
 
 // Feature is the API group as the API server serves it.
@@ -42,7 +50,7 @@ func Feature(options Options) apiserver.Feature {
 			images(), streams.resource(),
 			virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
 			virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
-			virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v} }),
+			virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v, options} }),
 			virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
 			virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 			apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {

@@ -132,6 +132,19 @@ func TestAnImportMovesTheTagAndThoseThatFollowIt(t *testing.T) {
 	}
 }
 
+func TestImagesOfOtherProjectsAreNotMapped(t *testing.T) {
+	options := Options{Registry: "r:5000", Hosts: []string{"registry.apps.example.com"}}
+	for reference, allowed := range map[string]bool{
+		"r:5000/shop/app@" + id: true, "r:5000/bank/app@" + id: false, "r:5000/shop/other@" + id: false,
+		"registry.apps.example.com/bank/app@" + id: false, "registry.example.com/bank/app@" + id: true,
+	} {
+		mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Image: imagev1.Image{DockerImageReference: reference}}
+		if problems := options.checkPlace(mapping); (len(problems) == 0) != allowed {
+			t.Errorf("%s: %v", reference, problems)
+		}
+	}
+}
+
 func TestOnlyAllowedRegistriesAreImportedFrom(t *testing.T) {
 	options := Options{Registry: "docker-registry.default.svc:5000", Allowed: []AllowedRegistry{
 		{Domain: "local.registry.corp:5000"}, {Domain: "*.mydomain.com", Insecure: true}, {Domain: "registry.example.com"}, {Domain: "any?.example.com:*"},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +16,10 @@ import (
 
 // mappings is what a registry sends for each image that was pushed: the image is made if there is none,
 // and becomes the newest of a tag.
-type mappings struct{ view }
+type mappings struct {
+	view
+	options Options
+}
 
 var (
 	_ rest.Creater              = &mappings{}
@@ -35,6 +39,9 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
 	}
 	mapping.Namespace = request.NamespaceValue(ctx)
+	if problems := m.options.checkPlace(mapping); len(problems) > 0 {
+		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
+	}
 	if err := validate(ctx, mapping); err != nil {
 		return nil, err
 	}
@@ -74,6 +81,16 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	}
 	followers(stream, tag, event, map[string]bool{})
 	return replace(ctx, m.status, stream, options)
+}
+
+// checkPlace keeps mappings from naming images of other projects in the cluster's registry, which would serve them to whoever may pull from this one.
+func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
+	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
+	if err != nil || !o.integrated(parsed.Registry) || parsed.Repository == mapping.Namespace+"/"+mapping.Name {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("image", "dockerImageReference"),
+		"an image of the cluster's registry can only be mapped into its own image stream: point a tag at it")}
 }
 
 func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorList) {

@@ -129,7 +129,7 @@ func TestTagsOfImageStreams(t *testing.T) {
 	push(older)
 	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: ruby}, spec: {tags: [{name: stable, from: {kind: ImageStreamTag, name: 'ruby:2.5'}}]}}")
 	push(newer)
-	for tag, want := range map[string]string{"ruby:2.5": newer, "ruby:stable": older} {
+	for tag, want := range map[string]string{"ruby:2.5": newer, "ruby:stable": newer} {
 		if got := c.OC("get", "istag", tag, "-o", "jsonpath={.image.metadata.name}"); got != want {
 			t.Errorf("%s is %s", tag, got)
 		}

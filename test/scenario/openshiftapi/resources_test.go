@@ -36,7 +36,7 @@ var resources = []resource{
 	{group: "image", plural: "images", kind: "Image", clusterwide: true, names: "image",
 		body: "dockerImageReference: registry.example.com/app@" + digest, columns: "Image Name"},
 	{group: "image", plural: "imagestreams", kind: "ImageStream", names: "is imagestream",
-		body: "spec: {dockerImageRepository: registry.example.com/ruby}", columns: "Docker Repo Tags Updated"},
+		body: "spec: {lookupPolicy: {local: true}}", columns: "Docker Repo Tags Updated"},
 	{group: "route", plural: "routes", kind: "Route", names: "route",
 		body: "spec: {host: www.example.com, to: {name: web}}", columns: "Host/Port Path Services Port Termination Wildcard"},
 	{group: "template", plural: "templates", kind: "Template", names: "template",
