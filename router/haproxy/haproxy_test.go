@@ -42,15 +42,19 @@ type bench struct {
 	refused   chan error
 }
 
-func free(t *testing.T) string {
+// free are ports that nobody listens on, no two of them the same.
+func free(t *testing.T, count int) (ports []string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range count {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() // not before all are chosen
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		ports = append(ports, port)
 	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
+	return ports
 }
 
 func text(t *testing.T, path string) string {
@@ -71,8 +75,9 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	own := map[string]string{"RELOAD_INTERVAL": "1ms"}
-	for _, name := range []string{"ROUTER_SERVICE_HTTP_PORT", "ROUTER_SERVICE_HTTPS_PORT", "ROUTER_SERVICE_SNI_PORT", "ROUTER_SERVICE_NO_SNI_PORT"} {
-		own[name] = free(t)
+	names := []string{"ROUTER_SERVICE_HTTP_PORT", "ROUTER_SERVICE_HTTPS_PORT", "ROUTER_SERVICE_SNI_PORT", "ROUTER_SERVICE_NO_SNI_PORT"}
+	for i, port := range free(t, len(names)) {
+		own[names[i]] = port
 	}
 	for name, value := range variables {
 		own[name] = value
