@@ -126,12 +126,12 @@ func TestLogsOfAPart(t *testing.T) {
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	number := regexp.MustCompile(`(?m)^(Client|Server) Version: (v1\.\d+\.\d+)$`)
+	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`) // of the client, then of the server
 	found := number.FindAllStringSubmatch(version, -1)
-	if len(found) != 2 || found[0][2] != found[1][2] {
+	if len(found) != 2 || found[0][1] != found[1][1] {
 		t.Fatalf("oc version:\n%s", version)
 	}
-	if own := c.MustSlipway("--version"); !strings.Contains(own, "Kubernetes "+found[1][2]) {
+	if own := c.MustSlipway("--version"); !strings.Contains(own, "Kubernetes "+found[1][1]) {
 		t.Errorf("slipway --version %q does not name Kubernetes %s", own, found[1][2])
 	}
 }
