@@ -186,6 +186,14 @@ func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 		if result, err = jsonpatch.MergePatch(original, patch); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
+	case types.JSONPatchType:
+		operations, err := jsonpatch.DecodePatch(patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if result, err = operations.Apply(original); err != nil {
+			return nil, apierrors.NewConflict(t.groupResource(), t.name, err) // one of its tests says that the object is another
+		}
 	default:
 		return nil, apierrors.NewBadRequest("patch type " + kind)
 	}
