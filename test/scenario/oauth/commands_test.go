@@ -190,6 +190,100 @@ func application(t *testing.T, s *server, oc *client) {
 	})
 }
 
+// sccAdmin is the sample of the administration guide, 15.4.
+const sccAdmin = `
+apiVersion: v1
+kind: SecurityContextConstraints
+metadata: {name: scc-admin}
+allowPrivilegedContainer: true
+runAsUser: {type: RunAsAny}
+seLinuxContext: {type: RunAsAny}
+fsGroup: {type: RunAsAny}
+supplementalGroups: {type: RunAsAny}
+users: [my-admin-user]
+groups: [my-admin-group]
+`
+
+func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
+	s := at(t, kit.Shared(t))
+	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
+	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer()) // makes the user and a token to describe
+	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
+	t.Cleanup(func() {
+		s.OC("delete", "clusterquota/limit-developer", "template/project-request", "-n", "default", "--ignore-not-found")
+		s.OC("delete", "namespace", "selected", "impersonated", "--ignore-not-found", "--wait=false")
+	})
+	walk(t, run, sccAdmin, []step{
+		{command: "adm policy add-scc-to-user hostaccess bob", want: []string{`scc "hostaccess" added to: ["bob"]`}},
+		{command: "adm policy reconcile-sccs", want: []string{}, lacks: []string{"hostaccess"}},
+		{command: `patch scc hostaccess --type=merge -p {"allowHostPID":false,"priority":3}`},
+		{command: "adm policy reconcile-sccs", want: []string{"kind: List", "name: hostaccess", "allowHostPID: true", "- bob"}},
+		{command: "get scc hostaccess -o jsonpath={.allowHostPID}", want: []string{"false"}},
+		{command: "adm policy reconcile-sccs --additive-only=true --confirm", want: []string{"securitycontextconstraints/hostaccess"}},
+		{command: "get scc hostaccess -o jsonpath={.allowHostPID},{.priority},{.users}", want: []string{`true,3,["bob"]`}},
+		{command: "adm policy reconcile-sccs --additive-only=false --confirm", want: []string{"securitycontextconstraints/hostaccess"}},
+		{command: "get scc hostaccess -o jsonpath={.allowHostPID},{.priority},{.users}", lacks: []string{"3", "bob"}},
+		{command: "get scc", want: []string{"PRIV ", "CAPS ", "SELINUX ", "RUNASUSER ", "FSGROUP ", "SUPGROUP ", "PRIORITY ", "READONLYROOTFS ", "VOLUMES",
+			"anyuid ", "hostaccess ", "hostmount-anyuid ", "hostnetwork ", "nonroot ", "privileged ", "restricted "}},
+		{command: "export scc/privileged", want: []string{"kind: SecurityContextConstraints", "allowPrivilegedContainer: true"}, lacks: []string{"uid:", "resourceVersion"}},
+		{command: "create -f FILE", want: []string{"securitycontextconstraints.security.openshift.io/scc-admin created"}},
+		{command: "describe scc scc-admin", want: []string{"Allow Privileged:", "my-admin-user"}},
+		{command: "delete scc scc-admin", want: []string{"deleted"}},
+		{command: "describe scc restricted", want: []string{"Run As User Strategy: MustRunAsRange", "Required Drop Capabilities:"}},
+
+		{command: `patch clusterrole.rbac basic-user --type=merge -p {"rules":[]}`},
+		{command: "annotate clusterrole.rbac basic-user --overwrite rbac.authorization.kubernetes.io/autoupdate=false"},
+		{command: "adm policy reconcile-cluster-roles", lacks: []string{"name: basic-user"}},
+		{command: "annotate clusterrole.rbac basic-user --overwrite rbac.authorization.kubernetes.io/autoupdate=true"},
+		{command: "adm policy reconcile-cluster-roles", want: []string{"name: basic-user", "projectrequests"}},
+		{command: "adm policy reconcile-cluster-roles basic-user --confirm", want: []string{"clusterrole/basic-user\n"}},
+		{command: "adm policy reconcile-cluster-roles basic-user", lacks: []string{"basic-user"}},
+		{command: "adm policy reconcile-cluster-roles nonsense", fails: true, want: []string{"it is none of the defaults"}},
+		{command: "delete clusterrolebinding.rbac basic-users"},
+		{command: "adm policy reconcile-cluster-role-bindings basic-user --confirm", want: []string{"clusterrolebinding/basic-users\n"}},
+		{command: "describe clusterrolebinding.rbac basic-users", want: []string{"system:authenticated"}},
+		{command: "describe clusterrolebinding.rbac self-provisioners", want: []string{"self-provisioner", "system:authenticated:oauth"}},
+		{command: `patch clusterrolebinding.rbac self-provisioners -p {"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"true"}}}`},
+		{command: "describe clusterrole.rbac basic-user", want: []string{"openshift.io/description: A user that can get basic information", "PolicyRule:"}},
+		{command: "create clusterrolebinding walk-sudo --clusterrole=sudoer --user=alice", want: []string{"created"}},
+		{command: "delete clusterrolebinding walk-sudo"},
+		{command: "adm policy add-cluster-role-to-user system:sdn-reader system:serviceaccount:default:router", want: []string{`cluster role "system:sdn-reader" added`}},
+		{command: "adm policy remove-cluster-role-from-user system:sdn-reader system:serviceaccount:default:router", want: []string{"removed"}},
+		{command: "adm policy add-cluster-role-to-group view west", want: []string{"added"}},
+		{command: "adm policy remove-cluster-role-from-group view west", want: []string{"removed"}},
+		{command: "adm new-project selected --node-selector=region=east --admin=alice", want: []string{"Created project selected"}},
+		{command: "get namespace selected -o jsonpath={.metadata.annotations}", want: []string{`"openshift.io/node-selector":"region=east"`}},
+		{command: `patch namespace selected -p {"metadata":{"annotations":{"openshift.io/node-selector":""}}}`, want: []string{"patched"}},
+		{command: "new-project impersonated --skip-config-write --as=alice --as-group=system:authenticated --as-group=system:authenticated:oauth"},
+		{command: "get rolebinding admin -n impersonated -o jsonpath={.subjects[0].name}", want: []string{"alice"}},
+		{command: "create user passing"}, {command: "create identity htpasswd_auth:passing"},
+		{command: "get user,identity", want: []string{"user.user.openshift.io/passing", "identity.user.openshift.io/htpasswd_auth:passing"}},
+		{command: "delete user passing", want: []string{"deleted"}}, {command: "delete identity htpasswd_auth:passing", want: []string{"deleted"}},
+		{command: "describe clusterrole.authorization.openshift.io basic-user", want: []string{"Non-Resource URLs", "API Groups"}},
+
+		{command: "adm create-bootstrap-policy-file --filename=" + policy, want: []string{policy}},
+		{command: `patch clusterrole.rbac self-access-reviewer --type=merge -p {"rules":[]}`},
+		{command: "auth reconcile -f " + policy, want: []string{"clusterrole.rbac.authorization.k8s.io/self-access-reviewer reconciled"}},
+		{command: "get clusterrole.rbac self-access-reviewer -o jsonpath={.rules}", want: []string{"selfsubjectrulesreviews"}},
+
+		{command: "create clusterquota limit-developer --project-annotation-selector openshift.io/requester=developer --hard pods=10 --hard secrets=20",
+			want: []string{"clusterresourcequota.quota.openshift.io/limit-developer created"}},
+		{command: "create clusterresourcequota nothing --hard=pods=1", fails: true, want: []string{"--project-label-selector"}},
+		{command: "describe clusterquota limit-developer", want: []string{"AnnotationSelector:", "map[openshift.io/requester:developer]", "secrets"}},
+		{command: "describe oauthclient openshift-challenging-client", want: []string{"Redirect URIs:"}, lacks: []string{"Secret:  <set"}},
+		{command: "describe oauthaccesstokens", want: []string{"Client Name:", "Expires In:"}},
+		{command: "describe user developer", want: []string{"Identities:"}, lacks: []string{"Error"}},
+		{command: "adm create-login-template", want: []string{"<html"}},
+	})
+	if err := os.WriteFile(template, []byte(s.OC("adm", "create-bootstrap-project-template", "-o", "yaml")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	walk(t, run, "", []step{
+		{command: "create -n default -f " + template, want: []string{"template.template.openshift.io/project-request created"}},
+		{command: "describe template project-request -n default", want: []string{"PROJECT_ADMIN_USER", "RoleBinding.rbac.authorization.k8s.io", "Project.project.openshift.io"}},
+	})
+}
+
 // TestOldClientsFindEveryGroup asks by the names of OpenShift 3.5 for what has a group today.
 func TestOldClientsFindEveryGroup(t *testing.T) {
 	s := at(t, kit.Shared(t))
