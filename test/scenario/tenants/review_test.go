@@ -43,7 +43,13 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 
 	// What may someone do?
 	has(t, gus.asked("SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
-	has(t, gus.asked("SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}"), `"imagestreams/layers"`)
+	c.WaitFor("the rules of the project's builder", func(context.Context) error {
+		answer := gus.asked("SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
+		if !strings.Contains(answer, `"imagestreams/layers"`) {
+			return fmt.Errorf("they are %s", answer)
+		}
+		return nil
+	})
 	has(t, gus.may("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: {resourceAttributes: {verb: create, resource: pods, namespace: gus-shop}}}"), `"allowed":true`)
 
