@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func registryHost(ctx context.Context, config *rest.Config, namespace string) (s
 	if err != nil {
 		return "", err
 	}
-	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{GenerateName: "registry-info-"}}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "registry-info-" + strings.ToLower(rand.Text())}}
 	made, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return "", fmt.Errorf("ask for the registry: %w", err)

@@ -7,12 +7,14 @@ package image
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	"github.com/slipway-platform/slipway/apiserver"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
@@ -42,27 +44,35 @@ func Feature(options Options) apiserver.Feature {
 			return made(newView(deps)), nil
 		}}
 	}
-	return apiserver.Feature{Groups: []apiserver.Group{{
-		GroupVersion: imagev1.GroupVersion,
-		Install:      imagev1.Install,
-		Legacy:       imagev1.DeprecatedInstallWithoutGroup,
-		Resources: []apiserver.Served{
-			images(), streams.resource(),
-			virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
-			virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
-			virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v, options} }),
-			virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
-			virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
-			apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
-				client, err := coreclient.NewForConfig(deps.Loopback)
-				return &imports{newView(deps), options, client}, err
-			}},
-			apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
-				client, err := coreclient.NewForConfig(deps.Loopback)
-				return &streamSecrets{newView(deps), client}, err
-			}},
+	shared := &apiserver.Deps{}
+	return apiserver.Feature{
+		Admission: []apiserver.Admission{{Name: PolicyName, New: func(config io.Reader) (admission.Interface, error) { return newPolicy(options, shared, config) }}},
+		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+			*shared = deps
+			return apiserver.Hooks{}, nil
 		},
-	}}}
+		Groups: []apiserver.Group{{
+			GroupVersion: imagev1.GroupVersion,
+			Install:      imagev1.Install,
+			Legacy:       imagev1.DeprecatedInstallWithoutGroup,
+			Resources: []apiserver.Served{
+				images(), streams.resource(),
+				virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
+				virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
+				virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v, options} }),
+				virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
+				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
+				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
+					client, err := coreclient.NewForConfig(deps.Loopback)
+					return &imports{newView(deps), options, client}, err
+				}},
+				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
+					client, err := coreclient.NewForConfig(deps.Loopback)
+					return &streamSecrets{newView(deps), client}, err
+				}},
+			},
+		}},
+	}
 }
 
 func images() apiserver.Served {

@@ -1,0 +1,107 @@
+package image
+
+import (
+	"strings"
+	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func pods() schema.GroupResource { return corev1.Resource("pods") }
+
+func TestRulesOfExecution(t *testing.T) {
+	const config = `
+apiVersion: v1
+kind: ImagePolicyConfig
+resolveImages: AttemptRewrite
+executionRules:
+- name: execution-denied
+  onResources: [{resource: pods}, {resource: builds}]
+  reject: true
+  matchImageAnnotations: [{key: images.openshift.io/deny-execution, value: "true"}]
+  skipOnResolutionFailure: true
+- name: allow-integrated
+  matchIntegratedRegistry: true
+- name: allow-example
+  matchRegistries: [registry.example.com]
+- name: allow-labelled
+  onResources: [{resource: pods}]
+  matchDockerImageLabels: [{key: vendor, set: true}]
+`
+	read, err := readPolicy(strings.NewReader(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := func(annotations map[string]string, metadata string) *imagev1.Image {
+		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, DockerImageMetadata: runtime.RawExtension{Raw: []byte(metadata)}}
+	}
+	denied := map[string]string{denyExecution: "true"}
+	for what, tt := range map[string]struct {
+		wanted candidate
+		want   string
+	}{
+		"of an allowed registry":    {candidate{registry: "registry.example.com"}, ""},
+		"of another registry":       {candidate{registry: "other.example.com"}, "no rule accepts"},
+		"without a registry":        {candidate{}, "no rule accepts"},
+		"of the cluster's registry": {candidate{registry: "r:5000", integrated: true}, ""},
+		"with a mark against it":    {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
+		"without such a mark":       {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
+		"with a label":              {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
+		"without the label":         {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
+	} {
+		if got := read.decide(pods(), tt.wanted); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", what, got, tt.want)
+		}
+	}
+	if got := read.decide(schema.GroupResource{Resource: "builds"}, candidate{}); got != "" {
+		t.Errorf("a build: %q", got)
+	}
+}
+
+func TestOnlyMarkedImagesAreRejectedByDefault(t *testing.T) {
+	read, err := readPolicy(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read.decide(pods(), candidate{name: "any"}); got != "" {
+		t.Error(got)
+	}
+	marked := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{denyExecution: "true"}}}
+	if got := read.decide(pods(), candidate{name: "any", image: marked}); got == "" {
+		t.Error("an image that is marked may run")
+	}
+	if rule := read.rule(pods()); !rule.LocalNames || rule.Policy != doNotAttempt {
+		t.Errorf("names in pods: %+v", rule)
+	}
+	if rule := read.rule(schema.GroupResource{Resource: "services"}); rule.LocalNames {
+		t.Errorf("names in services: %+v", rule)
+	}
+}
+
+func TestAPolicyThatIsNoneIsRefused(t *testing.T) {
+	for _, config := range []string{
+		"kind: ImagePolicyConfig\nresolveImages: Always", "kind: ImagePolicyConfig\nexecutionRule: []",
+		"kind: ImagePolicyConfig\nexecutionRules: [{name: a, matchImageLabels: [{matchExpressions: [{key: a, operator: Near}]}]}]",
+	} {
+		if _, err := readPolicy(strings.NewReader(config)); err == nil {
+			t.Errorf("%q is read", config)
+		}
+	}
+}
+
+func TestATagIsPulledFromItsRegistryOrTheClusters(t *testing.T) {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	stream.Spec.Tags = []imagev1.TagReference{{Name: "local", ReferencePolicy: imagev1.TagReferencePolicy{Type: imagev1.LocalTagReferencePolicy}}}
+	for _, tag := range []string{"local", "source"} {
+		addEvent(stream, tag, imagev1.TagEvent{Image: id, DockerImageReference: "registry.example.com/app@" + id})
+	}
+	for tag, want := range map[string]string{"local": "r:5000/shop/app@" + id, "source": "registry.example.com/app@" + id, "none": ""} {
+		if got := pullSpec(stream, tag, "r:5000"); got != want {
+			t.Errorf("%s: %q, want %q", tag, got, want)
+		}
+	}
+}

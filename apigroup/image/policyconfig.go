@@ -1,0 +1,152 @@
+package image
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// PolicyName is the admission plug-in's name as the configuration has it.
+const PolicyName = "openshift.io/ImagePolicy"
+
+// denyExecution on an image says with "true" that no pod may run it.
+const denyExecution = "images.openshift.io/deny-execution"
+
+// resolution says whether names of images are replaced by those with a digest.
+type resolution string
+
+const (
+	doNotAttempt    resolution = "DoNotAttempt"
+	attempt         resolution = "Attempt"
+	attemptRewrite  resolution = "AttemptRewrite"
+	required        resolution = "Required"
+	requiredRewrite resolution = "RequiredRewrite"
+)
+
+func (r resolution) rewrites() bool { return r == attemptRewrite || r == requiredRewrite }
+func (r resolution) requires() bool { return r == required || r == requiredRewrite }
+
+// policyConfig is the plug-in's configuration, of the kind ImagePolicyConfig.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 11.3.
+type policyConfig struct {
+	metav1.TypeMeta `json:",inline"`
+	ResolveImages   resolution       `json:"resolveImages"`
+	ExecutionRules  []executionRule  `json:"executionRules"`
+	ResolutionRules []resolutionRule `json:"resolutionRules"`
+}
+
+// executionRule accepts or rejects images. All conditions that it has must hold.
+type executionRule struct {
+	Name                    string                 `json:"name"`
+	OnResources             []groupResource        `json:"onResources"`
+	Reject                  bool                   `json:"reject"`
+	SkipOnResolutionFailure bool                   `json:"skipOnResolutionFailure"`
+	MatchIntegratedRegistry bool                   `json:"matchIntegratedRegistry"`
+	MatchRegistries         []string               `json:"matchRegistries"`
+	MatchImageAnnotations   []valueCondition       `json:"matchImageAnnotations"`
+	MatchImageLabels        []metav1.LabelSelector `json:"matchImageLabels"`
+	MatchDockerImageLabels  []valueCondition       `json:"matchDockerImageLabels"`
+}
+
+// resolutionRule says how the names of images in a resource are read.
+type resolutionRule struct {
+	TargetResource groupResource `json:"targetResource"`
+	LocalNames     bool          `json:"localNames"`
+	Policy         resolution    `json:"policy"`
+}
+
+type groupResource struct {
+	Group    string `json:"group"`
+	Resource string `json:"resource"`
+}
+
+func (g groupResource) covers(resource schema.GroupResource) bool {
+	return g.Group == resource.Group && (g.Resource == "*" || g.Resource == resource.Resource)
+}
+
+// valueCondition holds for a value; Set for the mere presence of the key.
+type valueCondition struct {
+	Key   string `json:"key"`
+	Set   bool   `json:"set"`
+	Value string `json:"value"`
+}
+
+func (c valueCondition) holds(values map[string]string) bool {
+	value, there := values[c.Key]
+	return there && (c.Set || value == c.Value)
+}
+
+// defaultPolicy lets images be named by local streams, and keeps those from running that the administrator has marked.
+func defaultPolicy() policyConfig {
+	config := policyConfig{
+		ResolveImages: doNotAttempt,
+		ExecutionRules: []executionRule{{
+			Name: "execution-denied", OnResources: []groupResource{{Resource: "pods"}, {Group: "build.openshift.io", Resource: "builds"}}, Reject: true,
+			MatchImageAnnotations: []valueCondition{{Key: denyExecution, Value: "true"}}, SkipOnResolutionFailure: true,
+		}},
+	}
+	config.completeLocalNames()
+	return config
+}
+
+// completeLocalNames adds the rules that are there whatever is configured, unless the configuration has one for the resource.
+func (c *policyConfig) completeLocalNames() {
+	for _, resource := range []groupResource{
+		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
+		{"batch", "jobs"}, {"batch", "cronjobs"},
+	} {
+		if !slices.ContainsFunc(c.ResolutionRules, func(r resolutionRule) bool {
+			return r.TargetResource.covers(schema.GroupResource(resource))
+		}) {
+			c.ResolutionRules = append(c.ResolutionRules, resolutionRule{TargetResource: resource, LocalNames: true})
+		}
+	}
+}
+
+// readPolicy reads the configuration; the default one counts without.
+func readPolicy(reader io.Reader) (policyConfig, error) {
+	var config policyConfig
+	if err := apiserver.DecodeConfig(reader, "ImagePolicyConfig", &config); err != nil {
+		return config, fmt.Errorf("read configuration of %s: %w", PolicyName, err)
+	}
+	if config.Kind == "" && config.ExecutionRules == nil && config.ResolutionRules == nil && config.ResolveImages == "" {
+		return defaultPolicy(), nil
+	}
+	allowed := []resolution{"", doNotAttempt, attempt, attemptRewrite, required, requiredRewrite}
+	for _, rule := range append(config.ResolutionRules, resolutionRule{Policy: config.ResolveImages}) {
+		if !slices.Contains(allowed, rule.Policy) {
+			return config, fmt.Errorf("read configuration of %s: policy %q is none of %q", PolicyName, rule.Policy, allowed[1:])
+		}
+	}
+	for i := range config.ExecutionRules {
+		if rule := &config.ExecutionRules[i]; len(rule.OnResources) == 0 {
+			rule.OnResources = []groupResource{{Resource: "pods"}}
+		}
+		for _, selector := range config.ExecutionRules[i].MatchImageLabels {
+			if _, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
+				return config, fmt.Errorf("read configuration of %s: rule %q: %w", PolicyName, config.ExecutionRules[i].Name, err)
+			}
+		}
+	}
+	config.completeLocalNames()
+	return config, nil
+}
+
+// rule is the way in which the images of a resource are read.
+func (c policyConfig) rule(resource schema.GroupResource) resolutionRule {
+	for _, rule := range c.ResolutionRules {
+		if !rule.TargetResource.covers(resource) {
+			continue
+		}
+		if rule.Policy == "" {
+			rule.Policy = c.ResolveImages
+		}
+		return rule
+	}
+	return resolutionRule{Policy: doNotAttempt}
+}

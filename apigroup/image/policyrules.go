@@ -1,0 +1,87 @@
+package image
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// candidate is an image that somebody wants to run.
+type candidate struct {
+	name       string
+	registry   string // as the name has it; empty if it has none
+	integrated bool   // the cluster's own registry
+	image      *imagev1.Image
+}
+
+// decide gives the reason why an image may not run, or "". If any rule accepts images, one must accept it.
+func (c policyConfig) decide(resource schema.GroupResource, wanted candidate) string {
+	accepting, accepted := false, false
+	for _, rule := range c.ExecutionRules {
+		if !slices.ContainsFunc(rule.OnResources, func(g groupResource) bool { return g.covers(resource) }) {
+			continue
+		}
+		accepting = accepting || !rule.Reject
+		if rule.SkipOnResolutionFailure && wanted.image == nil || !rule.matches(wanted) {
+			continue
+		}
+		if rule.Reject {
+			return fmt.Sprintf("this image is prohibited by policy: rule %q rejects %s", rule.Name, wanted.name)
+		}
+		accepted = true
+	}
+	if accepting && !accepted {
+		return fmt.Sprintf("this image is prohibited by policy: no rule accepts %s", wanted.name)
+	}
+	return ""
+}
+
+// matches says whether all conditions of the rule hold.
+func (r executionRule) matches(wanted candidate) bool {
+	if r.MatchIntegratedRegistry && !wanted.integrated {
+		return false
+	}
+	if len(r.MatchRegistries) > 0 && !slices.Contains(r.MatchRegistries, wanted.registry) {
+		return false
+	}
+	if len(r.MatchImageAnnotations)+len(r.MatchImageLabels)+len(r.MatchDockerImageLabels) == 0 {
+		return true
+	}
+	if wanted.image == nil {
+		return false
+	}
+	for _, condition := range r.MatchImageAnnotations {
+		if !condition.holds(wanted.image.Annotations) {
+			return false
+		}
+	}
+	for _, text := range r.MatchImageLabels {
+		selector, err := metav1.LabelSelectorAsSelector(&text)
+		if err != nil || !selector.Matches(labels.Set(wanted.image.Labels)) {
+			return false
+		}
+	}
+	if len(r.MatchDockerImageLabels) == 0 {
+		return true
+	}
+	described, err := record.Metadata(wanted.image)
+	if err != nil || described.Config == nil {
+		return false
+	}
+	return !slices.ContainsFunc(r.MatchDockerImageLabels, func(c valueCondition) bool { return !c.holds(described.Config.Labels) })
+}
+
+// registryIn is the registry that a name has, or "".
+func registryIn(name string) string {
+	first, _, found := strings.Cut(name, "/")
+	if found && (strings.ContainsAny(first, ".:") || first == "localhost") {
+		return first
+	}
+	return ""
+}
