@@ -132,7 +132,7 @@ func TestVersions(t *testing.T) {
 		t.Fatalf("oc version:\n%s", version)
 	}
 	if own := c.MustSlipway("--version"); !strings.Contains(own, "Kubernetes "+found[1][1]) {
-		t.Errorf("slipway --version %q does not name Kubernetes %s", own, found[1][2])
+		t.Errorf("slipway --version %q does not name Kubernetes %s", own, found[1][1])
 	}
 }
 
