@@ -67,11 +67,12 @@ func update(now, then Backend, parked map[string]Server) (commands []string, lef
 		wanted[server.Name] = server
 	}
 	had := map[string]Server{}
+	var leave []string // the last of all, so that a backend whose servers are all others is never without one
 	for _, server := range now.Servers {
 		had[server.Name] = server
 		name := now.Name + "/" + server.Name
 		if _, stays := wanted[server.Name]; !stays {
-			commands = append(commands, "set server "+name+" state maint")
+			leave = append(leave, "set server "+name+" state maint")
 			left[name] = server
 		}
 	}
@@ -96,7 +97,7 @@ func update(now, then Backend, parked map[string]Server) (commands []string, lef
 			commands = append(commands, checking(name, server)...)
 		}
 	}
-	return commands, left, true
+	return append(commands, leave...), left, true
 }
 
 func add(backend Backend, server Server) []string {
