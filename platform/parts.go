@@ -36,6 +36,7 @@ func controlPlaneTable() []row {
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
+		{"deployments", []string{"apiserver"}, (*host).deployments},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

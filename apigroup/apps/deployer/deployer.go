@@ -1,0 +1,149 @@
+// Package deployer carries out one deployment of a DeploymentConfig: it replaces the pods of the previous one by those of a
+// ReplicationController as the strategy says, and runs the hooks. It is what the image of a deployer pod runs.
+//
+// Everything it needs to know stands in the API, so that a deployer that was killed is simply started again: it goes on where the
+// replica counts are, and a hook that has its pod is not run a second time.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2.2 Deployments; github.com/openshift/api/apps/v1 for the parameters.
+package deployer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// Deployer is one run of a deployer pod.
+type Deployer struct {
+	// Core reads and scales ReplicationControllers, and makes the pods of hooks.
+	Core coreclient.CoreV1Interface
+	// Tags is where hooks tag images.
+	Tags imageclient.ImageStreamTagsGetter
+	// Namespace and Deployment are the ReplicationController.
+	Namespace, Deployment string
+	// Out is the log that people read.
+	Out io.Writer
+}
+
+// run is a deployment under way.
+type run struct {
+	*Deployer
+	config  *appsv1.DeploymentConfig
+	desired int32
+	// to is the deployment; from are older ones of its configuration that have pods, the one that serves first.
+	to   string
+	from []string
+}
+
+// Run deploys. An error says why the deployment has failed; its replica counts are left to the controllers then.
+func (d *Deployer) Run(ctx context.Context) error {
+	to, err := d.Core.ReplicationControllers(d.Namespace).Get(ctx, d.Deployment, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read deployment %q: %w", d.Deployment, err)
+	}
+	r := &run{Deployer: d, to: to.Name}
+	if r.config, err = rollout.Config(to); err != nil {
+		return err
+	}
+	if r.desired, err = rollout.Desired(to); err != nil {
+		return err
+	}
+	if err := r.findOthers(ctx, to); err != nil {
+		return err
+	}
+	switch strategy := r.config.Spec.Strategy; strategy.Type {
+	case appsv1.DeploymentStrategyTypeRecreate:
+		err = r.recreate(ctx, *ptr.Deref(&strategy.RecreateParams, &appsv1.RecreateDeploymentStrategyParams{}))
+	case appsv1.DeploymentStrategyTypeRolling:
+		err = r.rolling(ctx, *ptr.Deref(&strategy.RollingParams, &appsv1.RollingDeploymentStrategyParams{}))
+	case appsv1.DeploymentStrategyTypeCustom:
+		err = r.custom(ctx, &strategy)
+	default:
+		err = fmt.Errorf("deploy %q: unknown strategy %q", r.to, strategy.Type)
+	}
+	if err != nil {
+		return err
+	}
+	r.say("Success")
+	return nil
+}
+
+// custom is what the image of a custom strategy that is ours does: as the other parameters say.
+func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) error {
+	if strategy.RollingParams != nil {
+		return r.rolling(ctx, *strategy.RollingParams)
+	}
+	return r.recreate(ctx, *ptr.Deref(&strategy.RecreateParams, &appsv1.RecreateDeploymentStrategyParams{}))
+}
+
+// findOthers finds the older deployments that have pods.
+func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) error {
+	list, err := r.Core.ReplicationControllers(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()})
+	if err != nil {
+		return fmt.Errorf("list deployments of %q: %w", r.config.Name, err)
+	}
+	var others []*corev1.ReplicationController
+	for i := range list.Items {
+		if rollout.Version(&list.Items[i]) < rollout.Version(to) {
+			others = append(others, &list.Items[i])
+		}
+	}
+	rollout.Newest(others)
+	active := rollout.Active(others)
+	for _, other := range others {
+		switch {
+		case ptr.Deref(other.Spec.Replicas, 1) == 0 && other.Status.Replicas == 0:
+		case other == active:
+			r.from = slices.Insert(r.from, 0, other.Name)
+		default:
+			r.from = append(r.from, other.Name)
+		}
+	}
+	return nil
+}
+
+// say writes a line of the log.
+func (r *run) say(format string, values ...any) {
+	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
+}
+
+// scale sets the number of pods of a deployment.
+func (r *run) scale(ctx context.Context, name string, replicas int32) error {
+	client := r.Core.ReplicationControllers(r.Namespace)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		rc, err := client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if ptr.Deref(rc.Spec.Replicas, 1) == replicas {
+			return nil
+		}
+		rc.Spec.Replicas = &replicas
+		_, err = client.Update(ctx, rc, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("scale deployment %q to %d: %w", name, replicas, err)
+	}
+	return nil
+}
+
+// seconds is a parameter as a duration; a missing one is the default of OpenShift 3.
+func seconds(value *int64, otherwise int64) time.Duration {
+	return time.Duration(ptr.Deref(value, otherwise)) * time.Second
+}
+
+// The default of timeoutSeconds.
+const defaultTimeout = 600

@@ -1,0 +1,86 @@
+package deployer
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// recreate ends the old pods before it starts the new ones.
+func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStrategyParams) error {
+	if err := r.hook(ctx, "pre", params.Pre); err != nil {
+		return err
+	}
+	timeout := seconds(params.TimeoutSeconds, defaultTimeout)
+	for _, old := range r.from {
+		r.say("Scaling %s down to zero", old)
+		if err := r.scale(ctx, old, 0); err != nil {
+			return err
+		}
+	}
+	err := within(ctx, timeout, r.waitForEnd)
+	if err != nil {
+		return fmt.Errorf("wait for the pods of previous deployments to end: %w", err)
+	}
+	if err := r.hook(ctx, "mid", params.Mid); err != nil {
+		return err
+	}
+	if err := within(ctx, timeout, r.start); err != nil {
+		return err
+	}
+	return r.hook(ctx, "post", params.Post)
+}
+
+// start adds the new pods: one first, the others once it is available.
+func (r *run) start(ctx context.Context) error {
+	for _, step := range []int32{min(1, r.desired), r.desired} {
+		r.say("Scaling %s to %d", r.to, step)
+		if err := r.atLeast(ctx, step); err != nil {
+			return err
+		}
+		err := r.deployments(ctx, func(known map[string]*corev1.ReplicationController) (bool, error) {
+			to := known[r.to]
+			return to != nil && to.Status.ObservedGeneration >= to.Generation && to.Status.AvailableReplicas >= step, nil
+		})
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		if err != nil {
+			return fmt.Errorf("wait for %d pods of %q to be available: %w", step, r.to, err)
+		}
+		if step == r.desired {
+			break
+		}
+	}
+	return nil
+}
+
+// atLeast scales the new deployment up to a number, if it is not there: one that was interrupted goes on from where it was.
+func (r *run) atLeast(ctx context.Context, replicas int32) error {
+	to, err := r.Core.ReplicationControllers(r.Namespace).Get(ctx, r.to, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read deployment %q: %w", r.to, err)
+	}
+	if to.Spec.Replicas != nil && *to.Spec.Replicas >= replicas {
+		return nil
+	}
+	return r.scale(ctx, r.to, replicas)
+}
+
+// waitForEnd returns when no pod of another deployment is left, so that what they use alone, such as a volume, is free.
+func (r *run) waitForEnd(ctx context.Context) error {
+	others := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
+	return r.pods(ctx, metav1.ListOptions{LabelSelector: others}, func(known map[string]*corev1.Pod) (bool, error) {
+		for _, pod := range known {
+			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}

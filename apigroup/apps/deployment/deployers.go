@@ -1,0 +1,212 @@
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// deployerLoop gives each deployment its deployer pod and writes down how far that has come.
+type deployerLoop struct {
+	*Controllers
+	core        coreclient.CoreV1Interface
+	creator     coreclient.PodsGetter // makes the pods, so that their rights count, and not ours
+	deployments corelisters.ReplicationControllerLister
+	pods        corelisters.PodLister
+}
+
+func (l *deployerLoop) loop(deployments, pods cache.SharedIndexInformer) controller.Loop {
+	deployed := func(object any) []controller.Key {
+		pod := object.(*corev1.Pod)
+		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Labels[appsv1.DeployerPodForDeploymentLabel]}}
+	}
+	return controller.Loop{
+		Name:      "deployers",
+		Watches:   []controller.Watch{{Informer: deployments}, {Informer: pods, Keys: deployed}},
+		Reconcile: l.reconcile, Retry: firstRetry,
+	}
+}
+
+func (l *deployerLoop) reconcile(ctx context.Context, key controller.Key) error {
+	rc, err := l.deployments.ReplicationControllers(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if rc.DeletionTimestamp != nil || rollout.ConfigOf(rc) == "" || rollout.Ended(rc) {
+		return nil
+	}
+	if rollout.Phase(rc) == appsv1.DeploymentStatusNew {
+		return l.begin(ctx, rc)
+	}
+	return l.follow(ctx, rc)
+}
+
+// begin makes the deployer pod.
+func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationController) error {
+	if rollout.Cancelled(rc) {
+		return l.fail(ctx, rc, "")
+	}
+	config, err := rollout.Config(rc)
+	if err != nil {
+		return l.fail(ctx, rc, err.Error())
+	}
+	pod := l.pod(rc, config)
+	made, err := l.creator.Pods(rc.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && !deploys(made, rc) {
+			return l.fail(ctx, rc, rollout.UnrelatedPod)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("create deployer pod %q: %w", pod.Name, err)
+	}
+	return annotate(ctx, l.core, rc, map[string]any{
+		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
+		appsv1.DeploymentPodAnnotation:    made.Name,
+		rollout.CreatedAnnotation:         made.CreationTimestamp.UTC().Format(time.RFC3339),
+	})
+}
+
+// deploys says whether a pod is the deployer of a deployment, and not of an earlier one of the same name.
+func deploys(pod *corev1.Pod, rc *corev1.ReplicationController) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
+}
+
+// follow writes down what has become of the deployer pod, and ends it when the deployment is cancelled.
+func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationController) error {
+	name := rollout.DeployerName(rc.Name)
+	pod, err := l.pods.Pods(rc.Namespace).Get(name)
+	if apierrors.IsNotFound(err) { // the cache may be behind
+		pod, err = l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return l.fail(ctx, rc, rollout.DeployerGone)
+	case err != nil:
+		return err
+	case !deploys(pod, rc):
+		return l.fail(ctx, rc, rollout.UnrelatedPod)
+	}
+	switch phase := pod.Status.Phase; {
+	case phase == corev1.PodSucceeded:
+		return annotate(ctx, l.core, rc, map[string]any{
+			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusComplete, rollout.CompletedAnnotation: now(),
+			appsv1.DeploymentCancelledAnnotation: nil, rollout.DesiredAnnotation: nil,
+		})
+	case phase == corev1.PodFailed:
+		return l.fail(ctx, rc, pod.Status.Message)
+	case rollout.Cancelled(rc):
+		return l.stop(ctx, rc)
+	case phase == corev1.PodRunning && rollout.Phase(rc) != appsv1.DeploymentStatusRunning:
+		return annotate(ctx, l.core, rc, map[string]any{
+			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusRunning, rollout.StartedAnnotation: now(),
+		})
+	}
+	return nil
+}
+
+// fail writes down that a deployment has failed. A reason that stands there, such as who cancelled it, stays.
+func (l *deployerLoop) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
+	changes := map[string]any{
+		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(),
+	}
+	if !rollout.Cancelled(rc) && reason != "" {
+		changes[appsv1.DeploymentStatusReasonAnnotation] = reason
+	}
+	return annotate(ctx, l.core, rc, changes)
+}
+
+// stopped is the deadline of pods that shall end at once; 0 is not allowed.
+const stopped = 1
+
+// stop ends the deployer and its hooks. They stay, with their logs.
+func (l *deployerLoop) stop(ctx context.Context, rc *corev1.ReplicationController) error {
+	pods, err := l.pods.Pods(rc.Namespace).List(rollout.DeployerSelector(rc.Name))
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == stopped {
+			continue
+		}
+		patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, stopped)
+		if _, err := l.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("stop deployer pod %q: %w", pod.Name, err)
+		}
+	}
+	return nil
+}
+
+// Exit codes of a process that was killed or told to stop, and not ended by itself.
+const killed, terminated = 137, 143
+
+// pod is the deployer pod of a deployment. Its container is started again when it is killed, and not when it has failed.
+func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
+	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
+	container := corev1.Container{
+		Name: "deployment", Image: l.Image, ImagePullPolicy: corev1.PullIfNotPresent, Command: l.Command, Resources: strategy.Resources,
+		Env:           []corev1.EnvVar{{Name: rollout.NameVariable, Value: rc.Name}, {Name: rollout.NamespaceVariable, Value: rc.Namespace}},
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever),
+		RestartPolicyRules: []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestart,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{killed, terminated}},
+		}},
+	}
+	if custom := strategy.CustomParams; custom != nil {
+		if custom.Image != "" {
+			container.Image = custom.Image
+		}
+		if len(custom.Command) > 0 || custom.Image != "" {
+			container.Command = custom.Command
+		}
+		container.Env = append(append([]corev1.EnvVar{}, custom.Environment...), container.Env...)
+	}
+	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
+	meta := metav1.ObjectMeta{
+		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
+		// It owns and does not control it: a controlled pod that its selector does not match would be let go.
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: rc.Name, UID: rc.UID}},
+	}
+	metav1.SetMetaDataLabel(&meta, appsv1.DeployerPodForDeploymentLabel, rc.Name)
+	metav1.SetMetaDataAnnotation(&meta, rollout.DeploymentAnnotation, rc.Name)
+	metav1.SetMetaDataAnnotation(&meta, appsv1.DeploymentConfigAnnotation, config.Name)
+	return &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever,
+		ServiceAccountName: "deployer", ActiveDeadlineSeconds: strategy.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: ptr.To[int64](10),
+		NodeSelector: template.NodeSelector, Tolerations: template.Tolerations, ImagePullSecrets: template.ImagePullSecrets,
+	}}
+}
+
+// annotate changes annotations of a deployment; nil removes one.
+func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
+	}
+	if _, err := core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
+	}
+	return nil
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -1,0 +1,121 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// updateStatus writes what the deployments amount to, and one more condition if it is given, unless that stands there already.
+func (l *configLoop) updateStatus(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) error {
+	before, err := l.configs.DeploymentConfigs(dc.Namespace).Get(dc.Name)
+	if err != nil {
+		return err
+	}
+	dc.Status = status(dc, deployments, extra)
+	if apiequality.Semantic.DeepEqual(before.Status, dc.Status) {
+		return nil
+	}
+	if _, err := l.apps.DeploymentConfigs(dc.Namespace).UpdateStatus(ctx, dc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("update status: %w", err)
+	}
+	return nil
+}
+
+// status counts the pods of all deployments and says how the latest one is.
+func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) appsv1.DeploymentConfigStatus {
+	status := dc.DeepCopy().Status
+	status.ObservedGeneration = dc.Generation
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0, 0
+	for _, rc := range deployments {
+		status.Replicas += rc.Status.Replicas
+		status.ReadyReplicas += rc.Status.ReadyReplicas
+		status.AvailableReplicas += rc.Status.AvailableReplicas
+	}
+	latest := versionOf(deployments, dc.Status.LatestVersion)
+	if latest != nil {
+		status.UpdatedReplicas = latest.Status.Replicas
+	}
+	status.UnavailableReplicas = max(0, status.Replicas-status.AvailableReplicas)
+	now := []*appsv1.DeploymentCondition{available(dc, status.AvailableReplicas), extra}
+	if extra == nil {
+		now = append(now, progress(dc, latest))
+	}
+	for _, condition := range now {
+		if condition != nil {
+			setCondition(&status, *condition)
+		}
+	}
+	return status
+}
+
+func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, message string) *appsv1.DeploymentCondition {
+	return &appsv1.DeploymentCondition{Type: of, Status: is, Reason: string(reason), Message: message}
+}
+
+// available says whether as many pods serve as the strategy promises at any time.
+func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondition {
+	unavailable := 0
+	if params := dc.Spec.Strategy.RollingParams; params != nil && params.MaxUnavailable != nil && dc.Spec.Strategy.Type == appsv1.DeploymentStrategyTypeRolling {
+		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false) // validated
+	}
+	if pods >= dc.Spec.Replicas-int32(unavailable) && pods > 0 {
+		return condition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "", "Deployment config has minimum availability.")
+	}
+	return condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "", "Deployment config does not have minimum availability.")
+}
+
+// progress says how the latest deployment is, in the words of OpenShift 3.
+func progress(dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController) *appsv1.DeploymentCondition {
+	say := func(is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, format string, values ...any) *appsv1.DeploymentCondition {
+		return condition(appsv1.DeploymentProgressing, is, reason, fmt.Sprintf(format, values...))
+	}
+	switch {
+	case dc.Spec.Paused:
+		return say(corev1.ConditionUnknown, appsv1.DeploymentConfigPausedReason, "deployment config is paused")
+	case latest == nil:
+		return nil
+	}
+	switch phase := rollout.Phase(latest); {
+	case phase == appsv1.DeploymentStatusPending:
+		return say(corev1.ConditionUnknown, "", "replication controller %q is waiting for pod %q to run", latest.Name, rollout.DeployerName(latest.Name))
+	case phase == appsv1.DeploymentStatusRunning:
+		return say(corev1.ConditionTrue, appsv1.ReplicationControllerUpdatedReason, "replication controller %q is progressing", latest.Name)
+	case phase == appsv1.DeploymentStatusComplete:
+		return say(corev1.ConditionTrue, appsv1.NewReplicationControllerAvailableReason, "replication controller %q successfully rolled out", latest.Name)
+	case phase == appsv1.DeploymentStatusFailed && rollout.Cancelled(latest):
+		return say(corev1.ConditionFalse, appsv1.RolloutCancelledReason, "rollout of replication controller %q was cancelled", latest.Name)
+	case phase == appsv1.DeploymentStatusFailed:
+		return say(corev1.ConditionFalse, appsv1.ProgressDeadlineExceededReason, "replication controller %q has failed progressing", latest.Name)
+	}
+	return nil
+}
+
+// setCondition changes or adds a condition, with the times of its change.
+func setCondition(status *appsv1.DeploymentConfigStatus, condition appsv1.DeploymentCondition) {
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	condition.LastUpdateTime, condition.LastTransitionTime = now, now
+	i := slices.IndexFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == condition.Type })
+	if i < 0 {
+		status.Conditions = append(status.Conditions, condition)
+		return
+	}
+	old := status.Conditions[i]
+	if old.Status == condition.Status {
+		condition.LastTransitionTime = old.LastTransitionTime
+		if old.Reason == condition.Reason && old.Message == condition.Message {
+			return
+		}
+	}
+	status.Conditions[i] = condition
+}

@@ -1,0 +1,83 @@
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// New makes the deployment of a configuration's latest version. It has no pods yet: its deployer adds them.
+func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
+	encoded := dc.DeepCopy()
+	encoded.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
+	encoded.ManagedFields = nil
+	text, err := json.Marshal(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("write down configuration %q: %w", dc.Name, err)
+	}
+	version := strconv.FormatInt(dc.Status.LatestVersion, 10)
+	name := Name(dc.Name, dc.Status.LatestVersion)
+	own := map[string]string{ConfigLabel: dc.Name, DeploymentLabel: name}
+	template := dc.Spec.Template.DeepCopy()
+	template.Labels = merged(template.Labels, own)
+	template.Annotations = merged(template.Annotations, map[string]string{
+		DeploymentAnnotation: name, appsv1.DeploymentConfigAnnotation: dc.Name, appsv1.DeploymentVersionAnnotation: version,
+	})
+	desired := dc.Spec.Replicas
+	annotations := map[string]string{
+		appsv1.DeploymentConfigAnnotation:        dc.Name,
+		appsv1.DeploymentEncodedConfigAnnotation: string(text),
+		appsv1.DeploymentStatusAnnotation:        string(appsv1.DeploymentStatusNew),
+		appsv1.DeploymentVersionAnnotation:       version,
+		DesiredAnnotation:                        strconv.Itoa(int(desired)),
+	}
+	if reason := Message(dc.Status.Details); reason != "" {
+		annotations[appsv1.DeploymentStatusReasonAnnotation] = reason
+	}
+	return &corev1.ReplicationController{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: dc.Namespace, Name: name,
+			Labels:          merged(dc.Labels, map[string]string{appsv1.DeploymentConfigAnnotation: dc.Name}),
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{Owner(dc)},
+		},
+		Spec: corev1.ReplicationControllerSpec{
+			Replicas: ptr.To[int32](0), MinReadySeconds: dc.Spec.MinReadySeconds,
+			Selector: merged(dc.Spec.Selector, own), Template: template,
+		},
+	}, nil
+}
+
+// Message is what started a deployment, in the words of OpenShift 3.
+func Message(details *appsv1.DeploymentDetails) string {
+	switch {
+	case details == nil:
+		return ""
+	case details.Message != "":
+		return details.Message
+	}
+	for _, cause := range details.Causes {
+		switch cause.Type {
+		case appsv1.DeploymentTriggerOnConfigChange:
+			return "config change"
+		case appsv1.DeploymentTriggerOnImageChange:
+			return "image change"
+		}
+	}
+	return ""
+}
+
+// merged is a map with the entries of several; the last one wins.
+func merged(all ...map[string]string) map[string]string {
+	result := map[string]string{}
+	for _, one := range all {
+		maps.Copy(result, one)
+	}
+	return result
+}
