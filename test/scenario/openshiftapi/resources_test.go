@@ -25,7 +25,7 @@ const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012345678
 
 var resources = []resource{
 	{group: "apps", plural: "deploymentconfigs", kind: "DeploymentConfig", names: "dc deploymentconfig",
-		body:    "spec: {replicas: 0, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: localhost/web}]}}}",
+		body:    "spec: {paused: true, replicas: 0, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: localhost/web}]}}}",
 		columns: "Revision Desired Current Triggered By"},
 	{group: "build", plural: "buildconfigs", kind: "BuildConfig", names: "bc buildconfig",
 		body:    "spec: {source: {git: {uri: 'https://git.example.com/app.git'}}, strategy: {sourceStrategy: {from: {name: 'ruby:2.5'}}}}",
