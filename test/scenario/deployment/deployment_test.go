@@ -17,9 +17,9 @@ func TestMain(m *testing.M) { kit.Main(m) }
 
 // configuration is a DeploymentConfig whose pods sleep; spec are further fields of its specification, container of its container.
 func configuration(name, spec, container string) string {
-	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %s}, spec: {%s, selector: {app: %[1]s}, template: {
-		metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: %q, command: [sleep, "100000"], %s}]}}}}`,
-		name, spec, kit.ToolsImage, container)
+	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
+		metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: %[4]q, command: [sleep, "100000"], %[3]s}]}}}}`,
+		name, spec, container, kit.ToolsImage)
 }
 
 // version makes a container differ from the one before.
@@ -96,11 +96,11 @@ func TestAChangeOfTheTemplateIsDeployed(t *testing.T) {
 	// The number of pods follows the configuration, and is kept by the next deployment.
 	c.OC("scale", "dc/web", "--replicas=3")
 	waitReplicas(c, "web-1", 3)
-	c.OC("set", "env", "dc/web", "VERSION=two")
+	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("two")))
 	waitPhase(c, "web-2", "Complete")
 	waitReplicas(c, "web-2", 3)
 	waitReplicas(c, "web-1", 0)
-	c.OC("set", "env", "dc/web", "VERSION=three")
+	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("three")))
 	waitPhase(c, "web-3", "Complete")
 	c.WaitFor("the oldest deployment to be removed with its deployer", func(context.Context) error {
 		if got := c.OC("get", "rc,pods", "-o", "name", "-l", "app!=web"); strings.Contains(got, "web-1") {
