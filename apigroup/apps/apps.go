@@ -33,7 +33,7 @@ func Feature(rules Rules) apiserver.Feature {
 		Install:      appsv1.Install,
 		Legacy:       appsv1.DeprecatedInstallWithoutGroup,
 		Prepare:      prepare,
-		Resources:    []apiserver.Served{deploymentConfigs(rules)},
+		Resources:    []apiserver.Served{deploymentConfigs(rules), apiserver.Virtual{Plural: "deploymentconfigrollbacks", New: newRollbacks}},
 	}}}
 }
 
@@ -49,9 +49,7 @@ func deploymentConfigs(rules Rules) apiserver.Served {
 			}
 		},
 		Validate: check.config, ValidateStatus: validateStatus,
-		Subresources: func(_ apiserver.Deps, store *registry.Store) (map[string]rest.Storage, error) {
-			return map[string]rest.Storage{"scale": &scale{store}}, nil
-		},
+		Subresources: subresources,
 		Columns: []apiserver.Column[config]{
 			{Name: "Revision", Description: "Number of the latest deployment", Value: func(dc config) any { return dc.Status.LatestVersion }},
 			{Name: "Desired", Description: "Wanted number of pods", Value: func(dc config) any { return int64(dc.Spec.Replicas) }},
@@ -59,6 +57,15 @@ func deploymentConfigs(rules Rules) apiserver.Served {
 			{Name: "Triggered By", Description: "What starts a deployment", Value: triggers},
 		},
 	}
+}
+
+func subresources(deps apiserver.Deps, store *registry.Store) (map[string]rest.Storage, error) {
+	return map[string]rest.Storage{
+		"scale":       &scale{store},
+		"instantiate": &instantiate{action[*appsv1.DeploymentRequest]{"DeploymentRequest"}, deps},
+		"rollback":    newRollback(deps),
+		"log":         &logs{deps, store},
+	}, nil
 }
 
 // triggers are shown as "config,image(ruby:latest)".

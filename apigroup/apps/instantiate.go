@@ -1,0 +1,103 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// instantiate is the subresource "instantiate": it starts a deployment by hand.
+type instantiate struct {
+	action[*appsv1.DeploymentRequest]
+	deps apiserver.Deps
+}
+
+func (i *instantiate) store(resource string) *registry.Store {
+	return i.deps.Stores[appsv1.GroupVersion.WithResource(resource).GroupResource()]
+}
+
+// Create starts the deployment that the request describes and returns the configuration. Where nothing has changed since the latest one, only a forced
+// request starts another.
+func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, err := i.about(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
+	if err != nil {
+		return nil, err
+	}
+	found, err := i.store("deploymentconfigs").Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	dc := found.(*appsv1.DeploymentConfig)
+	if dc.Spec.Paused {
+		return nil, errors.NewBadRequest(fmt.Sprintf("cannot deploy the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", name))
+	}
+	before := dc.Generation
+	if asked.Latest {
+		if dc, err = i.bring(ctx, dc, asked); err != nil {
+			return nil, err
+		}
+	}
+	if !asked.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
+		return nil, errors.NewBadRequest(fmt.Sprintf("nothing has changed in deployment config %q since deployment #%d; force another one", name, dc.Status.LatestVersion))
+	}
+	return i.count(ctx, dc)
+}
+
+// bring puts the present images of the triggers into the template.
+func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
+	if slices.Contains(asked.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
+		return dc, nil
+	}
+	streams := i.deps.Stores[imagev1.GroupVersion.WithResource("imagestreams").GroupResource()]
+	find := func(namespace, name string) *imagev1.ImageStream {
+		stream, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+		if err != nil {
+			return nil
+		}
+		return stream.(*imagev1.ImageStream)
+	}
+	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return asked.Force }
+	if !rollout.BringImages(dc.DeepCopy(), force, find) {
+		return dc, nil
+	}
+	changed, _, err := i.store("deploymentconfigs").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
+		func(_ context.Context, object, _ runtime.Object) (runtime.Object, error) {
+			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
+			rollout.BringImages(current, force, find)
+			return current, nil
+		}), nil, nil, false, &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return changed.(*appsv1.DeploymentConfig), nil
+}
+
+// manual is the cause of deployments that somebody has asked for.
+const manual appsv1.DeploymentTriggerType = "Manual"
+
+// count counts the version up once, if no controller has done so meanwhile.
+func (i *instantiate) count(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
+	latest := dc.Status.LatestVersion
+	counted, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
+		func(_ context.Context, object, _ runtime.Object) (runtime.Object, error) {
+			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
+			if current.Status.LatestVersion == latest {
+				current.Status.LatestVersion++
+				current.Status.Details = &appsv1.DeploymentDetails{Message: "manual change", Causes: []appsv1.DeploymentCause{{Type: manual}}}
+			}
+			return current, nil
+		}), nil, nil, false, &metav1.UpdateOptions{})
+	return counted, err
+}

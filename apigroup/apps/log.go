@@ -1,0 +1,182 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// logs is the subresource "log": what a deployment has printed. That is its deployer's log until it is complete, and then the log of its first pod.
+type logs struct {
+	deps  apiserver.Deps
+	store *registry.Store
+}
+
+var _ rest.GetterWithOptions = &logs{}
+
+// New makes what discovery calls the answer.
+func (*logs) New() runtime.Object { return &appsv1.DeploymentLog{} }
+
+// Destroy has nothing to give back: the store is the configurations'.
+func (*logs) Destroy() {}
+
+// GroupVersionKind is the answer's.
+func (*logs) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
+	return gv.WithKind("DeploymentLog")
+}
+
+// NewGetOptions makes the query.
+func (*logs) NewGetOptions() (runtime.Object, bool, string) {
+	return &appsv1.DeploymentLogOptions{}, false, ""
+}
+
+// Get finds the deployment and gives its log as a stream.
+func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
+	options, ok := query.(*appsv1.DeploymentLogOptions)
+	if !ok {
+		return nil, errors.NewBadRequest(fmt.Sprintf("the query is a %T, want DeploymentLogOptions", query))
+	}
+	found, err := l.store.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	version, err := versionOf(found.(*appsv1.DeploymentConfig), options)
+	if err != nil {
+		return nil, err
+	}
+	core, err := coreclient.NewForConfig(l.deps.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	namespace := request.NamespaceValue(ctx)
+	rc, err := started(ctx, core, namespace, rollout.Name(name, version), options.NoWait)
+	if err != nil {
+		return nil, err
+	}
+	if rc == nil {
+		return &stream{open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
+	}
+	pod, err := podOf(ctx, core, rc)
+	if err != nil {
+		return nil, err
+	}
+	of := &corev1.PodLogOptions{
+		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
+		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
+	}
+	return &stream{follow: options.Follow, open: core.Pods(namespace).GetLogs(pod, of).Stream}, nil
+}
+
+// versionOf is the version whose log is wanted.
+func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions) (int64, error) {
+	latest := dc.Status.LatestVersion
+	switch {
+	case latest == 0:
+		return 0, errors.NewBadRequest(fmt.Sprintf("no deployment exists for deployment config %q", dc.Name))
+	case options.Version != nil && options.Previous:
+		return 0, errors.NewBadRequest("both a version and the previous one are wanted")
+	case options.Version != nil && (*options.Version <= 0 || *options.Version > latest):
+		return 0, errors.NewBadRequest(fmt.Sprintf("invalid version %d for deployment config %q: it has deployments 1 to %d", *options.Version, dc.Name, latest))
+	case options.Version != nil:
+		return *options.Version, nil
+	case options.Previous && latest == 1:
+		return 0, errors.NewBadRequest(fmt.Sprintf("no previous deployment exists for deployment config %q", dc.Name))
+	case options.Previous:
+		return latest - 1, nil
+	}
+	return latest, nil
+}
+
+// startLimit is how long a log waits for its deployment to start.
+const startLimit = 30 * time.Second
+
+// started waits until a deployment has a pod that runs or has run. It is nil when it has none and shall not be waited for.
+func started(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, noWait bool) (*corev1.ReplicationController, error) {
+	begun := func(rc *corev1.ReplicationController) bool {
+		return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
+	}
+	if noWait {
+		rc, err := core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !begun(rc) {
+			return nil, err
+		}
+		return rc, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return core.ReplicationControllers(namespace).List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return core.ReplicationControllers(namespace).Watch(ctx, options)
+		},
+	}
+	event, err := watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, nil, func(event watch.Event) (bool, error) {
+		rc, ok := event.Object.(*corev1.ReplicationController)
+		return ok && begun(rc), nil
+	})
+	if err != nil {
+		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start", name), 1)
+	}
+	return event.Object.(*corev1.ReplicationController), nil
+}
+
+// podOf is the pod whose log is a deployment's.
+func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
+	if rollout.Phase(rc) != appsv1.DeploymentStatusComplete {
+		return rollout.DeployerName(rc.Name), nil
+	}
+	pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})
+	if err != nil {
+		return "", err
+	}
+	if len(pods.Items) == 0 {
+		return rollout.DeployerName(rc.Name), nil
+	}
+	first := slices.MinFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return first.Name, nil
+}
+
+// stream is the answer: text, as it is printed.
+type stream struct {
+	metav1.TypeMeta
+	follow bool
+	open   func(context.Context) (io.ReadCloser, error)
+}
+
+var _ rest.ResourceStreamer = &stream{}
+
+// DeepCopyObject is the stream itself, which is read once.
+func (s *stream) DeepCopyObject() runtime.Object { return s }
+
+// InputStream opens the log. Its lines are sent one by one when they are followed.
+func (s *stream) InputStream(ctx context.Context, _, _ string) (content io.ReadCloser, flush bool, mime string, err error) {
+	content, err = s.open(ctx)
+	return content, s.follow, "text/plain", err
+}

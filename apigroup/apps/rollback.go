@@ -1,0 +1,153 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// rollback makes a configuration that is like an earlier deployment of it. It stores nothing: whoever asked replaces the configuration by
+// the answer. It is the subresource "rollback".
+type rollback struct {
+	action[*appsv1.DeploymentConfigRollback]
+	deps apiserver.Deps
+}
+
+func newRollback(deps apiserver.Deps) *rollback {
+	return &rollback{action[*appsv1.DeploymentConfigRollback]{"DeploymentConfigRollback"}, deps}
+}
+
+// Create answers with the configuration.
+func (r *rollback) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, err := r.about(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	if err != nil {
+		return nil, err
+	}
+	return r.generate(ctx, asked)
+}
+
+// rollbacks is the resource deploymentconfigrollbacks, which older clients call: the same, with the name in the body.
+type rollbacks struct{ *rollback }
+
+func newRollbacks(deps apiserver.Deps) (rest.Storage, error) {
+	return &rollbacks{newRollback(deps)}, nil
+}
+
+// NamespaceScoped says that configurations are in namespaces.
+func (*rollbacks) NamespaceScoped() bool { return true }
+
+// GetSingularName is the name of one.
+func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
+
+// Create answers with the configuration.
+func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	sent, ok := body.(*appsv1.DeploymentConfigRollback)
+	if !ok {
+		return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.kind))
+	}
+	asked, err := r.about(ctx, sent.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	if err != nil {
+		return nil, err
+	}
+	return r.generate(ctx, asked)
+}
+
+func (r *rollback) generate(ctx context.Context, asked *appsv1.DeploymentConfigRollback) (runtime.Object, error) {
+	if asked.Name == "" {
+		return nil, r.invalid(asked, field.Required(field.NewPath("name"), "name the deployment config"))
+	}
+	found, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, asked.Name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	dc := found.(*appsv1.DeploymentConfig).DeepCopy()
+	if dc.Spec.Paused {
+		return nil, errors.NewBadRequest(fmt.Sprintf("cannot rollback the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", dc.Name))
+	}
+	deployment, err := r.target(dc, asked)
+	if err != nil {
+		return nil, err
+	}
+	core, err := coreclient.NewForConfig(r.deps.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	rc, err := core.ReplicationControllers(request.NamespaceValue(ctx)).Get(ctx, deployment, metav1.GetOptions{})
+	if errors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
+		return nil, r.invalid(asked, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	to, err := rollout.Config(rc)
+	if err != nil {
+		return nil, err
+	}
+	return rolledBack(dc, to, asked), nil
+}
+
+// target is the name of the deployment to go back to: the one that is named, the one of a revision, or the last but one.
+func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) (string, error) {
+	revision, latest := asked.Spec.Revision, dc.Status.LatestVersion
+	name := asked.Spec.From.Name
+	switch {
+	case latest == 0:
+		return "", errors.NewBadRequest(fmt.Sprintf("cannot rollback the deployment config %q, which was never deployed", dc.Name))
+	case name != "" && revision == 0:
+	case revision == 0 && latest > 1:
+		name = rollout.Name(dc.Name, latest-1)
+	case revision <= 0:
+		return "", errors.NewBadRequest(fmt.Sprintf("there is no deployment of %q before #%d", dc.Name, latest))
+	default:
+		name = rollout.Name(dc.Name, revision)
+	}
+	if name == rollout.Name(dc.Name, latest) {
+		return "", r.invalid(asked, field.Invalid(field.NewPath("spec", "revision"), latest, "this is the latest deployment already"))
+	}
+	return name, nil
+}
+
+func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, problem *field.Error) error {
+	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.kind).GroupKind(), asked.Name, field.ErrorList{problem})
+}
+
+// rolledBack is a configuration with what shall be as it was. Images no longer change by themselves, or the next one would undo it.
+func rolledBack(dc, to *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) *appsv1.DeploymentConfig {
+	include := asked.Spec
+	if include.IncludeTemplate {
+		dc.Spec.Template = to.Spec.Template
+	}
+	if include.IncludeTriggers {
+		dc.Spec.Triggers = to.Spec.Triggers
+	}
+	if include.IncludeStrategy {
+		dc.Spec.Strategy = to.Spec.Strategy
+	}
+	if include.IncludeReplicationMeta {
+		dc.Spec.Replicas, dc.Spec.Selector = to.Spec.Replicas, to.Spec.Selector
+	}
+	for _, trigger := range dc.Spec.Triggers {
+		if trigger.ImageChangeParams != nil {
+			trigger.ImageChangeParams.Automatic = false
+		}
+	}
+	if len(asked.UpdatedAnnotations) > 0 {
+		if dc.Annotations == nil {
+			dc.Annotations = map[string]string{}
+		}
+		maps.Copy(dc.Annotations, asked.UpdatedAnnotations)
+	}
+	return dc
+}
