@@ -35,6 +35,7 @@ func actedUpon(kind string) []string {
 			"auditConfig.maximumRetainedFiles",
 			"auditConfig.maximumFileSizeMegabytes",
 			"auditConfig.policyFile",
+			"auditConfig.policyConfiguration",
 			"oauthConfig.masterPublicURL",
 			"oauthConfig.assetPublicURL",
 			"oauthConfig.alwaysShowProviderSelection",

@@ -45,6 +45,10 @@ func (h *host) apiServer() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	audit, err := h.audit()
+	if err != nil {
+		return nil, err
+	}
 	server := &kube.APIServer{
 		BindAddress:        net.ParseIP(bind),
 		AdvertiseAddress:   h.address.AsSlice(),
@@ -66,7 +70,7 @@ func (h *host) apiServer() (Component, error) {
 		ServiceCIDR: h.Master.ServiceNetwork().String(),
 		NodePorts:   &nodePorts,
 		Domain:      h.Node.DNSDomain,
-		Audit:       h.audit(),
+		Audit:       audit,
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
 		Features:    features,
 	}
@@ -104,17 +108,6 @@ func (h *host) features() ([]apiserver.Feature, error) {
 		networkapi.Feature(),
 		versionFeature(),
 	}), nil
-}
-
-func (h *host) audit() *kube.Audit {
-	c := h.Master.AuditConfig
-	if !c.Enabled {
-		return nil
-	}
-	return &kube.Audit{
-		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
-		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
-	}
 }
 
 func (h *host) controllers() (Component, error) {

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // insecureRepository on a stream says with "true" that certificates of its images' registries need not be known.

@@ -11,11 +11,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
-	"github.com/slipway-platform/slipway/internal/registryclient"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // pullManifest answers the manifest of a stream's tag or image, wherever it is. What no stream knows is the store's: an image that is being pushed.

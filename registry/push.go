@@ -11,9 +11,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // maxManifest bounds manifests, in bytes, as distribution does.

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	appsv1 "github.com/openshift/api/apps/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Rules are Kubernetes' own rules for what a deployment configuration embeds.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	appsv1 "github.com/openshift/api/apps/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // prepare registers the scale that autoscalers and `oc scale` use (OpenShift 3 answered with the one of

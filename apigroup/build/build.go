@@ -12,11 +12,12 @@ import (
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Rules are Kubernetes' own rules for what a build embeds.

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // AllowedRegistry is a registry from which images may be imported or tagged into a stream.

@@ -13,10 +13,11 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Options say how image streams and the registries behind them are.

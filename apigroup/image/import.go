@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
-	"github.com/slipway-platform/slipway/internal/registryclient"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // imports looks at images of other registries with the project's credentials, and if asked to makes them the newest of a stream's tags.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // mappings is what a registry sends for each image that was pushed: the image is made if there is none,

@@ -5,9 +5,10 @@ import (
 	"io"
 	"slices"
 
-	"github.com/slipway-platform/slipway/apiserver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // PolicyName is the admission plug-in's name as the configuration has it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
+
 	"github.com/slipway-platform/slipway/apiserver"
 )
 

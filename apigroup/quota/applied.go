@@ -4,7 +4,6 @@ import (
 	"context"
 
 	quotav1 "github.com/openshift/api/quota/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	listers "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // applied is the view that a namespace has of the quotas that select it.

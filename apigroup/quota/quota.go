@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	quotav1 "github.com/openshift/api/quota/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,8 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Rules are Kubernetes' own rules for what a quota embeds.

@@ -7,6 +7,7 @@ package route
 
 import (
 	routev1 "github.com/openshift/api/route/v1"
+
 	"github.com/slipway-platform/slipway/apiserver"
 )
 

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // columns are those of `oc get routes` in OpenShift 3.

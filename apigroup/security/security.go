@@ -9,9 +9,10 @@ import (
 	"io"
 
 	securityv1 "github.com/openshift/api/security/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // PluginName is the admission plug-in as the configuration calls it.

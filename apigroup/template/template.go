@@ -11,11 +11,12 @@ import (
 	"slices"
 
 	templatev1 "github.com/openshift/api/template/v1"
-	"github.com/slipway-platform/slipway/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Feature is the API group as the API server serves it.

@@ -1,0 +1,43 @@
+package tenants
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestRequestsForOurTypesAreAudited has no policy in the configuration: who asked for what is recorded, and nothing of what was sent.
+func TestRequestsForOurTypesAreAudited(t *testing.T) {
+	c := tenants(t)
+	olga := as(t, c, "olga")
+	olga.project(c, "olga-shop")
+	olga.may("POST", group("route.openshift.io", "olga-shop", "routes"),
+		"{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {to: {name: web}}}")
+	c.WaitFor("the route in the audit log", func(context.Context) error {
+		content, err := os.ReadFile(c.Path("log", "audit.log"))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(content)) {
+			var event struct {
+				Level, Stage, Verb string
+				ImpersonatedUser   struct{ Username string }
+				ObjectRef          struct{ APIGroup, Resource, Namespace string }
+				RequestObject      json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(line), &event); err != nil {
+				continue // it is being written
+			}
+			if event.ObjectRef.Resource == "routes" && event.ObjectRef.Namespace == "olga-shop" && event.Verb == "create" && event.Stage == "ResponseComplete" {
+				if event.Level != "Metadata" || event.ImpersonatedUser.Username != "olga" || event.ObjectRef.APIGroup != "route.openshift.io" || event.RequestObject != nil {
+					t.Errorf("the entry is %s", line)
+				}
+				return nil
+			}
+		}
+		return errors.New("no entry names it")
+	})
+}
