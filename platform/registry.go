@@ -127,7 +127,11 @@ func (h *host) ensureRegistryConfig() error {
 		}
 		settings := fmt.Sprintf("# Written by slipway at each start: changes are lost.\nserver = %q\n\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\nca = %q\n",
 			"https://"+name, "https://"+net.JoinHostPort(h.address.String(), port), h.identity.CA.Cert)
-		if err := atomicfile.Write(filepath.Join(dir, "hosts.toml"), []byte(settings), 0o644); err != nil {
+		path := filepath.Join(dir, "hosts.toml")
+		if there, err := os.ReadFile(path); err == nil && string(there) == settings {
+			continue // two processes that start together never write it both
+		}
+		if err := atomicfile.Write(path, []byte(settings), 0o644); err != nil {
 			return fmt.Errorf("write settings of registry %q: %w", name, err)
 		}
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
@@ -113,6 +114,7 @@ func targetOf(r *http.Request) (target, error) {
 }
 
 // startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
+// What is asked for stands in the query alone: distribution would take it from a form in the body too, which nobody has checked.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -123,5 +125,6 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 			r.URL.RawQuery = query.Encode()
 		}
 	}
+	r.Form, r.PostForm = query, url.Values{}
 	store.ServeHTTP(w, r)
 }

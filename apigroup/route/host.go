@@ -57,7 +57,7 @@ func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.E
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")
 	if old == nil {
-		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != ""
+		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != "" || route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
 		switch {
 		case chosen && !h.may(ctx, "create", route):
 			return field.ErrorList{field.Forbidden(at.Child("host"), "you do not have permission to set the host field of the route")}
@@ -71,6 +71,9 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	}
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
+	}
+	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy { // an old route would take the domain of all younger ones
+		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}
 	if hasCertificates(route.Spec.TLS) && !apiequality.Semantic.DeepEqual(certificates(route.Spec.TLS), certificates(old.Spec.TLS)) && !h.may(ctx, "create", route) {
 		return field.ErrorList{field.Forbidden(at.Child("tls"), "you do not have permission to set certificate fields on the route")}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Source is where services are found. Both functions return nothing for a service that is not there.
@@ -104,13 +106,17 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 	return unit
 }
 
+// endpoints are the ports of an endpoint, which whoever edits Endpoints may have written: its texts go into the configuration of HAProxy.
 func endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.Endpoint) (ports []Endpoint) {
 	if ready := found.Conditions.Ready; ready != nil && !*ready || len(found.Addresses) == 0 {
 		return nil
 	}
 	target := found.Addresses[0]
-	if found.TargetRef != nil {
-		target = found.TargetRef.Name
+	if _, err := netip.ParseAddr(target); err != nil {
+		return nil
+	}
+	if ref := found.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 { // the API server takes any text
+		target = ref.Name
 	}
 	for _, port := range slice.Ports {
 		if port.Port == nil || port.Protocol != nil && *port.Protocol != corev1.ProtocolTCP {
@@ -119,6 +125,9 @@ func endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.Endpoint) (p
 		name := ""
 		if port.Name != nil {
 			name = *port.Name
+		}
+		if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
+			continue
 		}
 		ports = append(ports, endpoint(found.Addresses[0], *port.Port, target, name))
 	}

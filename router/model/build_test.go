@@ -64,6 +64,25 @@ func TestTheRouteChoosesThePortOfItsPods(t *testing.T) {
 	}
 }
 
+// Endpoints may be written by users, and the API server takes any text as the name of what an address belongs to.
+func TestTextsOfEndpointsAreNamesOrNotUsed(t *testing.T) {
+	pods := slice("10.0.0.1", "10.0.0.2", "10.0.0.3\n  server evil 10.0.0.4")
+	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}
+	pods.Endpoints[1].TargetRef = &corev1.ObjectReference{Name: "x 10.0.0.4:80\nprogram p\n  command id; shutdown frontend public"}
+	pods.Ports[1].Name = ptr.To("admin ssl\n")
+	alias, state := built(&routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
+	var got []string
+	for _, endpoint := range state.ServiceUnits["shop/web"].EndpointTable {
+		got = append(got, endpoint.ID+" "+endpoint.TargetName+" "+endpoint.PortName)
+	}
+	if want := []string{"ept:10.0.0.2:10.0.0.2:8080 10.0.0.2 web", "ept:web-0:10.0.0.1:8080 web-0 web"}; !slices.Equal(got, want) {
+		t.Errorf("endpoints are %q, want %q", got, want)
+	}
+	if alias.ActiveEndpoints != 2 {
+		t.Errorf("the route has %d endpoints", alias.ActiveEndpoints)
+	}
+}
+
 func TestWeightsAreSharedByTheEndpointsOfAService(t *testing.T) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{
 		To: routev1.RouteTargetReference{Name: "a", Weight: ptr.To[int32](100)},

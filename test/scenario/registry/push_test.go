@@ -2,7 +2,10 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -73,6 +76,50 @@ func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
 	}
 	if err := p.push(dir, "app:v3", reader); err == nil {
 		t.Error("who may only pull pushes")
+	}
+}
+
+func TestBlobsAreMountedWithinRightsAlone(t *testing.T) {
+	p := newProject(t)
+	dir, made := image(t, "secret")
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	layers, err := made.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := url.Values{"from": {p.Namespace + "/app"}, "mount": {digest.String()}}
+	stranger := newProjectOf(t, p)
+	for _, tt := range []struct {
+		what, token, namespace string
+		query, form            url.Values
+		want                   int
+	}{
+		{"of the own project", p.token, p.Namespace, ask, nil, http.StatusCreated},
+		{"of another project", stranger, p.Namespace + "-other", ask, nil, http.StatusAccepted},
+		{"of another project, asked for in the body", stranger, p.Namespace + "-other", nil, ask, http.StatusAccepted},
+	} {
+		address := fmt.Sprintf("https://%s:5000/v2/%s/copy/blobs/uploads/?%s", p.Address, tt.namespace, tt.query.Encode())
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(tt.form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.SetBasicAuth("any", tt.token)
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != tt.want {
+			t.Errorf("a layer %s: status %s, want %d", tt.what, response.Status, tt.want)
+		}
 	}
 }
 
