@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -77,13 +78,18 @@ func serve(ctx context.Context, address string, s settings.Settings, engine *hap
 	return nil
 }
 
-// guarded asks for user and password of the statistics, if there are any.
+// guarded asks for user and password of the statistics. Where none are set, it answers this machine alone: what is told names all projects' routes and pods.
 func guarded(s settings.Settings, next http.Handler) http.Handler {
 	user, password := s.Text("STATS_USERNAME"), s.Text("STATS_PASSWORD")
-	if user == "" {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if client, err := netip.ParseAddrPort(r.RemoteAddr); user == "" {
+			if err != nil || !client.Addr().IsLoopback() {
+				http.Error(w, "set STATS_USERNAME and STATS_PASSWORD to see this from another machine", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+			return
+		}
 		name, secret, _ := r.BasicAuth()
 		if subtle.ConstantTimeCompare([]byte(name), []byte(user))&subtle.ConstantTimeCompare([]byte(secret), []byte(password)) != 1 {
 			w.Header().Set("WWW-Authenticate", `Basic realm="router"`)

@@ -108,7 +108,19 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	}
 	serving := make(chan struct{})
 	part(func() error { return seen.run(ctx) })
-	part(func() error { return s.decide(ctx, serving, ready) })
+	decided := make(chan struct{})
+	part(func() error { return s.decide(ctx, sync.OnceFunc(func() { close(decided) })) })
+	part(func() error {
+		for _, step := range []chan struct{}{decided, serving} {
+			select {
+			case <-step:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		ready()
+		return nil
+	})
 	part(func() error { return s.status.run(ctx) })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
@@ -121,23 +133,16 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// decide makes a configuration whenever something has changed.
-func (s *session) decide(ctx context.Context, serving <-chan struct{}, ready func()) error {
+// decide makes a configuration whenever something has changed. decided is called after each.
+func (s *session) decide(ctx context.Context, decided func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
 	}
-	for first := true; ; first = false {
+	for {
 		if err := s.once(); err != nil {
 			slog.Error("the router keeps its configuration", "error", err)
 		}
-		if first {
-			select {
-			case <-serving:
-				ready()
-			case <-ctx.Done():
-				return nil
-			}
-		}
+		decided()
 		if !s.seen.waitChanged(ctx) {
 			return nil
 		}
@@ -231,14 +236,22 @@ func (s *session) rejected(_ *haproxy.Config, reason error) {
 	text := reason.Error()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.broken
+	s.broken = map[model.ServiceAliasConfigKey]broken{}
+	found := false
 	for _, route := range s.seen.shard() {
 		name := string(key(route))
-		if strings.Contains(text, "/"+name+".pem") || strings.Contains(text, ":"+name+"'") {
+		if known := before[key(route)]; known.resourceVersion == route.ResourceVersion {
+			s.broken[key(route)] = known
+		} else if strings.Contains(text, "/"+name+".pem") || strings.Contains(text, ":"+name+"'") {
 			s.broken[key(route)] = broken{route.ResourceVersion, "HAProxy does not accept the route's certificate or settings"}
 			slog.Warn("a route is set aside, since HAProxy does not accept it", "namespace", route.Namespace, "route", route.Name)
+			found = true
 		}
 	}
-	s.again()
+	if found {
+		s.again()
+	}
 }
 
 // canonical is what the status of a route calls the router.

@@ -92,8 +92,8 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	}
 	now := running{parked: map[string]Server{}}
 	defer func() { e.stop(&now) }()
-	again := time.NewTimer(0)
-	defer again.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		var ended <-chan struct{}
 		if now.process != nil {
@@ -103,7 +103,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		case <-ctx.Done():
 			return nil
 		case <-e.wake():
-		case <-again.C:
+		case <-timer.C:
 		case <-ended:
 			slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
 			now.process, now.config, now.parked = nil, nil, map[string]Server{}
@@ -111,14 +111,14 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		wait, err := e.step(ctx, &now)
 		if err != nil && ctx.Err() == nil {
 			slog.Error("the router's configuration is not as it should be", "error", err)
-			wait = max(wait, time.Second)
+			wait = max(wait, again)
 		}
 		if now.config != nil {
 			ready()
 			ready = func() {}
 		}
 		if wait > 0 {
-			again.Reset(wait)
+			timer.Reset(wait)
 		}
 	}
 }
@@ -133,12 +133,18 @@ func (e *Engine) stop(now *running) {
 	group.Wait()
 }
 
+// again is how long a HAProxy that does not start is left alone.
+const again = time.Second
+
 // step brings HAProxy nearer to the wanted configuration; wait is when to look again.
 func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration, err error) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	config := e.want()
 	if config == nil || config == now.config {
 		return 0, nil
+	}
+	if early := again - time.Since(now.reloaded); now.config == nil && early > 0 {
+		return early, nil
 	}
 	if now.config != nil {
 		same, err := e.change(now, config)
