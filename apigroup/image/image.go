@@ -60,7 +60,9 @@ func Feature(options Options) apiserver.Feature {
 				images(), streams.resource(),
 				virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
 				virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
-				virtual("imagestreammappings", func(v view) rest.Storage { return &mappings{v, options} }),
+				apiserver.Virtual{Plural: "imagestreammappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
+					return &mappings{newView(deps), options, deps.Authorizer}, nil
+				}},
 				virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {

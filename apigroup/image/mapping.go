@@ -2,12 +2,14 @@ package image
 
 import (
 	"context"
+	"fmt"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
@@ -19,7 +21,8 @@ import (
 // and becomes the newest of a tag.
 type mappings struct {
 	view
-	options Options
+	options    Options
+	authorizer authorizer.Authorizer
 }
 
 var (
@@ -49,10 +52,9 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 	if _, err := m.stream(ctx, mapping.Name); err != nil {
 		return nil, err
 	}
-	clusterwide := request.WithNamespace(ctx, "")
-	image := mapping.Image.DeepCopy()
+	image := m.believed(ctx, &mapping.Image)
 	image.Namespace = ""
-	if _, err := m.images.Create(clusterwide, image, rest.ValidateAllObjectFunc, options); err != nil && !errors.IsAlreadyExists(err) {
+	if _, err := m.images.Create(request.WithNamespace(ctx, ""), image, rest.ValidateAllObjectFunc, options); err != nil && !errors.IsAlreadyExists(err) {
 		return nil, err
 	}
 	tag := mapping.Tag
@@ -84,6 +86,41 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
+// believed is what is stored of an image: all of it if the registry tells, or another user who may write images, else what can be proved.
+func (m *mappings) believed(ctx context.Context, claimed *imagev1.Image) *imagev1.Image {
+	user, _ := request.UserFrom(ctx)
+	for _, verb := range []string{"create", "update"} {
+		decision, _, err := m.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: user, Verb: verb, APIGroup: imagev1.GroupName, APIVersion: "v1", Resource: "images", ResourceRequest: true,
+		})
+		if err == nil && decision == authorizer.DecisionAllow {
+			return claimed.DeepCopy()
+		}
+	}
+	return proven(claimed)
+}
+
+// proven is an image with no more than its place and what its manifest and configuration say, which the image's name proves. Labels, annotations,
+// signatures and metadata decide whether an image may run: they are not for everyone to claim.
+func proven(claimed *imagev1.Image) *imagev1.Image {
+	content := record.Content{MediaType: claimed.DockerImageManifestMediaType, Manifest: []byte(claimed.DockerImageManifest)}
+	config := []byte(claimed.DockerImageConfig)
+	if digest, err := record.ConfigDigest(content.Manifest); err == nil && digest == record.Digest(config) {
+		content.Config = config
+	}
+	image, err := record.Of(content)
+	if err != nil {
+		image = &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+	}
+	image.Name, image.DockerImageReference = claimed.Name, claimed.DockerImageReference
+	for _, kept := range []string{record.Managed, record.ManifestStored, record.LayersOrder} {
+		if value, found := claimed.Annotations[kept]; found {
+			image.Annotations[kept] = value
+		}
+	}
+	return image
+}
+
 // checkPlace keeps mappings from naming images of other projects in the cluster's registry, which would serve them to whoever may pull from this one.
 func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
 	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
@@ -103,6 +140,10 @@ func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorL
 	}
 	for _, reason := range validImageName(mapping.Image.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name, reason))
+	}
+	if manifest := []byte(mapping.Image.DockerImageManifest); len(manifest) > 0 && record.Digest(manifest) != mapping.Image.Name {
+		problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name,
+			fmt.Sprintf("the manifest is that of %q", record.Digest(manifest))))
 	}
 	return append(problems, validateContent(&mapping.Image, field.NewPath("image"))...)
 }

@@ -1,0 +1,109 @@
+package image
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	imagev1 "github.com/openshift/api/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// claimed is an image with its manifest and configuration, of which somebody tells more than they say.
+func claimed(t *testing.T) *imagev1.Image {
+	t.Helper()
+	plain, err := random.Image(100, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := mutate.Config(mutate.MediaType(plain, types.OCIManifestSchema1), v1.Config{Labels: map[string]string{"vendor": "Example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := made.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := made.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &imagev1.Image{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: record.Digest(manifest), Labels: map[string]string{"approved": "true"},
+			Annotations: map[string]string{"example.com/scan": "passed", record.Managed: "true"},
+		},
+		DockerImageReference: "registry.example.com/app@" + record.Digest(manifest),
+		DockerImageManifest:  string(manifest), DockerImageManifestMediaType: string(types.OCIManifestSchema1), DockerImageConfig: string(config),
+		DockerImageMetadata: runtime.RawExtension{Raw: []byte(`{"Config":{"Labels":{"vendor":"Trusted"}}}`)},
+		DockerImageLayers:   []imagev1.ImageLayer{{Name: id}},
+		Signatures:          []imagev1.ImageSignature{{Type: "atomic", Content: []byte("forged")}},
+	}
+}
+
+func TestOfAnImageOnlyWhatItsNameProvesIsBelieved(t *testing.T) {
+	whole, bare, other := claimed(t), claimed(t), claimed(t)
+	bare.DockerImageManifest = ""
+	other.DockerImageConfig = `{"config":{"Labels":{"vendor":"Trusted"}}}`
+	for what, tt := range map[string]struct {
+		image  *imagev1.Image
+		layers int
+		vendor string
+	}{"with its manifest": {whole, 2, "Example"}, "without": {bare, 0, ""}, "with another's configuration": {other, 2, ""}} {
+		image := proven(tt.image)
+		described, err := record.Metadata(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vendor := ""
+		if described.Config != nil {
+			vendor = described.Config.Labels["vendor"]
+		}
+		if vendor != tt.vendor || len(image.DockerImageLayers) != tt.layers {
+			t.Errorf("%s: vendor %q, %d layers, want %q and %d", what, vendor, len(image.DockerImageLayers), tt.vendor, tt.layers)
+		}
+		if image.Name != tt.image.Name || image.DockerImageReference != tt.image.DockerImageReference || image.Annotations[record.Managed] != "true" {
+			t.Errorf("%s: image %q at %q with annotations %v", what, image.Name, image.DockerImageReference, image.Annotations)
+		}
+		if image.Annotations["example.com/scan"] != "" || len(image.Labels)+len(image.Signatures) > 0 {
+			t.Errorf("%s: annotations %v, labels %v, %d signatures", what, image.Annotations, image.Labels, len(image.Signatures))
+		}
+	}
+}
+
+func TestAManifestIsThatOfTheImage(t *testing.T) {
+	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Image: *claimed(t)}
+	if problems := validateMapping(mapping); len(problems) != 0 {
+		t.Errorf("its own manifest: %v", problems)
+	}
+	mapping.Image.Name = id
+	if problems := validateMapping(mapping); len(problems) != 1 || !strings.Contains(problems[0].Error(), "image.metadata.name") {
+		t.Errorf("another image's manifest: %v", problems)
+	}
+}
+
+func TestWhoeverWritesImagesIsBelieved(t *testing.T) {
+	rights := map[string]string{"registry": "update", "admin": "create", "developer": "get"}
+	mappings := &mappings{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetResource() == "images" && a.GetNamespace() == "" && rights[a.GetUser().GetName()] == a.GetVerb() {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})}
+	for name, want := range map[string]bool{"registry": true, "admin": true, "developer": false} {
+		image := mappings.believed(request.WithUser(t.Context(), &user.DefaultInfo{Name: name}), claimed(t))
+		if got := image.Labels["approved"] == "true" && len(image.Signatures) == 1; got != want {
+			t.Errorf("%s is believed: %v, want %v", name, got, want)
+		}
+	}
+}
