@@ -90,7 +90,7 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 
 // each visits the containers of what is made or changed, with what they were.
 func (p *policy) each(a admission.Attributes, visit func(container, old *corev1.Container, annotations map[string]string) error) error {
-	if a.GetSubresource() != "" {
+	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
 	}
 	spec, annotations := podSpec(a.GetObject())
@@ -104,20 +104,33 @@ func (p *policy) each(a admission.Attributes, visit func(container, old *corev1.
 	if old == nil {
 		old = &corev1.PodSpec{}
 	}
-	for _, lists := range [][2][]corev1.Container{{spec.InitContainers, old.InitContainers}, {spec.Containers, old.Containers}} {
-		for i := range lists[0] {
-			if err := visit(&lists[0][i], named(lists[1], lists[0][i].Name), annotations); err != nil {
-				return err
-			}
+	before := containers(old)
+	for _, container := range containers(spec) {
+		if err := visit(container, named(before, container.Name), annotations); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func named(containers []corev1.Container, name string) *corev1.Container {
-	for i := range containers {
-		if containers[i].Name == name {
-			return &containers[i]
+// containers are all of a pod, the ephemeral ones too; their names differ.
+func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
+	for i := range spec.InitContainers {
+		all = append(all, &spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		all = append(all, &spec.Containers[i])
+	}
+	for i := range spec.EphemeralContainers {
+		all = append(all, (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return all
+}
+
+func named(containers []*corev1.Container, name string) *corev1.Container {
+	for _, container := range containers {
+		if container.Name == name {
+			return container
 		}
 	}
 	return nil

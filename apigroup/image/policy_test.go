@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 )
 
 func pods() schema.GroupResource { return corev1.Resource("pods") }
@@ -79,6 +80,39 @@ func TestOnlyMarkedImagesAreRejectedByDefault(t *testing.T) {
 	}
 	if rule := read.rule(schema.GroupResource{Resource: "services"}); rule.LocalNames {
 		t.Errorf("names in services: %+v", rule)
+	}
+}
+
+func TestThePolicyIsForNewEphemeralContainersToo(t *testing.T) {
+	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
+kind: ImagePolicyConfig
+executionRules: [{name: allow-example, onResources: [{resource: pods}], matchRegistries: [registry.example.com]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := func(images ...string) *corev1.Pod {
+		pod := &corev1.Pod{}
+		for i, image := range images {
+			pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, corev1.EphemeralContainer{
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: string(rune('a' + i)), Image: image},
+			})
+		}
+		return pod
+	}
+	for what, tt := range map[string]struct {
+		old, now *corev1.Pod
+		allowed  bool
+	}{
+		"of an allowed registry": {pod(), pod("registry.example.com/tools"), true},
+		"of another registry":    {pod(), pod("other.example.com/tools"), false},
+		"there before":           {pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
+		"there before, changed":  {pod("other.example.com/tools"), pod("other.example.com/more"), false},
+	} {
+		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "web",
+			corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil)
+		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
