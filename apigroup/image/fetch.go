@@ -21,6 +21,9 @@ import (
 // maxConfig bounds the configuration of an image, in bytes.
 const maxConfig = 4 << 20
 
+// maxImages bounds the images of an index that are all imported; published indexes have about a dozen.
+const maxImages = 100
+
 // fetcher reads images of other registries for one import.
 type fetcher struct {
 	keychain registryclient.Keychain
@@ -49,6 +52,9 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 		}
 		image, err := f.one(ctx, client, reference, reference.AtDigest(child))
 		return image, nil, err
+	}
+	if n := len(image.DockerImageManifests); n > maxImages {
+		return nil, nil, fmt.Errorf("index %q has %d images, more than the %d that are imported with importMode %q", from, n, maxImages, policy.ImportMode)
 	}
 	var children []imagev1.Image
 	for _, entry := range image.DockerImageManifests {
@@ -92,8 +98,11 @@ func (f fetcher) one(ctx context.Context, client registryclient.Client, referenc
 		return nil, err
 	}
 	defer blob.Close()
-	if content.Config, err = io.ReadAll(io.LimitReader(blob, maxConfig)); err != nil {
+	if content.Config, err = io.ReadAll(io.LimitReader(blob, maxConfig+1)); err != nil {
 		return nil, fmt.Errorf("read configuration of %q: %w", at, err)
+	}
+	if len(content.Config) > maxConfig {
+		return nil, fmt.Errorf("read configuration of %q: it is larger than %d bytes", at, maxConfig)
 	}
 	image, err := record.Of(content)
 	return located(image, reference), err

@@ -87,6 +87,26 @@ func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
 	}
 }
 
+func TestAnIndexOfTooManyImagesIsNotImportedWhole(t *testing.T) {
+	host := otherRegistry(t)
+	image, err := random.Image(100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make([]mutate.IndexAddendum, maxImages+1)
+	for i := range entries {
+		entries[i] = mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}}
+	}
+	push(t, host+"/team/app:v1", mutate.AppendManifests(empty.Index, entries...))
+	_, _, err = fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	if err == nil || !strings.Contains(err.Error(), "has 101 images") {
+		t.Errorf("all of them: %v", err)
+	}
+	if _, _, err := (fetcher{}).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}); err != nil {
+		t.Errorf("one of them: %v", err)
+	}
+}
+
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	from := otherRegistry(t) + "/team/app:v1"
 	_, _, err := fetcher{}.image(t.Context(), from, imagev1.TagImportPolicy{})

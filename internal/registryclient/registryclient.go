@@ -31,13 +31,13 @@ type Manifest struct {
 	Bytes             []byte
 }
 
-// Manifest reads the manifest of a reference such as "registry.example.com/app:v1".
+// Manifest reads the manifest of a reference such as "registry.example.com/app:v1". One of more than 4 MiB, the most that distribution takes, is an error.
 func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error) {
 	parsed, err := name.ParseReference(reference, c.names()...)
 	if err != nil {
 		return Manifest{}, err
 	}
-	found, err := remote.Get(parsed, c.options(ctx)...)
+	found, err := remote.Get(parsed, c.options(ctx, maxAnswer)...)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("read manifest of %q: %w", reference, err)
 	}
@@ -51,7 +51,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	if err != nil {
 		return nil, 0, err
 	}
-	layer, err := remote.Layer(parsed, c.options(ctx)...)
+	layer, err := remote.Layer(parsed, c.options(ctx, 0)...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, err)
 	}
@@ -66,17 +66,39 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return content, size, nil
 }
 
-// Tags lists the tags of a repository.
+// maxTags is how many tags of a repository are read at most.
+const maxTags = 10_000
+
+// Tags lists the tags of a repository; of one that has more than 10,000 the first ones.
 func (c Client) Tags(ctx context.Context, repository string) ([]string, error) {
 	parsed, err := name.NewRepository(repository, c.names()...)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := remote.List(parsed, c.options(ctx)...)
+	tags, err := c.firstTags(ctx, parsed)
 	if err != nil {
 		return nil, fmt.Errorf("list tags of %q: %w", repository, err)
 	}
 	return tags, nil
+}
+
+func (c Client) firstTags(ctx context.Context, repository name.Repository) (tags []string, err error) {
+	puller, err := remote.NewPuller(c.options(ctx, maxAnswer)...)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := puller.Lister(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	for pages.HasNext() && len(tags) < maxTags {
+		page, err := pages.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tags = append(tags, page.Tags...)
+	}
+	return tags[:min(len(tags), maxTags)], nil
 }
 
 // Status is the code of the HTTP answer that an error stands for, or 0.
@@ -95,7 +117,8 @@ func (c Client) names() []name.Option {
 	return nil
 }
 
-func (c Client) options(ctx context.Context) []remote.Option {
+// options are those of requests whose answers may have up to limit bytes; 0 means any number.
+func (c Client) options(ctx context.Context, limit int64) []remote.Option {
 	options := []remote.Option{remote.WithContext(ctx)}
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
@@ -108,5 +131,8 @@ func (c Client) options(ctx context.Context) []remote.Option {
 		carrier = carrier.Clone()
 		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // what was asked for
 	}
-	return append(options, remote.WithTransport(carrier))
+	if limit == 0 {
+		return append(options, remote.WithTransport(carrier))
+	}
+	return append(options, remote.WithTransport(bounded{carrier, limit}))
 }

@@ -1,0 +1,40 @@
+package registryclient
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// maxAnswer bounds what is held in memory of a registry's answer, in bytes.
+const maxAnswer = 4 << 20
+
+// bounded carries requests; reading an answer of more than limit bytes is an error.
+type bounded struct {
+	http.RoundTripper
+	limit int64
+}
+
+// RoundTrip carries a request.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := b.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = &boundedBody{answer.Body, b.limit, b.limit}
+	return answer, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	limit, left int64
+}
+
+// Read reads up to the limit, and one byte more to tell whether there is more.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("the registry's answer is larger than %d bytes", b.limit)
+	}
+	return n, err
+}

@@ -1,0 +1,90 @@
+package registryclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+)
+
+// registry answers every repository with handle, and tells where it is.
+func registry(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			handle(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestAnAnswerThatIsTooLargeIsAnErrorAndNotCut(t *testing.T) {
+	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		size := maxAnswer
+		if strings.HasSuffix(r.URL.Path, "/large") {
+			size++
+		}
+		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), size-2)...)) // the client hangs up
+	})
+	if read, err := (Client{}).Manifest(t.Context(), host+"/app:most"); err != nil || len(read.Bytes) != maxAnswer {
+		t.Errorf("the largest manifest: %d bytes, %v", len(read.Bytes), err)
+	}
+	if _, err := (Client{}).Manifest(t.Context(), host+"/app:large"); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a larger manifest: %v", err)
+	}
+}
+
+func TestATagListThatIsTooLargeIsAnError(t *testing.T) {
+	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxAnswer), "{}"...)) // the client hangs up
+	})
+	if _, err := (Client{}).Tags(t.Context(), host+"/app"); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBlobsMayBeLarge(t *testing.T) {
+	blob := make([]byte, maxAnswer+1)
+	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "blob", time.Time{}, bytes.NewReader(blob))
+	})
+	content, size, err := Client{}.Blob(t.Context(), host+"/app", digest.FromBytes(blob).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	if read, err := io.ReadAll(content); err != nil || len(read) != len(blob) || size != int64(len(blob)) {
+		t.Errorf("%d of %d bytes, %v", len(read), size, err)
+	}
+}
+
+func TestOfEndlessTagsTheFirstAreRead(t *testing.T) {
+	var asked atomic.Int32
+	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		page := map[string][]string{}
+		for i := range maxTags/4 + 1 {
+			page["tags"] = append(page["tags"], fmt.Sprintf("v%d.%d", asked.Load(), i))
+		}
+		asked.Add(1)
+		w.Header().Set("Link", fmt.Sprintf(`<%s?after=%d>; rel="next"`, r.URL.Path, asked.Load()))
+		_ = json.NewEncoder(w).Encode(page)
+	})
+	tags, err := Client{}.Tags(t.Context(), host+"/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tags) != maxTags || tags[0] != "v0.0" || asked.Load() != 4 {
+		t.Errorf("%d tags of %d answers", len(tags), asked.Load())
+	}
+}
