@@ -67,7 +67,7 @@ func Feature(options Options) apiserver.Feature {
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)
-					return &imports{newView(deps), options, client}, err
+					return &imports{newView(deps), options, client, patience}, err
 				}},
 				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +25,16 @@ import (
 type imports struct {
 	view
 	options Options
-	secrets coreclient.SecretsGetter
+	core    coreclient.CoreV1Interface
+	// patience is how long images are looked for; what has not been found until then has failed.
+	patience time.Duration
 }
+
+// patience leaves 14 of the 34 seconds that the API server gives a request for recording what was found, and what was not.
+const patience = 20 * time.Second
+
+// maxFetches is how many images of an import are read at once: a registry that does not answer keeps the others waiting no longer than a few images.
+const maxFetches = 5
 
 var (
 	_ rest.Creater              = &imports{}
@@ -52,8 +62,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 		return nil, err
 	}
 	wanted.Status = imagev1.ImageStreamImportStatus{}
-	results := i.fetchImages(ctx, fetch, wanted)
-	results = append(results, i.fetchRepository(ctx, fetch, wanted)...)
+	results := i.fetch(ctx, fetch, wanted)
 	if !wanted.Spec.Import {
 		return hideManifests(wanted), nil
 	}
@@ -65,7 +74,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 
 // fetcher has the credentials of the project. A secret that cannot be read leaves its credentials out.
 func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport) (fetcher, error) {
-	secrets, err := pullSecrets(ctx, i.secrets, wanted.Namespace)
+	secrets, err := pullSecrets(ctx, i.core, wanted.Namespace)
 	if err != nil {
 		return fetcher{}, err
 	}
@@ -88,6 +97,13 @@ type result struct {
 	status    metav1.Status
 }
 
+// fetch looks for everything that is wanted, and tells of it in the status.
+func (i *imports) fetch(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) []result {
+	ctx, cancel := context.WithTimeout(ctx, i.patience)
+	defer cancel()
+	return append(i.fetchImages(ctx, fetch, wanted), i.fetchRepository(ctx, fetch, wanted)...)
+}
+
 func (i *imports) fetchImages(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) (results []result) {
 	for _, spec := range wanted.Spec.Images {
 		r := result{from: spec.From.Name, policy: spec.ImportPolicy, reference: spec.ReferencePolicy}
@@ -96,17 +112,29 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, wanted *imagev
 		} else if parsed, err := record.ParseReference(spec.From.Name); err == nil {
 			r.tag = parsed.Tag
 		}
-		r.fetch(ctx, fetch)
-		wanted.Status.Images = append(wanted.Status.Images, r.tell())
 		results = append(results, r)
 	}
+	wanted.Status.Images = fetchAll(ctx, fetch, results)
 	return results
 }
 
-func (r *result) fetch(ctx context.Context, fetch fetcher) {
-	var err error
-	r.image, r.children, err = fetch.image(ctx, r.from, r.policy)
-	r.status = outcome(err, r.from)
+// fetchAll looks for the images of results, several at once, and tells how that went.
+func fetchAll(ctx context.Context, fetch fetcher, results []result) (told []imagev1.ImageImportStatus) {
+	var fetches errgroup.Group
+	fetches.SetLimit(maxFetches)
+	for n := range results {
+		r := &results[n]
+		fetches.Go(func() (err error) {
+			r.image, r.children, err = fetch.image(ctx, r.from, r.policy)
+			r.status = outcome(err, r.from)
+			return nil
+		})
+	}
+	_ = fetches.Wait() // errors are in the results
+	for _, r := range results {
+		told = append(told, r.tell())
+	}
+	return told
 }
 
 func (r *result) tell() imagev1.ImageImportStatus {
@@ -134,11 +162,9 @@ func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, wanted *im
 		tags, told.AdditionalTags = tags[:most], tags[most:]
 	}
 	for _, tag := range tags {
-		r := result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy}
-		r.fetch(ctx, fetch)
-		told.Images = append(told.Images, r.tell())
-		results = append(results, r)
+		results = append(results, result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy})
 	}
+	told.Images = fetchAll(ctx, fetch, results)
 	return results
 }
 

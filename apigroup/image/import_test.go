@@ -2,11 +2,14 @@ package image
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
@@ -19,7 +22,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 // otherRegistry is a registry on a directory, and its host.
@@ -112,6 +118,91 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	_, _, err := fetcher{}.image(t.Context(), from, imagev1.TagImportPolicy{})
 	if status := outcome(err, from); status.Reason != metav1.StatusReasonNotFound || !strings.Contains(status.Message, from) {
 		t.Errorf("%+v", status)
+	}
+}
+
+// imported is an import of images.
+func imported(from ...string) *imagev1.ImageStreamImport {
+	wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	for _, name := range from {
+		wanted.Spec.Images = append(wanted.Spec.Images, imagev1.ImageImportSpec{From: corev1.ObjectReference{Kind: dockerKind, Name: name}})
+	}
+	return wanted
+}
+
+// answering is a registry that answers as handle does, and its host.
+func answering(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) {
+	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	imports := &imports{patience: 100 * time.Millisecond}
+	wanted := imported(host + "/team/app:v1")
+	results := imports.fetch(t.Context(), fetcher{}, wanted)
+	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "deadline exceeded") {
+		t.Errorf("%+v", results)
+	}
+	if told := wanted.Status.Images; len(told) != 1 || told[0].Status.Status != metav1.StatusFailure {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
+	asked := make(chan struct{})
+	var once sync.Once
+	slow := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-asked:
+		case <-r.Context().Done():
+		}
+		http.NotFound(w, r)
+	})
+	other := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			once.Do(func() { close(asked) })
+		}
+	})
+	imports := &imports{patience: time.Minute}
+	for _, r := range imports.fetch(t.Context(), fetcher{}, imported(slow+"/app:v1", other+"/app:v1")) {
+		if strings.Contains(r.status.Message, "deadline") {
+			t.Errorf("%s: %s", r.from, r.status.Message)
+		}
+	}
+}
+
+func TestAnImportIsRecordedOnlyInWhatItWasMadeFor(t *testing.T) {
+	deleted := metav1.Now()
+	core := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving", DeletionTimestamp: &deleted, Finalizers: []string{"example.com/last"}}}).CoreV1()
+	stream := func(uid types.UID, generation int64, resourceVersion string) *imagev1.ImageStream {
+		return &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: resourceVersion}}
+	}
+	for what, tt := range map[string]struct {
+		namespace  string
+		uid        types.UID
+		generation int64
+		stream     *imagev1.ImageStream
+		refused    func(error) bool
+	}{
+		"the same stream":            {"shop", "a", 2, stream("a", 2, "7"), nil},
+		"with a newer status":        {"shop", "a", 2, stream("a", 2, "8"), nil},
+		"with newer tags":            {"shop", "a", 2, stream("a", 3, "8"), errors.IsConflict},
+		"another of its name":        {"shop", "a", 2, stream("b", 2, "7"), errors.IsConflict},
+		"gone":                       {"shop", "a", 2, nil, errors.IsConflict},
+		"any stream":                 {"shop", "", 0, stream("b", 3, "7"), nil},
+		"a new stream":               {"shop", "", 0, nil, nil},
+		"a new one in no project":    {"none", "", 0, nil, errors.IsNotFound},
+		"a new one, project deleted": {"leaving", "", 0, nil, errors.IsForbidden},
+	} {
+		wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
+		err := (&imports{core: core}).checkTarget(t.Context(), wanted, tt.stream)
+		if tt.refused == nil && err != nil || tt.refused != nil && !tt.refused(err) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -36,6 +36,9 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 		if err != nil && !missing {
 			return err
 		}
+		if err := i.checkTarget(ctx, wanted, stream); err != nil {
+			return err
+		}
 		if missing {
 			stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace}}
 		}
@@ -62,6 +65,28 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 		return nil
 	})
 	return changed, err
+}
+
+// checkTarget says why what was found can no longer be recorded: looking for it takes a while. An import that tells the UID and generation of its stream is
+// for that one alone; other imports make a stream where there is none (nil), as long as there is a project for it.
+func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
+	if wanted.UID != "" {
+		if stream == nil || stream.UID != wanted.UID || wanted.Generation != 0 && stream.Generation != wanted.Generation {
+			return errors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("it has changed since the import was asked for"))
+		}
+		return nil
+	}
+	if stream != nil {
+		return nil
+	}
+	project, err := i.core.Namespaces().Get(ctx, wanted.Namespace, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if project.DeletionTimestamp != nil {
+		return errors.NewForbidden(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("the project %q is being deleted", wanted.Namespace))
+	}
+	return nil
 }
 
 // keepImage stores an image unless it is there.
