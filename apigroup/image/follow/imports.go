@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -36,34 +37,28 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 	}
 }
 
+const (
+	// maxTags is how many tags are imported by one request, which has 20 seconds for all of them.
+	maxTags = 5
+	// putOff is when scheduled imports that are too many at the moment are tried again.
+	putOff = 10 * time.Second
+	// lookAgain is when a stream is read again that has changed during an import; the cache knows by then.
+	lookAgain = time.Second
+)
+
 func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, found *imagev1.ImageStream) error {
-	wanted := &imagev1.ImageStreamImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name},
-		Spec:       imagev1.ImageStreamImportSpec{Import: true},
-	}
 	wait, due := s.due(found, time.Now())
-	scheduled := false
-	for i := range found.Spec.Tags {
-		tag := &found.Spec.Tags[i]
-		if !imports(tag) {
-			continue
-		}
-		again := due && tag.ImportPolicy.Scheduled
-		if again || pending(found, tag) {
-			wanted.Spec.Images = append(wanted.Spec.Images, imageOf(tag))
-			scheduled = scheduled || again
-		}
+	if due && !limit.TryAccept() {
+		wait, due = putOff, false
 	}
-	if repository := found.Spec.DockerImageRepository; repository != "" && found.Annotations[checked] == "" {
-		wanted.Spec.Repository = &imagev1.RepositoryImportSpec{From: corev1.ObjectReference{Kind: "DockerImage", Name: repository}}
-	}
-	if len(wanted.Spec.Images) > 0 || wanted.Spec.Repository != nil {
-		if scheduled {
-			if err := limit.Wait(ctx); err != nil {
-				return nil // the loop ends
-			}
+	for _, spec := range wanted(found, due) {
+		_, err := client.ImageStreamImports(found.Namespace).Create(ctx, &imagev1.ImageStreamImport{
+			ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name, UID: found.UID, Generation: found.Generation},
+			Spec:       spec,
+		}, metav1.CreateOptions{})
+		if apierrors.IsConflict(err) {
+			return controller.After(lookAgain)
 		}
-		_, err := client.ImageStreamImports(found.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsNotFound(err) { // its project is gone
 			return fmt.Errorf("import into image stream %q: %w", found.Namespace+"/"+found.Name, err)
 		}
@@ -72,6 +67,26 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 		return controller.After(wait)
 	}
 	return nil
+}
+
+// wanted are the imports that a stream needs; due says whether its scheduled tags are imported again. A repository comes alone: it changes the tags, which
+// are looked at again then.
+func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
+	if repository := found.Spec.DockerImageRepository; repository != "" && found.Annotations[checked] == "" {
+		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
+		return []imagev1.ImageStreamImportSpec{{Import: true, Repository: &imagev1.RepositoryImportSpec{From: from}}}
+	}
+	var images []imagev1.ImageImportSpec
+	for i := range found.Spec.Tags {
+		tag := &found.Spec.Tags[i]
+		if imports(tag) && (due && tag.ImportPolicy.Scheduled || pending(found, tag)) {
+			images = append(images, imageOf(tag))
+		}
+	}
+	for few := range slices.Chunk(images, maxTags) {
+		specs = append(specs, imagev1.ImageStreamImportSpec{Import: true, Images: few})
+	}
+	return specs
 }
 
 // due says whether the scheduled tags of a stream are to be imported again, and else after how long; 0 if there are none.
