@@ -72,7 +72,9 @@ func TestWhoMayChooseAHost(t *testing.T) {
 		{"certificate on a new route", nil, false, func(r *routev1.Route) { r.Spec.Host = "front-shop.apps.example.com"; certificate(r) }, "spec.tls"},
 		{"changed certificate", nil, true, certificate, "spec.tls"},
 		{"changed certificate with create", []string{"create"}, true, certificate, ""},
-		{"new route for a whole domain", nil, false, func(r *routev1.Route) { r.Spec.Host, r.Spec.WildcardPolicy = "front-shop.apps.example.com", routev1.WildcardPolicySubdomain }, "spec.host"},
+		{"new route for a whole domain", nil, false, func(r *routev1.Route) {
+			r.Spec.Host, r.Spec.WildcardPolicy = "front-shop.apps.example.com", routev1.WildcardPolicySubdomain
+		}, "spec.host"},
 		{"route that comes to want its whole domain", []string{"create", "update"}, true, func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain }, "spec.wildcardPolicy"},
 		{"changed path", nil, true, func(r *routev1.Route) { r.Spec.Path = "/a" }, ""},
 	} {
