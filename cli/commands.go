@@ -7,6 +7,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/templates"
+
+	"github.com/slipway-platform/slipway/cli/set"
 )
 
 // ownCommands are the commands that oc has and kubectl has not. One file of this package makes each.
@@ -24,6 +26,9 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newTag(factory, streams),
 			newImportImage(factory, streams),
 			newRegistry(factory, streams),
+			newRollback(factory, streams),
+			newLogs(factory, streams),
+			set.Env(factory, streams),
 			newServiceAccounts(factory, streams),
 			newStatus(factory, streams),
 			newTypes(streams),
@@ -32,6 +37,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newVersion(factory, streams),
 		},
 		below: map[string][]*cobra.Command{
+			"rollout": newRolloutOwn(factory, streams),
+			"set":     set.Commands(factory, streams),
 			"create": {
 				newCreateUser(factory, streams),
 				newCreateIdentity(factory, streams),

@@ -1,0 +1,183 @@
+package deploymentconfig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// Rollback goes back to the pod template of a revision, 0 for the last but one, and says so.
+func (c *Client) Rollback(object runtime.Object, annotations map[string]string, revision int64, dry util.DryRunStrategy) (string, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	asked := &appsv1.DeploymentConfigRollback{
+		Name: accessor.GetName(), UpdatedAnnotations: annotations, Spec: appsv1.DeploymentConfigRollbackSpec{Revision: revision, IncludeTemplate: true},
+	}
+	if dry == util.DryRunClient {
+		made, err := c.Earlier(ctx, accessor.GetNamespace(), asked)
+		if err != nil {
+			return "", err
+		}
+		text, err := json.MarshalIndent(made.Spec.Template, "", "  ")
+		return string(text), err
+	}
+	_, err = c.GoBack(ctx, accessor.GetNamespace(), asked, dry == util.DryRunServer)
+	return "rolled back", err
+}
+
+// Target is what `oc rollback NAME` goes back to: the deployment of that name, or of a configuration the wanted version, or for 0 the newest one
+// before the latest that is complete.
+func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
+	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		rc, missing := c.core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
+		if missing != nil || rollout.ConfigOf(rc) == "" {
+			return "", 0, err
+		}
+		return rollout.ConfigOf(rc), rollout.Version(rc), nil
+	}
+	if err != nil || version != 0 {
+		return name, version, err
+	}
+	all, err := c.deployments(ctx, namespace, name)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, rc := range all {
+		if version := rollout.Version(rc); version < dc.Status.LatestVersion && rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
+			return name, version, nil
+		}
+	}
+	return "", 0, fmt.Errorf("roll back deployment config %q: no deployment before the latest one is complete", name)
+}
+
+// Earlier is a configuration as it was in an earlier deployment; it is not stored.
+func (c *Client) Earlier(ctx context.Context, namespace string, asked *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
+	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, asked.Name, asked, metav1.CreateOptions{})
+}
+
+// GoBack stores an earlier configuration and starts its deployment, where no trigger does.
+func (c *Client) GoBack(ctx context.Context, namespace string, asked *appsv1.DeploymentConfigRollback, dry bool) (stored *appsv1.DeploymentConfig, err error) {
+	options := metav1.UpdateOptions{}
+	if dry {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controller writes its status meanwhile
+		earlier, err := c.Earlier(ctx, namespace, asked)
+		if err != nil {
+			return err
+		}
+		stored, err = c.apps.DeploymentConfigs(namespace).Update(ctx, earlier, options)
+		return err
+	})
+	if err != nil || dry || rollout.HasTrigger(stored, appsv1.DeploymentTriggerOnConfigChange) {
+		return stored, err
+	}
+	return c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: stored.Name, Force: true})
+}
+
+func (c *Client) instantiate(ctx context.Context, namespace string, request *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
+	return c.apps.DeploymentConfigs(namespace).Instantiate(ctx, request.Name, request, metav1.CreateOptions{})
+}
+
+// latest is a configuration with its latest deployment, which may be missing.
+func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, *corev1.ReplicationController, error) {
+	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || dc.Status.LatestVersion == 0 {
+		return dc, nil, err
+	}
+	rc, err := c.core.ReplicationControllers(namespace).Get(ctx, rollout.Name(name, dc.Status.LatestVersion), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return dc, nil, nil
+	}
+	return dc, rc, err
+}
+
+// Deploy starts a deployment with the present images. Like Cancel and Retry it gives the configuration and says what was done.
+func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool) (*appsv1.DeploymentConfig, string, error) {
+	dc, rc, err := c.latest(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case dc.Spec.Paused:
+		return nil, "", fmt.Errorf("cannot deploy a paused deployment config; resume it with: oc rollout resume dc/%s", name)
+	case rc != nil && !rollout.Ended(rc) && !again:
+		return nil, "", fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
+	}
+	dc, err = c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: name, Latest: true, Force: true})
+	return dc, "rolled out", err
+}
+
+// Cancel ends the deployment that is under way.
+func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
+	dc, rc, err := c.latest(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case dc.Spec.Paused:
+		return nil, "", fmt.Errorf("cannot cancel the deployment of a paused deployment config %q", name)
+	case rc == nil || rollout.Ended(rc):
+		return dc, "no rollout is in progress", nil
+	case rollout.Cancelled(rc):
+		return dc, fmt.Sprintf("rollout #%d is cancelled already", rollout.Version(rc)), nil
+	}
+	err = c.annotate(ctx, rc, map[string]any{
+		appsv1.DeploymentCancelledAnnotation: "true", appsv1.DeploymentStatusReasonAnnotation: rollout.CancelledByUser,
+	})
+	return dc, fmt.Sprintf("rollout #%d cancelled", rollout.Version(rc)), err
+}
+
+// Retry starts the latest deployment, which has failed, once more.
+func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
+	dc, rc, err := c.latest(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case dc.Spec.Paused:
+		return nil, "", fmt.Errorf("unable to retry the paused deployment config %q", name)
+	case rc == nil:
+		return nil, "", fmt.Errorf("no rollouts found for %q", name)
+	case rollout.Phase(rc) != appsv1.DeploymentStatusFailed:
+		return nil, "", fmt.Errorf("rollout #%d is %s; only failed rollouts can be retried; you can start a new one with: oc rollout latest dc/%s",
+			rollout.Version(rc), rollout.Phase(rc), name)
+	}
+	pods, err := c.core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.DeployerSelector(rc.Name).String()})
+	if err != nil {
+		return nil, "", err
+	}
+	now := int64(0)
+	for _, pod := range pods.Items { // their names are needed again
+		if err := c.core.Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			return nil, "", fmt.Errorf("remove pod %q of the failed deployment: %w", pod.Name, err)
+		}
+	}
+	err = c.annotate(ctx, rc, map[string]any{
+		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusNew, appsv1.DeploymentStatusReasonAnnotation: nil,
+		appsv1.DeploymentCancelledAnnotation: nil,
+	})
+	return dc, fmt.Sprintf("retried rollout #%d", rollout.Version(rc)), err
+}
+
+func (c *Client) annotate(ctx context.Context, rc *corev1.ReplicationController, annotations map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	_, err = c.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}

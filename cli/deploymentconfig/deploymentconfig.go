@@ -1,0 +1,169 @@
+// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history, status, undo, pause and resume, set, logs, exec,
+// attach and expose. kubectl asks functions about each object, and lets others stand before its own.
+//
+// What `rollout status` and `rollout history` say is what OpenShift 3.11's client says.
+package deploymentconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	appsclient "github.com/openshift/client-go/apps/clientset/versioned/typed/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// Teach registers the kind and our functions with kubectl, whose variables they are. It is for the start of a process.
+func Teach() error {
+	if err := appsv1.Install(scheme.Scheme); err != nil {
+		return fmt.Errorf("register deployment configs: %w", err)
+	}
+	history, status, undo := polymorphichelpers.HistoryViewerFn, polymorphichelpers.StatusViewerFn, polymorphichelpers.RollbackerFn
+	polymorphichelpers.HistoryViewerFn = func(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (polymorphichelpers.HistoryViewer, error) {
+		if !ours(mapping) {
+			return history(getter, mapping)
+		}
+		return connect(getter)
+	}
+	polymorphichelpers.StatusViewerFn = func(mapping *meta.RESTMapping) (polymorphichelpers.StatusViewer, error) {
+		if !ours(mapping) {
+			return status(mapping)
+		}
+		return statusViewer{}, nil
+	}
+	polymorphichelpers.RollbackerFn = func(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (polymorphichelpers.Rollbacker, error) {
+		if !ours(mapping) {
+			return undo(getter, mapping)
+		}
+		return connect(getter)
+	}
+	polymorphichelpers.ObjectPauserFn = pausing(polymorphichelpers.ObjectPauserFn, true)
+	polymorphichelpers.ObjectResumerFn = pausing(polymorphichelpers.ObjectResumerFn, false)
+	update := polymorphichelpers.UpdatePodSpecForObjectFn
+	polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
+		dc, ok := object.(*appsv1.DeploymentConfig)
+		if !ok {
+			return update(object, change)
+		}
+		if dc.Spec.Template == nil {
+			dc.Spec.Template = &corev1.PodTemplateSpec{}
+		}
+		return true, change(&dc.Spec.Template.Spec)
+	}
+	teachPods()
+	return nil
+}
+
+// teachPods lets functions that know ReplicationControllers take DeploymentConfigs for those: exec, attach, port-forward, logs --all-pods and expose
+// use them.
+func teachPods() {
+	attachable := polymorphichelpers.AttachablePodForObjectFn
+	polymorphichelpers.AttachablePodForObjectFn = func(getter genericclioptions.RESTClientGetter, object runtime.Object, timeout time.Duration) (*corev1.Pod, error) {
+		return attachable(getter, controller(object), timeout)
+	}
+	logs := polymorphichelpers.AllPodLogsForObjectFn
+	polymorphichelpers.AllPodLogsForObjectFn = func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
+		return logs(getter, controller(object), options, timeout, all)
+	}
+	exposed := polymorphichelpers.CanBeExposedFn
+	polymorphichelpers.CanBeExposedFn = func(kind schema.GroupKind) error {
+		if kind == appsv1.GroupVersion.WithKind("DeploymentConfig").GroupKind() {
+			return nil
+		}
+		return exposed(kind)
+	}
+	polymorphichelpers.MapBasedSelectorForObjectFn = ofController(polymorphichelpers.MapBasedSelectorForObjectFn)
+	polymorphichelpers.PortsForObjectFn = ofController(polymorphichelpers.PortsForObjectFn)
+	polymorphichelpers.MultiProtocolsForObjectFn = ofController(polymorphichelpers.MultiProtocolsForObjectFn)
+}
+
+// controller makes a ReplicationController with the pods of a DeploymentConfig; other objects stay as they are.
+func controller(object runtime.Object) runtime.Object {
+	dc, ok := object.(*appsv1.DeploymentConfig)
+	if !ok {
+		return object
+	}
+	return &corev1.ReplicationController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: dc.Namespace, Name: dc.Name},
+		Spec:       corev1.ReplicationControllerSpec{Selector: dc.Spec.Selector, Template: dc.Spec.Template},
+	}
+}
+
+func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object) (T, error) {
+	return func(object runtime.Object) (T, error) { return of(controller(object)) }
+}
+
+// ours says whether a resource is the one of DeploymentConfigs.
+func ours(mapping *meta.RESTMapping) bool {
+	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
+}
+
+// pausing pauses or resumes.
+func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runtime.Object) ([]byte, error) {
+	return func(object runtime.Object) ([]byte, error) {
+		dc, ok := object.(*appsv1.DeploymentConfig)
+		switch {
+		case !ok:
+			return others(object)
+		case dc.Spec.Paused && pause:
+			return nil, errors.New("is already paused")
+		case !dc.Spec.Paused && !pause:
+			return nil, errors.New("is not paused")
+		}
+		dc.Spec.Paused = pause
+		return runtime.Encode(scheme.Codecs.LegacyCodec(appsv1.GroupVersion), dc)
+	}
+}
+
+// Client is what shows and changes deployments.
+type Client struct {
+	apps appsclient.AppsV1Interface
+	core coreclient.CoreV1Interface
+}
+
+func connect(getter genericclioptions.RESTClientGetter) (*Client, error) {
+	config, err := getter.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return New(config)
+}
+
+// New connects.
+func New(config *rest.Config) (*Client, error) {
+	apps, err := appsclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	core, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return &Client{apps, core}, nil
+}
+
+// deployments are those of a configuration, the newest one first.
+func (c *Client) deployments(ctx context.Context, namespace, name string) (all []*corev1.ReplicationController, err error) {
+	list, err := c.core.ReplicationControllers(namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(name).String()})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	rollout.Newest(all)
+	return all, nil
+}

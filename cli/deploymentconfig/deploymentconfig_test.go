@@ -1,0 +1,73 @@
+package deploymentconfig
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+func TestStatusSaysWhatTheRolloutWaitsFor(t *testing.T) {
+	image := appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange}
+	progressing := func(reason, message string) []appsv1.DeploymentCondition {
+		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable}, {Type: appsv1.DeploymentProgressing, Reason: reason, Message: message}}
+	}
+	for name, c := range map[string]struct {
+		spec     appsv1.DeploymentConfigSpec
+		status   appsv1.DeploymentConfigStatus
+		revision int64
+		want     string
+		done     bool
+		problem  string
+	}{
+		"no image yet":       {spec: appsv1.DeploymentConfigSpec{Triggers: []appsv1.DeploymentTriggerPolicy{image}}, want: "waiting on image update"},
+		"no trigger":         {want: "use 'oc rollout latest web'", done: true},
+		"another revision":   {status: appsv1.DeploymentConfigStatus{LatestVersion: 2}, revision: 1, problem: "desired revision (1) is different from the running revision (2)"},
+		"unseen":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
+		"complete":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is there`)}, want: "\"web-1\" is there\n", done: true},
+		"not begun":          {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
+		"failed":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("ProgressDeadlineExceeded", `"web-1" is slow`)}, done: true, problem: `"web-1" is slow`},
+		"cancelled":          {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" is not wanted`)}, done: true, problem: `"web-1" is not wanted`},
+		"new pods to come":   {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
+		"old pods to go":     {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 3}, want: "2 old replicas"},
+		"pods not available": {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 1}, want: "0 of 1 updated replicas"},
+	} {
+		dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 3}, Spec: c.spec, Status: c.status}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(dc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, done, err := statusViewer{}.Status(&unstructured.Unstructured{Object: content}, c.revision)
+		problem := ""
+		if err != nil {
+			problem = err.Error()
+		}
+		if !strings.Contains(text, c.want) || (text == "") != (c.want == "") || done != c.done || problem != c.problem {
+			t.Errorf("%s: %q, done %t, %v", name, text, done, err)
+		}
+	}
+}
+
+func TestOnlyWhatRunsIsPaused(t *testing.T) {
+	if err := appsv1.Install(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	pause, resume := pausing(nil, true), pausing(nil, false)
+	if _, err := resume(dc); err == nil {
+		t.Error("resumed what is not paused")
+	}
+	if text, err := pause(dc); err != nil || !strings.Contains(string(text), `"paused":true`) {
+		t.Errorf("paused: %s, %v", text, err)
+	}
+	if _, err := pause(dc); err == nil {
+		t.Error("paused twice")
+	}
+	if text, err := resume(dc); err != nil || strings.Contains(string(text), "paused") || !strings.Contains(string(text), `"kind":"DeploymentConfig"`) {
+		t.Errorf("resumed: %s, %v", text, err)
+	}
+}

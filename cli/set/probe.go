@@ -1,0 +1,195 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+)
+
+// probe is what shall become of the probes of containers.
+type probe struct {
+	containers                   string // a pattern of their names
+	readiness, liveness, startup bool
+	remove                       bool
+
+	tcp, url string
+	command  []string
+	// numbers are the settings by the names of their flags, -1 for one that stays as it is.
+	numbers map[string]*int32
+}
+
+// numbers are the flags for a probe's numbers, where they belong, and what they are.
+func numbers() map[string]struct {
+	field func(*corev1.Probe) *int32
+	what  string
+} {
+	type number = struct {
+		field func(*corev1.Probe) *int32
+		what  string
+	}
+	return map[string]number{
+		"initial-delay-seconds": {func(p *corev1.Probe) *int32 { return &p.InitialDelaySeconds }, "Seconds to wait before the first attempt."},
+		"timeout-seconds":       {func(p *corev1.Probe) *int32 { return &p.TimeoutSeconds }, "Seconds after which an attempt has failed."},
+		"period-seconds":        {func(p *corev1.Probe) *int32 { return &p.PeriodSeconds }, "Seconds between attempts."},
+		"success-threshold":     {func(p *corev1.Probe) *int32 { return &p.SuccessThreshold }, "Successes in a row after which the container is well again."},
+		"failure-threshold":     {func(p *corev1.Probe) *int32 { return &p.FailureThreshold }, "Failures in a row after which the container is not well."},
+	}
+}
+
+func newProbe(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, p := newTargets(factory, streams, "probes updated"), &probe{numbers: map[string]*int32{}}
+	command := &cobra.Command{
+		Use:   "probe TYPE/NAME --readiness|--liveness (--get-url=URL | --open-tcp=PORT | --remove | -- COMMAND)",
+		Short: "Update a probe on a pod template",
+		Long: `Set, change or remove the probes of the containers of pods and of what makes pods.
+
+An attempt is a request to --get-url, whose host may be left out for the pod's own address, a connection to --open-tcp,
+or a command in the container. Without one of them only the numbers of a probe are changed.`,
+		Example: `  oc set probe dc/web --readiness --get-url=http://:8080/healthz --period-seconds=5
+  oc set probe dc/web --liveness --open-tcp=3306
+  oc set probe dc/web --liveness -- test -e /tmp/alive
+  oc set probe dc/web --readiness --liveness --remove`,
+		Run: func(command *cobra.Command, args []string) {
+			if at := command.ArgsLenAtDash(); at >= 0 {
+				args, p.command = args[:at], args[at:]
+			}
+			util.CheckErr(p.validate())
+			infos, err := t.find(args)
+			util.CheckErr(err)
+			util.CheckErr(t.change(command, infos, p.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.StringVarP(&p.containers, "containers", "c", "*", "Names of the containers; may have wildcards.")
+	flags.BoolVar(&p.readiness, "readiness", false, "Change the readiness probe.")
+	flags.BoolVar(&p.liveness, "liveness", false, "Change the liveness probe.")
+	flags.BoolVar(&p.startup, "startup", false, "Change the startup probe.")
+	flags.BoolVar(&p.remove, "remove", false, "Remove the probes.")
+	flags.StringVar(&p.tcp, "open-tcp", "", "Number or name of a port to connect to.")
+	flags.StringVar(&p.url, "get-url", "", "HTTP or HTTPS address to ask, such as http://:8080/healthz.")
+	for name, number := range numbers() {
+		p.numbers[name] = flags.Int32(name, -1, number.what)
+	}
+	return command
+}
+
+func (p *probe) validate() error {
+	actions := 0
+	for _, given := range []bool{p.tcp != "", p.url != "", len(p.command) > 0, p.remove} {
+		if given {
+			actions++
+		}
+	}
+	switch {
+	case !p.readiness && !p.liveness && !p.startup:
+		return errors.New("say which probe to change: --readiness, --liveness or --startup")
+	case actions > 1:
+		return errors.New("give only one of --get-url, --open-tcp, --remove and a command")
+	}
+	_, err := p.handler()
+	return err
+}
+
+// handler is what an attempt does; it is empty where that stays as it is.
+func (p *probe) handler() (corev1.ProbeHandler, error) {
+	switch {
+	case p.tcp != "":
+		return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.Parse(p.tcp)}}, nil
+	case len(p.command) > 0:
+		return corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: p.command}}, nil
+	case p.url == "":
+		return corev1.ProbeHandler{}, nil
+	}
+	to, err := url.Parse(p.url)
+	if err != nil {
+		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url: %w", err)
+	}
+	schemes := map[string]struct {
+		scheme corev1.URIScheme
+		port   string
+	}{"http": {corev1.URISchemeHTTP, "80"}, "https": {corev1.URISchemeHTTPS, "443"}}
+	known, ok := schemes[to.Scheme]
+	if !ok {
+		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url %q: must begin with http:// or https://", p.url)
+	}
+	if to.Port() != "" {
+		known.port = to.Port()
+	}
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+		Scheme: known.scheme, Host: to.Hostname(), Port: intstr.Parse(known.port), Path: to.RequestURI(),
+	}}, nil
+}
+
+// change changes the probes of an object's containers.
+func (p *probe) change(object runtime.Object) error {
+	found := false
+	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
+		for i := range spec.Containers {
+			container := &spec.Containers[i]
+			matches, err := path.Match(p.containers, container.Name)
+			if err != nil {
+				return fmt.Errorf("read --containers %q: %w", p.containers, err)
+			}
+			if !matches {
+				continue
+			}
+			found = true
+			for _, of := range []struct {
+				wanted bool
+				name   string
+				probe  **corev1.Probe
+			}{{p.readiness, "readiness", &container.ReadinessProbe}, {p.liveness, "liveness", &container.LivenessProbe}, {p.startup, "startup", &container.StartupProbe}} {
+				if !of.wanted {
+					continue
+				}
+				if err := p.update(of.probe); err != nil {
+					return fmt.Errorf("container %q has no %s probe: %w", container.Name, of.name, err)
+				}
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case !has:
+		return errors.New("it has no containers")
+	case !found:
+		return fmt.Errorf("it has no container %q", p.containers)
+	}
+	return nil
+}
+
+func (p *probe) update(of **corev1.Probe) error {
+	handler, err := p.handler()
+	switch {
+	case err != nil:
+		return err
+	case p.remove:
+		*of = nil
+		return nil
+	case handler != corev1.ProbeHandler{}:
+		if *of == nil {
+			*of = &corev1.Probe{}
+		}
+		(*of).ProbeHandler = handler
+	case *of == nil:
+		return errors.New("give it --get-url, --open-tcp or a command")
+	}
+	for name, number := range numbers() {
+		if given := *p.numbers[name]; given >= 0 {
+			*number.field(*of) = given
+		}
+	}
+	return nil
+}

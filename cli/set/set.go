@@ -1,0 +1,115 @@
+// Package set makes the commands below `oc set` that kubectl has not: probe, triggers and volume.
+package set
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	kubectlset "k8s.io/kubectl/pkg/cmd/set"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+// Commands are `probe`, `triggers` and `volume`.
+func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
+	return []*cobra.Command{newProbe(factory, streams), newTriggers(factory, streams), newVolume(factory, streams)}
+}
+
+// Env is `oc env`, the older form of `oc set env`.
+func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := kubectlset.NewCmdEnv(factory, streams)
+	command.Deprecated = "use oc set env"
+	return command
+}
+
+// targets are the objects that a command changes, which its flags name as those of kubectl's commands do.
+type targets struct {
+	factory    util.Factory
+	streams    genericiooptions.IOStreams
+	print      *genericclioptions.PrintFlags
+	files      resource.FilenameOptions
+	selector   string
+	all, local bool
+}
+
+// newTargets says what was done as `object done`.
+func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
+	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
+}
+
+func (t *targets) addFlags(command *cobra.Command) {
+	t.print.AddFlags(command)
+	util.AddFilenameOptionFlags(command, &t.files, "naming the objects to change.")
+	util.AddDryRunFlag(command)
+	util.AddLabelSelectorFlagVar(command, &t.selector)
+	command.Flags().BoolVar(&t.all, "all", false, "Change all objects of the named types in the project.")
+	command.Flags().BoolVar(&t.local, "local", false, "Only change the objects of the files and show them; the server is not asked.")
+}
+
+// find reads the objects that arguments and flags name.
+func (t *targets) find(args []string) ([]*resource.Info, error) {
+	if len(args) == 0 && util.IsFilenameSliceEmpty(t.files.Filenames, t.files.Kustomize) {
+		return nil, errors.New("name the objects to change as TYPE/NAME, or their files by -f")
+	}
+	namespace, enforce, err := t.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil && !t.local {
+		return nil, err
+	}
+	builder := t.factory.NewBuilder().WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).LocalParam(t.local).
+		ContinueOnError().NamespaceParam(namespace).DefaultNamespace().FilenameParam(enforce, &t.files).Flatten()
+	if t.local && len(args) > 0 {
+		return nil, resource.LocalResourceError
+	}
+	if !t.local {
+		builder = builder.LabelSelectorParam(t.selector).ResourceTypeOrNameArgs(t.all, args...).Latest()
+	}
+	infos, err := builder.Do().Infos()
+	if err == nil && len(infos) == 0 {
+		err = errors.New("there are no such objects")
+	}
+	return infos, err
+}
+
+// change changes the objects and stores them, unless flags forbid it. What cannot be changed does not keep others from it.
+func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
+	dry, err := util.GetDryRunStrategy(command)
+	if err != nil {
+		return err
+	}
+	util.PrintFlagsWithDryRunStrategy(t.print, dry)
+	printer, err := t.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	encoder := scheme.DefaultJSONEncoder()
+	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {
+		if err := change(object); err != nil {
+			return nil, err
+		}
+		return runtime.Encode(encoder, object)
+	})
+	var problems []error
+	for _, patch := range patches {
+		if patch.Err != nil {
+			problems = append(problems, fmt.Errorf("change %s: %w", patch.Info.ObjectName(), patch.Err))
+			continue
+		}
+		object := patch.Info.Object
+		if !t.local && dry != util.DryRunClient {
+			object, err = resource.NewHelper(patch.Info.Client, patch.Info.Mapping).DryRun(dry == util.DryRunServer).
+				Patch(patch.Info.Namespace, patch.Info.Name, types.StrategicMergePatchType, patch.Patch, nil)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("change %s: %w", patch.Info.ObjectName(), err))
+				continue
+			}
+		}
+		problems = append(problems, printer.PrintObj(object, t.streams.Out))
+	}
+	return errors.Join(problems...)
+}

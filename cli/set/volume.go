@@ -1,0 +1,245 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+)
+
+// volume is what shall become of the volumes of pods.
+type volume struct {
+	add, remove, overwrite, confirm bool
+	name, containers                string // containers is a pattern of their names
+
+	kind, path, secret, configMap, claim string
+	mountPath, subPath                   string
+	readOnly                             bool
+}
+
+func newVolume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, v := newTargets(factory, streams, "volume updated"), &volume{}
+	command := &cobra.Command{
+		Use:     "volume TYPE/NAME [--add | --remove] [--name=NAME] [--type=TYPE] [--mount-path=PATH]",
+		Aliases: []string{"volumes"},
+		Short:   "Update volumes on a pod template",
+		Long: `List, add or remove volumes of pods and of what makes pods, and where containers have them.
+
+Without --add and --remove the volumes are listed. With --overwrite a volume that is there gets another source, if a
+type is given, and another place, if a path is given.`,
+		Example: `  oc set volume dc/web
+  oc set volume dc/web --add --name=data --type=persistentVolumeClaim --claim-name=data --mount-path=/data --overwrite
+  oc set volume dc/web --add --type=secret --secret-name=keys --mount-path=/keys -c web
+  oc set volume dc/web --remove --name=data`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(v.validate())
+			infos, err := t.find(args)
+			util.CheckErr(err)
+			if !v.add && !v.remove {
+				util.CheckErr(v.list(streams.Out, infos))
+				return
+			}
+			util.CheckErr(t.change(command, infos, v.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&v.add, "add", false, "Add a volume, or with only a name and a path the place of one.")
+	flags.BoolVar(&v.remove, "remove", false, "Remove a volume.")
+	flags.BoolVar(&v.overwrite, "overwrite", false, "Change the volume if there is one of that name.")
+	flags.BoolVar(&v.confirm, "confirm", false, "Remove all volumes, where no name is given.")
+	flags.StringVar(&v.name, "name", "", "Name of the volume; a new one has a random name by default.")
+	flags.StringVarP(&v.containers, "containers", "c", "*", "Names of the containers; may have wildcards.")
+	flags.StringVarP(&v.kind, "type", "t", "", "Type of the volume: emptyDir, hostPath, secret, configMap or persistentVolumeClaim (pvc); emptyDir by default.")
+	flags.StringVar(&v.path, "path", "", "Directory of the host, for hostPath.")
+	flags.StringVar(&v.secret, "secret-name", "", "Name of the secret, for secret.")
+	flags.StringVar(&v.configMap, "configmap-name", "", "Name of the config map, for configMap.")
+	flags.StringVar(&v.claim, "claim-name", "", "Name of the claim, for persistentVolumeClaim.")
+	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Where the containers have it; nowhere by default.")
+	flags.StringVar(&v.subPath, "sub-path", "", "The part of the volume that they have there.")
+	flags.BoolVar(&v.readOnly, "read-only", false, "Let them only read it.")
+	return command
+}
+
+func (v *volume) validate() error {
+	switch {
+	case v.add && v.remove:
+		return errors.New("give only one of --add and --remove")
+	case v.remove && v.name == "" && !v.confirm:
+		return errors.New("say with --name which volume to remove, or with --confirm to remove all")
+	case v.mountPath != "" && !path.IsAbs(v.mountPath):
+		return fmt.Errorf("read --mount-path %q: must begin with a slash", v.mountPath)
+	case v.mountPath == "" && (v.subPath != "" || v.readOnly):
+		return errors.New("--sub-path and --read-only need --mount-path")
+	}
+	if _, err := path.Match(v.containers, ""); err != nil {
+		return fmt.Errorf("read --containers %q: %w", v.containers, err)
+	}
+	if v.add && v.kind != "" {
+		_, err := v.source()
+		return err
+	}
+	return nil
+}
+
+// source is where the data are.
+func (v *volume) source() (source corev1.VolumeSource, err error) {
+	need := func(flag, value string) error {
+		if value == "" {
+			return fmt.Errorf("a volume of type %s needs --%s", v.kind, flag)
+		}
+		return nil
+	}
+	switch v.kind {
+	case "", "emptyDir", "emptydir":
+		source.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	case "hostPath", "hostpath":
+		source.HostPath, err = &corev1.HostPathVolumeSource{Path: v.path}, need("path", v.path)
+	case "secret":
+		source.Secret, err = &corev1.SecretVolumeSource{SecretName: v.secret}, need("secret-name", v.secret)
+	case "configMap", "configmap":
+		source.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: v.configMap}}
+		err = need("configmap-name", v.configMap)
+	case "persistentVolumeClaim", "persistentvolumeclaim", "pvc":
+		source.PersistentVolumeClaim, err = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.claim}, need("claim-name", v.claim)
+	default:
+		err = fmt.Errorf("read --type %q: must be emptyDir, hostPath, secret, configMap or persistentVolumeClaim", v.kind)
+	}
+	return source, err
+}
+
+// change changes the volumes of an object's pods.
+func (v *volume) change(object runtime.Object) error {
+	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
+		if v.remove {
+			return v.removeFrom(spec)
+		}
+		return v.addTo(spec)
+	})
+	if err == nil && !has {
+		err = errors.New("it has no volumes")
+	}
+	return err
+}
+
+// chosen are the containers that match, of all kinds.
+func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if matches, _ := path.Match(v.containers, containers[i].Name); matches { // validated
+				chosen = append(chosen, &containers[i])
+			}
+		}
+	}
+	return chosen
+}
+
+func (v *volume) addTo(spec *corev1.PodSpec) error {
+	source, err := v.source()
+	if err != nil {
+		return err
+	}
+	name := v.name
+	if name == "" {
+		name = "volume-" + rand.String(5)
+	}
+	switch at := slices.IndexFunc(spec.Volumes, func(of corev1.Volume) bool { return of.Name == name }); {
+	case at < 0:
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	case v.kind != "" && !v.overwrite:
+		return fmt.Errorf("it has a volume %q already; change it with --overwrite", name)
+	case v.kind != "":
+		spec.Volumes[at].VolumeSource = source
+	}
+	if v.mountPath == "" {
+		return nil
+	}
+	chosen := v.chosen(spec)
+	if len(chosen) == 0 {
+		return fmt.Errorf("it has no container %q", v.containers)
+	}
+	for _, container := range chosen {
+		mounts := container.VolumeMounts
+		if v.overwrite {
+			mounts = slices.DeleteFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+		}
+		if slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(v.mountPath) }) {
+			return fmt.Errorf("container %q has a volume at %s already", container.Name, v.mountPath)
+		}
+		container.VolumeMounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Clean(v.mountPath), SubPath: v.subPath, ReadOnly: v.readOnly})
+	}
+	return nil
+}
+
+// removeFrom takes volumes from the chosen containers, and those from the pod that no container has any more.
+func (v *volume) removeFrom(spec *corev1.PodSpec) error {
+	meant := func(name string) bool { return v.name == "" || v.name == name }
+	if !slices.ContainsFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) }) {
+		return fmt.Errorf("it has no volume %q", v.name)
+	}
+	for _, container := range v.chosen(spec) {
+		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return meant(m.Name) })
+	}
+	used := map[string]bool{}
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, mount := range container.VolumeMounts {
+			used[mount.Name] = true
+		}
+	}
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) && !used[of.Name] })
+	return nil
+}
+
+// list prints the volumes and where they are.
+func (v *volume) list(out io.Writer, infos []*resource.Info) error {
+	for _, info := range infos {
+		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // it may end a line
+		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(info.Object, func(spec *corev1.PodSpec) error {
+			for _, of := range spec.Volumes {
+				if v.name != "" && v.name != of.Name {
+					continue
+				}
+				fmt.Fprintf(out, "  %s as %s\n", describe(of.VolumeSource), of.Name)
+				for _, container := range v.chosen(spec) {
+					for _, mount := range container.VolumeMounts {
+						if mount.Name == of.Name {
+							fmt.Fprintf(out, "    mounted at %s\n", mount.MountPath)
+						}
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describe(source corev1.VolumeSource) string {
+	switch {
+	case source.PersistentVolumeClaim != nil:
+		return "pvc/" + source.PersistentVolumeClaim.ClaimName
+	case source.EmptyDir != nil:
+		return "empty directory"
+	case source.HostPath != nil:
+		return "host path " + source.HostPath.Path
+	case source.Secret != nil:
+		return "secret/" + source.Secret.SecretName
+	case source.ConfigMap != nil:
+		return "configMap/" + source.ConfigMap.Name
+	}
+	return "other volume"
+}
