@@ -73,8 +73,8 @@ func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, as
 		return dc, nil
 	}
 	changed, _, err := i.store("deploymentconfigs").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, object, _ runtime.Object) (runtime.Object, error) {
-			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
+		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
+			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
 			rollout.BringImages(current, force, find)
 			return current, nil
 		}), nil, nil, false, &metav1.UpdateOptions{})
@@ -91,8 +91,8 @@ const manual appsv1.DeploymentTriggerType = "Manual"
 func (i *instantiate) count(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
 	counted, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, object, _ runtime.Object) (runtime.Object, error) {
-			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
+		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
+			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
 			if current.Status.LatestVersion == latest {
 				current.Status.LatestVersion++
 				current.Status.Details = &appsv1.DeploymentDetails{Message: "manual change", Causes: []appsv1.DeploymentCause{{Type: manual}}}

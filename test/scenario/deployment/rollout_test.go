@@ -59,6 +59,19 @@ func TestDeploymentsAreFollowedShownAndTakenBackByCommand(t *testing.T) {
 	}
 }
 
+func TestARolloutIsStartedByHand(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(configuration("hand", "replicas: 1", version("one")))
+	waitPhase(c, "hand-1", "Complete")
+	if got := c.OC("rollout", "latest", "dc/hand"); got != "deploymentconfig.apps.openshift.io/hand rolled out\n" {
+		t.Errorf("said %q", got)
+	}
+	rolledOut(c, t, "hand", 2)
+	if got := c.OC("rollout", "history", "dc/hand"); !strings.Contains(got, "manual change") {
+		t.Errorf("history is %q", got)
+	}
+}
+
 func TestRolloutsArePausedCancelledAndRetried(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("stop", "replicas: 1", version("one")))
