@@ -8,6 +8,7 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/cli/objects"
 )
@@ -116,24 +117,24 @@ func clientAuthorization(p *page, a *oauthv1.OAuthClientAuthorization) error {
 }
 
 func accessToken(p *page, t *oauthv1.OAuthAccessToken) error {
-	p.metadata(t.ObjectMeta)
-	p.list("Scopes", t.Scopes)
-	p.field("Expires In", p.remaining(t.CreationTimestamp.Time, t.ExpiresIn))
-	p.field("User Name", t.UserName)
-	p.field("User UID", t.UserUID)
-	p.field("Client Name", t.ClientName)
+	p.token(t.ObjectMeta, t.Scopes, t.ExpiresIn, t.UserName, t.UserUID, t.ClientName)
 	return nil
 }
 
 func authorizeToken(p *page, t *oauthv1.OAuthAuthorizeToken) error {
-	p.metadata(t.ObjectMeta)
-	p.list("Scopes", t.Scopes)
-	p.field("Expires In", p.remaining(t.CreationTimestamp.Time, t.ExpiresIn))
-	p.field("User Name", t.UserName)
-	p.field("User UID", t.UserUID)
-	p.field("Client Name", t.ClientName)
+	p.token(t.ObjectMeta, t.Scopes, t.ExpiresIn, t.UserName, t.UserUID, t.ClientName)
 	p.field("Redirect URI", t.RedirectURI)
 	return nil
+}
+
+// token is what tokens of every kind have.
+func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, user, uid, client string) {
+	p.metadata(meta)
+	p.list("Scopes", scopes)
+	p.field("Expires In", p.remaining(meta.CreationTimestamp.Time, expires))
+	p.field("User Name", user)
+	p.field("User UID", uid)
+	p.field("Client Name", client)
 }
 
 // remaining is how long a token still counts; one that expires in 0 seconds has no end.
