@@ -27,11 +27,31 @@ type Server struct {
 	Address, SecureAddress string
 	// CAFile is the authority of its certificate.
 	CAFile string
+
+	machine Machine
 }
+
+// Machine is a network in which slapd can run.
+type Machine interface {
+	// Do runs a function in the network: sockets that it makes and processes that it starts belong there.
+	Do(func() error) error
+}
+
+// thisMachine is the network of the test itself.
+type thisMachine struct{}
+
+// Do runs f.
+func (thisMachine) Do(f func() error) error { return f() }
 
 // Start runs slapd with the entries of an LDIF text until the test ends. The entry of BaseDN is there already, and members of a
 // groupOfNames have the attribute memberOf, as in Active Directory. Only AdminDN may search.
 func Start(t testing.TB, ldif string) *Server {
+	t.Helper()
+	return StartOn(t, thisMachine{}, ldif)
+}
+
+// StartOn is Start on another machine.
+func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	authority := certtest.New(t)
@@ -47,18 +67,19 @@ func Start(t testing.TB, ldif string) *Server {
 		}
 	}
 	conf := filepath.Join(dir, "slapd.conf")
-	command(t, "slapadd", "-f", conf, "-l", filepath.Join(dir, "base.ldif"))
-	s := &Server{Address: freeAddress(t), SecureAddress: freeAddress(t), CAFile: authority.File}
+	s := &Server{CAFile: authority.File, machine: machine}
+	s.Address, s.SecureAddress = s.freeAddress(t), s.freeAddress(t)
+	s.command(t, "slapadd", "-f", conf, "-l", filepath.Join(dir, "base.ldif"))
 	s.run(t, conf)
 	// Through the server, so that the overlay sees the members.
-	command(t, "ldapadd", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, "-f", filepath.Join(dir, "data.ldif"))
+	s.command(t, "ldapadd", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, "-f", filepath.Join(dir, "data.ldif"))
 	return s
 }
 
 // Delete removes an entry.
 func (s *Server) Delete(t testing.TB, dn string) {
 	t.Helper()
-	command(t, "ldapdelete", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, dn)
+	s.command(t, "ldapdelete", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, dn)
 }
 
 const configuration = `include /etc/ldap/schema/core.schema
@@ -85,7 +106,7 @@ func (s *Server) run(t testing.TB, conf string) {
 	var log bytes.Buffer
 	slapd := exec.Command(program("slapd"), "-d", "0", "-f", conf, "-h", fmt.Sprintf("ldap://%s/ ldaps://%s/", s.Address, s.SecureAddress))
 	slapd.Stdout, slapd.Stderr = &log, &log
-	if err := slapd.Start(); err != nil {
+	if err := s.machine.Do(slapd.Start); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -96,15 +117,27 @@ func (s *Server) run(t testing.TB, conf string) {
 		}
 	})
 	eventually.True(t, "slapd serves", func() bool {
-		conn, err := net.Dial("tcp", s.Address)
-		return err == nil && conn.Close() == nil
+		return s.machine.Do(func() error {
+			conn, err := net.Dial("tcp", s.Address)
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		}) == nil
 	})
 }
 
-func command(t testing.TB, name string, args ...string) {
+func (s *Server) command(t testing.TB, name string, args ...string) {
 	t.Helper()
-	if output, err := exec.Command(program(name), args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, output)
+	var output bytes.Buffer
+	command := exec.Command(program(name), args...)
+	command.Stdout, command.Stderr = &output, &output
+	err := s.machine.Do(command.Start)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, output.String())
 	}
 }
 
@@ -121,12 +154,18 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-func freeAddress(t testing.TB) string {
+func (s *Server) freeAddress(t testing.TB) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	err := s.machine.Do(func() error {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		address = listener.Addr().String()
+		return listener.Close()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }

@@ -3,13 +3,14 @@ package github
 import (
 	"testing"
 
+	"github.com/slipway-platform/slipway/internal/oauthtest"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
 func github(t *testing.T, organizations, teams []string) conformance.Redirect {
 	type object map[string]any
-	s := (&conformance.Server{
+	s := (&oauthtest.Server{
 		Authorize: "/login/oauth/authorize", Token: "/login/oauth/access_token",
 		API: map[string]any{
 			"/api/v3/user":       object{"id": 12, "login": "alice", "name": "Alice A."},
@@ -18,9 +19,9 @@ func github(t *testing.T, organizations, teams []string) conformance.Redirect {
 		},
 	}).Start(t)
 	host := s.Listener.Addr().String()
-	provider := New(Settings{ClientID: conformance.ClientID, ClientSecret: conformance.ClientSecret, Host: host,
+	provider := New(Settings{ClientID: oauthtest.ClientID, ClientSecret: oauthtest.ClientSecret, Host: host,
 		Organizations: organizations, Teams: teams, Client: s.Client()})
-	return conformance.Redirect{Provider: provider, Client: s.Client(), Secret: conformance.ClientSecret,
+	return conformance.Redirect{Provider: provider, Client: s.Client(), Secret: oauthtest.ClientSecret,
 		Want: idp.Identity{UserName: "12", PreferredUserName: "alice", Name: "Alice A."}}
 }
 

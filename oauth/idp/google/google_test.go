@@ -3,15 +3,16 @@ package google
 import (
 	"testing"
 
+	"github.com/slipway-platform/slipway/internal/oauthtest"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
 func google(t *testing.T, claims map[string]any, domain string) conformance.Redirect {
-	s := (&conformance.Server{Authorize: "/auth", Token: "/token", Claims: claims}).Start(t)
-	provider := New(Settings{ClientID: conformance.ClientID, ClientSecret: conformance.ClientSecret, HostedDomain: domain,
+	s := (&oauthtest.Server{Authorize: "/auth", Token: "/token", Claims: claims}).Start(t)
+	provider := New(Settings{ClientID: oauthtest.ClientID, ClientSecret: oauthtest.ClientSecret, HostedDomain: domain,
 		AccountsURL: s.URL + "/auth", TokenURL: s.URL + "/token", Client: s.Client()})
-	return conformance.Redirect{Provider: provider, Client: s.Client(), Secret: conformance.ClientSecret,
+	return conformance.Redirect{Provider: provider, Client: s.Client(), Secret: oauthtest.ClientSecret,
 		Want: idp.Identity{UserName: "4711", PreferredUserName: "alice@example.com", Email: "alice@example.com"}}
 }
 

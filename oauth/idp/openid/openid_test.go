@@ -6,15 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/oauthtest"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-func settings(t *testing.T, server *conformance.Server) Settings {
+func settings(t *testing.T, server *oauthtest.Server) Settings {
 	server.Authorize, server.Token = "/authorize", "/token"
 	s := server.Start(t)
 	return Settings{
-		ClientID: conformance.ClientID, ClientSecret: conformance.ClientSecret, AuthorizeURL: s.URL + "/authorize?tenant=a", TokenURL: s.URL + "/token",
+		ClientID: oauthtest.ClientID, ClientSecret: oauthtest.ClientSecret, AuthorizeURL: s.URL + "/authorize?tenant=a", TokenURL: s.URL + "/token",
 		Scopes: []string{"email", "openid"}, Parameters: map[string]string{"prompt": "login"},
 		ID: []string{"custom", "sub"}, PreferredUserName: []string{"preferred_username", "email"}, Name: []string{"name"}, Email: []string{"email"},
 		Client: s.Client(),
@@ -22,27 +23,27 @@ func settings(t *testing.T, server *conformance.Server) Settings {
 }
 
 func TestConformance(t *testing.T) {
-	s := settings(t, &conformance.Server{Claims: map[string]any{"sub": "4711", "email": "a@example.com", "name": 5}})
+	s := settings(t, &oauthtest.Server{Claims: map[string]any{"sub": "4711", "email": "a@example.com", "name": 5}})
 	conformance.Redirect{
-		Provider: New(s), Client: s.Client, Secret: conformance.ClientSecret,
+		Provider: New(s), Client: s.Client, Secret: oauthtest.ClientSecret,
 		Want: idp.Identity{UserName: "4711", PreferredUserName: "a@example.com", Email: "a@example.com"},
 	}.Test(t)
 }
 
 func TestConformanceWithUserInfo(t *testing.T) {
-	s := settings(t, &conformance.Server{
+	s := settings(t, &oauthtest.Server{
 		Claims: map[string]any{"sub": "4711"},
 		API:    map[string]any{"/userinfo": map[string]any{"sub": "4711", "custom": "c1", "name": "Alice A.", "preferred_username": "alice"}},
 	})
 	s.UserInfoURL = strings.TrimSuffix(s.TokenURL, "/token") + "/userinfo"
 	conformance.Redirect{
-		Provider: New(s), Client: s.Client, Secret: conformance.ClientSecret,
+		Provider: New(s), Client: s.Client, Secret: oauthtest.ClientSecret,
 		Want: idp.Identity{UserName: "c1", PreferredUserName: "alice", Name: "Alice A."},
 	}.Test(t)
 }
 
 func TestTheStartHasWhatIsConfigured(t *testing.T) {
-	s := settings(t, &conformance.Server{})
+	s := settings(t, &oauthtest.Server{})
 	start, err := url.Parse(New(s).StartURL("https://master/callback", "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +55,10 @@ func TestTheStartHasWhatIsConfigured(t *testing.T) {
 }
 
 func TestTokensThatProveNothingAreErrors(t *testing.T) {
-	for name, server := range map[string]*conformance.Server{
+	for name, server := range map[string]*oauthtest.Server{
 		"no ID token":             {},
 		"for another client":      {Claims: map[string]any{"sub": "1", "aud": []string{"other"}}},
-		"for several, by another": {Claims: map[string]any{"sub": "1", "aud": []string{conformance.ClientID, "other"}, "azp": "other"}},
+		"for several, by another": {Claims: map[string]any{"sub": "1", "aud": []string{oauthtest.ClientID, "other"}, "azp": "other"}},
 		"expired":                 {Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}},
 		"without an end":          {Claims: map[string]any{"sub": "1", "exp": nil}},
 		"of nobody":               {Claims: map[string]any{"sub": ""}},

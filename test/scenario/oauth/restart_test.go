@@ -2,30 +2,22 @@ package oauth
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestALoginGoesOnAfterARestart(t *testing.T) {
-	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := at(t, kit.Start(t, kit.Options{Master: fmt.Sprintf("auditConfig: {enabled: true, policyFile: %s}", policy)}))
+// restarts ends the control plane after each step of a login, which goes on nevertheless.
+func restarts(t *testing.T, _ *town, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
-	login := s.do(browser, http.MethodGet, authorize.String(), nil, nil).location(t)
-	form := s.do(browser, http.MethodGet, login.String(), nil, nil).fields()
+	form := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {authorize.RequestURI()}}.Encode(), nil, nil).fields()
 	s.restart()
 	form.Set("username", "developer")
 	form.Set("password", s.developer())
-	back := s.do(browser, http.MethodPost, "/login", form, nil).location(t)
+	back := s.do(browser, http.MethodPost, "/login/file", form, nil).location(t)
 	s.restart() // the session is in the cookie
 	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
 	button := s.do(browser, http.MethodGet, display.String(), nil, nil)

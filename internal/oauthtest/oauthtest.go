@@ -1,4 +1,5 @@
-package conformance
+// Package oauthtest is an OAuth server of somebody else for tests: one that our identity providers send persons to.
+package oauthtest
 
 import (
 	"encoding/base64"
@@ -37,15 +38,15 @@ type Server struct {
 const accessToken = "the-access-token"
 
 // Start runs the server with TLS until the test ends.
-func (s *Server) Start(t *testing.T) *httptest.Server {
+func (s *Server) Start(t testing.TB) *httptest.Server {
 	t.Helper()
-	s.codes = map[string]string{}
-	server := httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	server := httptest.NewTLSServer(s)
 	t.Cleanup(server.Close)
 	return server
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch answer, known := s.API[r.URL.Path]; {
 	case r.URL.Path == s.Authorize:
 		s.authorize(w, r)
@@ -67,6 +68,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mutex.Lock()
+	if s.codes == nil {
+		s.codes = map[string]string{}
+	}
 	s.made++
 	code := fmt.Sprintf("code-%d", s.made)
 	s.codes[code] = query.Get("redirect_uri")

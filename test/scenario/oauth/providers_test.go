@@ -1,0 +1,220 @@
+package oauth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestPeopleOfEveryProviderLogIn walks through a cluster whose configuration has a provider of each kind, and changes that configuration while
+// the cluster runs.
+func TestPeopleOfEveryProviderLogIn(t *testing.T) {
+	c := kit.New(t, kit.Options{})
+	b := build(t, c)
+	address := b.freeAddress()
+	b.proxy = "https://" + address
+	policy := b.file("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
+	audit := "auditConfig: {enabled: true, policyFile: " + policy + "}"
+	b.write(b.providers(), audit)
+	c.Up()
+	b.startProxy(address)
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *town, *server)
+	}{
+		{"passwords", passwords},
+		{"other servers", otherServers},
+		{"proxy", behindAProxy},
+		{"restarts", restarts},
+	} {
+		t.Run(step.name, func(t *testing.T) { step.run(t, b, at(t, c.For(t))) })
+	}
+}
+
+// self is who a token is of.
+type self struct {
+	Metadata   struct{ Name, UID string }
+	FullName   string
+	Identities []string
+}
+
+func (s *server) self(token string) (who self) {
+	s.t.Helper()
+	got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))
+	if err := json.Unmarshal([]byte(got.body), &who); err != nil || got.StatusCode != http.StatusOK {
+		s.t.Errorf("%s with the token: %s", got.Status, got.body)
+	}
+	return who
+}
+
+// passwords logs in by providers that check passwords: for `oc login` and on their pages.
+func passwords(t *testing.T, _ *town, s *server) {
+	for _, c := range []struct{ provider, user, password, identity string }{
+		{"file", "developer", s.developer(), "file:developer"},
+		{"ldap", "alice", "secret", "ldap:cn=Alice A.,ou=people,dc=example,dc=com"},
+		{"remote", "carol", "secret", "remote:4712"},
+	} {
+		if who := s.self(s.token(c.user, c.password)); who.Metadata.Name != c.user || !slices.Equal(who.Identities, []string{c.identity}) {
+			t.Errorf("provider %s: challenged, the user is %+v", c.provider, who)
+		}
+		browser := s.browser()
+		if back := s.form(browser, c.provider, c.user, c.password).location(t); back.Path != "/oauth/authorize" {
+			t.Errorf("provider %s: the page sends to %s", c.provider, back)
+		}
+		if who := s.self(s.tokenOf(browser)); who.Metadata.Name != c.user {
+			t.Errorf("provider %s: on its page, the user is %+v", c.provider, who)
+		}
+		if back := s.form(s.browser(), c.provider, c.user, c.password+"x").location(t); back.Query().Get("reason") != "access_denied" {
+			t.Errorf("provider %s: a wrong password is sent to %s", c.provider, back)
+		}
+	}
+	if got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("alice", "wrong")); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("no provider knows the password: %s", got.Status)
+	}
+	if back := s.form(s.browser(), "nobody", "alice", "secret").location(t); back.Query().Get("reason") != "access_denied" {
+		t.Errorf("DenyAll sends to %s", back)
+	}
+	// The method lookup: an administrator makes the user, the identity and the mapping.
+	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
+		t.Errorf("who is not mapped is sent to %s", back)
+	}
+	s.OC("create", "user", "erika")
+	s.OC("create", "identity", "keystone:erin")
+	s.OC("create", "useridentitymapping", "keystone:erin", "erika")
+	if who := s.self(s.token("erin", "secret")); who.Metadata.Name != "erika" {
+		t.Errorf("who is mapped is %+v", who)
+	}
+}
+
+// otherServers logs in by providers that the browser is sent to. Alice of LDAP has the user alice already.
+func otherServers(t *testing.T, b *town, s *server) {
+	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
+	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
+		if !strings.Contains(choices.body, name) {
+			t.Errorf("the page of providers lacks %s: %s", name, choices.body)
+		}
+	}
+	back := s.visit(s.browser(), b.github, "github")
+	if got := s.do(s.browser(), http.MethodGet, back, nil, nil); got.StatusCode != http.StatusBadRequest {
+		t.Errorf("who comes back in another browser: %s", got.Status)
+	}
+	claimed := s.browser()
+	if got := s.do(claimed, http.MethodGet, s.visit(claimed, b.github, "github"), nil, nil); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "belongs to another identity") {
+		t.Errorf("claim of a name that another identity has: %s, %s", got.Status, got.body)
+	}
+	for _, c := range []struct {
+		provider string
+		server   *httptest.Server
+		user     string
+	}{{"gitlab", b.gitlab, "alice2"}, {"openid", b.openid, "alice"}} {
+		browser := s.browser()
+		if got := s.do(browser, http.MethodGet, s.visit(browser, c.server, c.provider), nil, nil); got.StatusCode != http.StatusFound {
+			t.Fatalf("provider %s: %s, %s", c.provider, got.Status, got.body)
+		}
+		who := s.self(s.tokenOf(browser))
+		if who.Metadata.Name != c.user || !slices.Contains(who.Identities, c.provider+":4711") {
+			t.Errorf("provider %s: the user is %+v", c.provider, who)
+		}
+	}
+	s.OC("delete", "user", "alice")
+	s.OC("delete", "identity", "ldap:cn=Alice A.,ou=people,dc=example,dc=com", "openid:4711")
+	free := s.browser()
+	s.do(free, http.MethodGet, s.visit(free, b.github, "github"), nil, nil)
+	if who := s.self(s.tokenOf(free)); who.Metadata.Name != "alice" || who.FullName != "Alice A." || !slices.Equal(who.Identities, []string{"github:12"}) {
+		t.Errorf("claim of a name that is free: %+v", who)
+	}
+}
+
+// behindAProxy logs in by a proxy that says in a header who it has authenticated.
+func behindAProxy(t *testing.T, b *town, s *server) {
+	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
+	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
+		t.Fatalf("a program is sent to %s", challenge)
+	}
+	outside := s.browser()
+	trust(outside, b.strangers.Certificate)
+	if got := s.do(outside, http.MethodGet, challenge.String(), nil, nil); got.StatusCode != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != `Basic realm="proxy"` {
+		t.Errorf("the proxy asks: %s, %q", got.Status, got.Header.Get("WWW-Authenticate"))
+	}
+	dave := func(r *http.Request) {
+		r.SetBasicAuth("dave", "secret")
+		r.Header.Set("X-Remote-User", "root")
+	}
+	got := s.do(outside, http.MethodGet, challenge.String(), nil, dave)
+	fragment, _ := url.ParseQuery(got.location(t).Fragment)
+	if who := s.self(fragment.Get("access_token")); who.Metadata.Name != "dave" || !slices.Equal(who.Identities, []string{"proxy:dave"}) {
+		t.Errorf("behind the proxy: %+v", who)
+	}
+	// A code by curl, as the guide shows it: the proxy answers for the user, the code is exchanged without it.
+	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
+	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
+		t.Errorf("the code goes to %s", page)
+	}
+	// Whoever is no proxy is not believed, with whatever certificate.
+	for name, pair := range map[string]*certtest.Pair{
+		"no certificate": nil, "another client of the authority": new(b.strangers.Issue(t, "bob")), "another authority": new(certtest.New(t).Issue(t, "proxy")),
+	} {
+		client := s.browser()
+		if pair != nil {
+			show(t, client, *pair)
+		}
+		spoofed := s.do(client, http.MethodGet, implicit, nil, func(r *http.Request) { r.Header.Set("X-Remote-User", "root") })
+		if address, _ := spoofed.Location(); address != nil && address.Fragment != "" {
+			t.Errorf("%s: the header is believed: %s", name, address)
+		}
+	}
+}
+
+// form logs in on the page of a provider.
+func (s *server) form(browser *http.Client, provider, user, password string) answer {
+	s.t.Helper()
+	form := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
+	form.Set("username", user)
+	form.Set("password", password)
+	return s.do(browser, http.MethodPost, "/login/"+provider, form, nil)
+}
+
+// tokenOf gets a token for who is logged in with a browser.
+func (s *server) tokenOf(browser *http.Client) string {
+	s.t.Helper()
+	got := s.do(browser, http.MethodGet, implicit, nil, nil)
+	values, err := url.ParseQuery(got.location(s.t).Fragment)
+	if err != nil || values.Get("access_token") == "" {
+		s.t.Errorf("no token for the session: %s, %s", got.Status, got.Header.Get("Location"))
+	}
+	return values.Get("access_token")
+}
+
+// visit goes to the server of a provider, which logs everybody in, and gives where that sends the browser back to.
+func (s *server) visit(browser *http.Client, there *httptest.Server, provider string) string {
+	s.t.Helper()
+	start := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).location(s.t)
+	outside := s.browser()
+	trust(outside, there.Certificate())
+	return s.do(outside, http.MethodGet, start.String(), nil, nil).location(s.t).String()
+}
+
+// trust makes a browser trust an authority beside the cluster's.
+func trust(browser *http.Client, authority *x509.Certificate) {
+	browser.Transport.(*http.Transport).TLSClientConfig.RootCAs.AddCert(authority)
+}
+
+// show makes a browser show a certificate.
+func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
+	t.Helper()
+	own, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Also to a server that names other authorities.
+	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+}
