@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/csi"
+	volumetest "k8s.io/kubernetes/pkg/volume/testing"
+)
+
+// csiWaits is how long the plug-in for CSI volumes waits until a VolumeAttachment is attached or gone.
+const csiWaits = 2 * time.Minute
+
+// csiPlugin is the attach-detach controller's plug-in for CSI volumes. The VolumeAttachments that it sees are those of seen.
+func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) volume.AttachableVolumePlugin {
+	t.Helper()
+	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
+	host := volumetest.NewFakeAttachDetachVolumeHostWithCSINodeName(t, t.TempDir(), client, csi.ProbeVolumePlugins(), "node", drivers, storagelisters.NewVolumeAttachmentLister(seen))
+	plugin, err := host.GetPluginMgr().FindAttachablePluginByName(csi.CSIPluginName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin
+}
+
+// The clock of a bubble runs only while everything in it waits: nobody waits two minutes here.
+func TestAttachAndDetachEndWithATimeoutWhenNobodyDoesIt(t *testing.T) {
+	client, seen := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	plugin := csiPlugin(t, client, seen)
+	attacher, err := plugin.NewAttacher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	detacher, err := plugin.NewDetacher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+		CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "disk-1"},
+	}}}
+	timesOut(t, "csi.example.com CSI driver to attach volume disk-1", func() error {
+		_, err := attacher.Attach(volume.NewSpecFromPersistentVolume(pv, false), "node")
+		return err
+	})
+	made, err := client.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(made.Items) != 1 || *made.Items[0].Spec.Source.PersistentVolumeName != "data" {
+		t.Fatalf("VolumeAttachments %+v, %v", made, err)
+	}
+	held := made.Items[0]
+	held.Status.Attached = true
+	if err := seen.Add(&held); err != nil { // where it stays: a finalizer holds it
+		t.Fatal(err)
+	}
+	timesOut(t, "CSI driver to detach volume disk-1", func() error { return detacher.Detach("csi.example.com^disk-1", "node") })
+}
+
+func timesOut(t *testing.T, what string, do func() error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := do(); err == nil || !strings.Contains(err.Error(), "timed out waiting for external-attacher of ") || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v", err)
+		}
+		if waited := time.Since(began); waited != csiWaits {
+			t.Errorf("it waited %s of the bubble's time", waited)
+		}
+	})
+}
