@@ -117,14 +117,20 @@ func (r *runner) run(ctx context.Context, began func()) {
 		return
 	}
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	// A worker exists while it has a key: most loops of most processes have nothing to do.
 	var workers sync.WaitGroup
-	for range r.Workers {
+	defer workers.Wait()
+	for places := make(chan struct{}, r.Workers); ; {
+		places <- struct{}{}
+		key, end := r.queue.Get()
+		if end {
+			return
+		}
 		workers.Go(func() {
-			for r.next(ctx) {
-			}
+			defer func() { <-places }()
+			r.work(ctx, key)
 		})
 	}
-	workers.Wait()
 }
 
 func (r *runner) handler(watch Watch) cache.ResourceEventHandler {
@@ -160,15 +166,11 @@ func keys(watch Watch, object any) []Key {
 	return []Key{key}
 }
 
-// next reconciles one key; false says that there will be no more.
-func (r *runner) next(ctx context.Context) bool {
-	key, end := r.queue.Get()
-	if end {
-		return false
-	}
+// work reconciles one key of the queue.
+func (r *runner) work(ctx context.Context, key Key) {
 	defer r.queue.Done(key)
 	if !r.Exclusion.acquire(key, func() { r.queue.Add(key) }) {
-		return true
+		return
 	}
 	defer r.Exclusion.release(key)
 	err := r.reconcile(ctx, key)
@@ -183,7 +185,6 @@ func (r *runner) next(ctx context.Context) bool {
 		slog.Warn("reconcile", "loop", r.Name, "key", key.String(), "error", err, "failures", r.queue.NumRequeues(key)+1)
 		r.queue.AddRateLimited(key)
 	}
-	return true
 }
 
 // reconcile keeps a mistake in one loop from ending the others.

@@ -23,7 +23,7 @@ import (
 
 // Options are what an administrator may choose.
 type Options struct {
-	// Workers is how many attachments, and how many detachments, go on at once; 0 means 10 each.
+	// Workers is how many attachments, and how many detachments, the driver is asked for at once; 0 means 10 each.
 	Workers int
 	// Linger is how long a PersistentVolume that is attached nowhere keeps its finalizer; 0 means 5 minutes. One that is being deleted loses it at once.
 	Linger time.Duration
@@ -50,9 +50,10 @@ type attacher struct {
 	nodes           corelisters.NodeLister
 	csiNodes        storagelisters.CSINodeLister
 
-	protection protection
-	forced     forced
-	attach     controller.Calls
+	attaches, detaches session.Places
+	protection         protection
+	forced             forced
+	attach             controller.Calls
 }
 
 // Feature makes the loops of a driver. One that cannot publish volumes gets a loop that marks VolumeAttachments attached: Kubernetes does not know
@@ -61,6 +62,9 @@ func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Loop, error) {
 		if s.Node != "" {
 			return nil, nil // the driver serves one node; what it publishes is there already
+		}
+		if options.Workers == 0 {
+			options.Workers = 10
 		}
 		if options.Linger == 0 {
 			options.Linger = 5 * time.Minute
@@ -76,6 +80,8 @@ func Feature(options Options) session.Feature {
 			volumes:     core.PersistentVolumes().Lister(),
 			nodes:       core.Nodes().Lister(),
 			csiNodes:    storage.CSINodes().Lister(),
+			attaches:    make(session.Places, options.Workers),
+			detaches:    make(session.Places, options.Workers),
 		}
 		return a.loops()
 	}
@@ -92,8 +98,8 @@ func (a *attacher) loops() ([]controller.Loop, error) {
 	var exclusion controller.Exclusion
 	// A burst of detachments must not hold up attachments: each has its own queue and workers.
 	loops := []controller.Loop{
-		{Name: "attach", Watches: own, Reads: reads, Reconcile: a.reconcileAttach, Workers: a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Calls: &a.attach},
-		{Name: "detach", Watches: own, Reads: reads, Reconcile: a.reconcileDetach, Workers: a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion},
+		{Name: "attach", Watches: own, Reads: reads, Reconcile: a.reconcileAttach, Workers: session.Ahead * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Calls: &a.attach},
+		{Name: "detach", Watches: own, Reads: reads, Reconcile: a.reconcileDetach, Workers: session.Ahead * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion},
 		{Name: "protect", Watches: []controller.Watch{
 			{Informer: core.PersistentVolumes().Informer(), Keys: a.protectedKeys, Changed: protectionChanged},
 			{Informer: attachments, Keys: a.VolumeKeys, Changed: session.Unchanged},

@@ -63,6 +63,11 @@ func (a *attacher) publish(ctx context.Context, va *storagev1.VolumeAttachment) 
 	if err := a.hold(ctx, va, nodeID); err != nil {
 		return nil, err
 	}
+	leave, err := a.attaches.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	answer, err := a.Driver.Controller().ControllerPublishVolume(ctx, request)
 	return answer.GetPublishContext(), err
 }

@@ -46,6 +46,11 @@ func (a *attacher) unpublish(ctx context.Context, va *storagev1.VolumeAttachment
 		return err
 	}
 	request := &csi.ControllerUnpublishVolumeRequest{VolumeId: spec.CSI.VolumeHandle, NodeId: nodeID, Secrets: secrets}
+	leave, err := a.detaches.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	_, err = a.Driver.Controller().ControllerUnpublishVolume(ctx, request)
 	return err
 }

@@ -90,7 +90,7 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if now == nil {
 		return nil // deleted meanwhile, which the cache will tell
 	}
-	answer, err := p.Driver.Controller().CreateVolume(ctx, plan.request)
+	answer, err := p.createVolume(ctx, plan.request)
 	if err != nil {
 		return p.notCreated(ctx, now, class, err)
 	}
@@ -147,7 +147,7 @@ func (p *provisioner) notCreated(ctx context.Context, claim *corev1.PersistentVo
 func (p *provisioner) wrong(ctx context.Context, claim *corev1.PersistentVolumeClaim, plan *plan, volume *csi.Volume, cause error) error {
 	if volume.GetVolumeId() != "" {
 		request := &csi.DeleteVolumeRequest{VolumeId: volume.GetVolumeId(), Secrets: plan.request.GetSecrets()}
-		if _, err := p.Driver.Controller().DeleteVolume(ctx, request); err != nil {
+		if err := p.deleteVolume(ctx, request); err != nil {
 			return p.failed(ctx, claim, errors.Join(cause, err))
 		}
 		if err := p.end(ctx, claim, nil); err != nil {
@@ -175,7 +175,7 @@ func (p *provisioner) abandon(ctx context.Context, claim *corev1.PersistentVolum
 	if err != nil {
 		return p.failed(ctx, claim, fmt.Errorf(cannotClear, pending, err))
 	}
-	answer, err := p.Driver.Controller().CreateVolume(ctx, plan.request)
+	answer, err := p.createVolume(ctx, plan.request)
 	if err != nil {
 		late := now.DeletionTimestamp != nil && time.Since(now.DeletionTimestamp.Time) > patience
 		if ctx.Err() == nil && (driver.Certain(err) || late && driver.Final(err)) {
@@ -184,7 +184,7 @@ func (p *provisioner) abandon(ctx context.Context, claim *corev1.PersistentVolum
 		return p.failed(ctx, claim, err)
 	}
 	request := &csi.DeleteVolumeRequest{VolumeId: answer.GetVolume().GetVolumeId(), Secrets: plan.request.GetSecrets()}
-	if _, err := p.Driver.Controller().DeleteVolume(ctx, request); err != nil {
+	if err := p.deleteVolume(ctx, request); err != nil {
 		return p.failed(ctx, claim, err)
 	}
 	return p.end(ctx, claim, nil)

@@ -77,7 +77,7 @@ func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) e
 			return p.notDeleted(ctx, pv, err)
 		}
 		request := &csi.DeleteVolumeRequest{VolumeId: own.Spec.CSI.VolumeHandle, Secrets: secrets}
-		if _, err := p.Driver.Controller().DeleteVolume(ctx, request); err != nil {
+		if err := p.deleteVolume(ctx, request); err != nil {
 			return p.notDeleted(ctx, pv, err)
 		}
 		p.deleted.add(pv.UID)

@@ -22,7 +22,7 @@ import (
 
 // Options are what an administrator may choose.
 type Options struct {
-	// Workers is how many volumes are made, and how many deleted, at once; 0 means 100 each.
+	// Workers is how many volumes the driver is asked to make, and how many to delete, at once; 0 means 100 each.
 	Workers int
 	// FSType is the file system of volumes whose StorageClass names none; the driver chooses if it is empty.
 	FSType string
@@ -62,7 +62,8 @@ type provisioner struct {
 	attributes storagelisters.VolumeAttributesClassLister
 	nodes      corelisters.NodeLister
 
-	deleted deleted
+	creates, deletes session.Places
+	deleted          deleted
 }
 
 // Feature makes the loops of a driver that can create and delete volumes.
@@ -85,6 +86,8 @@ func Feature(options Options) session.Feature {
 			classes:    storage.StorageClasses().Lister(),
 			attributes: storage.VolumeAttributesClasses().Lister(),
 			nodes:      core.Nodes().Lister(),
+			creates:    make(session.Places, options.Workers),
+			deletes:    make(session.Places, options.Workers),
 		}
 		if s.Node != "" && !p.topology {
 			return nil, errors.New("provision for one node: the driver has no topology (VOLUME_ACCESSIBILITY_CONSTRAINTS), so its volumes belong to no node")
@@ -122,9 +125,9 @@ func (p *provisioner) loops() ([]controller.Loop, error) {
 	var exclusion controller.Exclusion
 	return []controller.Loop{
 		{Name: "provision", Watches: []controller.Watch{{Informer: claims, Keys: p.claimKeys, Changed: claimChanged}}, Reads: reads,
-			Reconcile: p.reconcileClaim, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileClaim, Workers: session.Ahead * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "delete", Watches: deletes, Reads: reads,
-			Reconcile: p.reconcileVolume, Workers: p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileVolume, Workers: session.Ahead * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "clone-source", Watches: []controller.Watch{{Informer: claims, Keys: sourceKeys, Changed: sourceChanged}},
 			Reconcile: p.reconcileSource, Retry: p.Retry, RetryMax: p.RetryMax},
 	}, nil
