@@ -82,6 +82,23 @@ func (s *Server) Requests() map[string]int {
 	return counts
 }
 
+// Count tells how many objects of a resource hold, such as volumeattachments that are attached; holds may be nil. It is no request and takes little time.
+func (s *Server) Count(resource string, holds func(*unstructured.Unstructured) bool) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for collection, objects := range s.objects {
+		if !strings.HasSuffix(collection, "/"+resource) {
+			continue
+		}
+		for _, o := range objects {
+			if holds == nil || holds(meta(o)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // target is what a request is about.
 type target struct {
 	verb, group, version, resource, namespace, name, subresource string

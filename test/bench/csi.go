@@ -24,16 +24,19 @@ const (
 type csiRates struct {
 	provision, attach, detach float64 // volumes in a second; 0 is not measured
 	requests                  float64 // of the API server to attach and detach one volume, events left out
-	idle                      usage   // with one driver, after that
+	life                      float64 // such requests from the claim to the deletion; 0 is not measured
+	processor                 float64 // seconds of processor time to attach and detach one volume
 }
 
 // csiResult is everything that was measured of what serves CSI drivers.
 type csiResult struct {
 	machine       string
 	started       time.Time
-	own, attacher csiRates
-	many          usage // of our process with csiDrivers drivers and csiMany volumes
-	stockMany     usage // of one attacher with one driver and csiMany volumes
+	own, attacher []csiRates // of each round
+	byHand        csiRates   // ours, of volumes that somebody else has made
+	idle          [2]usage   // ours and the attacher's with one driver, after all volumes were detached
+	many          usage      // of our process with csiDrivers drivers and csiMany volumes
+	stockMany     usage      // of one attacher with one driver and csiMany volumes
 }
 
 // runCSI measures, prints and writes what serves CSI drivers.
@@ -46,9 +49,15 @@ func runCSI(ctx context.Context, o options) error {
 	own, stock := csiProgram{o.slipway, ownArguments}, csiProgram{attacher, attacherArguments}
 	fmt.Fprint(os.Stderr, "CSI drivers:")
 	defer fmt.Fprintln(os.Stderr)
+	for range o.rounds {
+		if err := result.round(ctx, own, stock); err != nil {
+			return fmt.Errorf("measure CSI drivers: %w", err)
+		}
+		fmt.Fprint(os.Stderr, " .")
+	}
 	for _, measure := range []func() error{
-		func() (err error) { result.own, err = own.rates(ctx, true); return err },
-		func() (err error) { result.attacher, err = stock.rates(ctx, false); return err },
+		func() (err error) { result.byHand, result.idle[0], err = own.rates(ctx, false, csiIdle); return err },
+		func() (err error) { _, result.idle[1], err = stock.rates(ctx, false, csiIdle); return err },
 		func() (err error) { result.many, err = own.memory(ctx, csiDrivers); return err },
 		func() (err error) { result.stockMany, err = stock.memory(ctx, 1); return err },
 	} {
@@ -62,6 +71,20 @@ func runCSI(ctx context.Context, o options) error {
 		return nil
 	}
 	return csiSection.Write(o.markdown, result.markdown())
+}
+
+// round lets both sides do what they do for volumes, one after the other.
+func (r *csiResult) round(ctx context.Context, own, stock csiProgram) error {
+	rates, _, err := own.rates(ctx, true, 0)
+	if err != nil {
+		return err
+	}
+	r.own = append(r.own, rates)
+	if rates, _, err = stock.rates(ctx, false, 0); err != nil {
+		return err
+	}
+	r.attacher = append(r.attacher, rates)
+	return nil
 }
 
 func ownArguments(kubeconfig string, sockets []string) []string {

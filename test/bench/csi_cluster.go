@@ -169,17 +169,14 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	}, path)
 }
 
-// until waits for a condition, and returns how long it took.
-func until(ctx context.Context, what string, holds func() (bool, error)) (time.Duration, error) {
+// until waits for a condition.
+func (c *csiCluster) until(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	for began := time.Now(); ; {
-		ok, err := holds()
-		if err != nil || ok {
-			return time.Since(began), err
-		}
+	for !holds() {
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return 0, fmt.Errorf("wait until %s: %w", what, err)
+			return fmt.Errorf("wait until %s: %w", what, err)
 		}
 	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // The aims of what serves CSI drivers: ratios, and memory in bytes.
 const (
@@ -24,24 +27,54 @@ func (r csiResult) table() table {
 		}
 		t.rows = append(t.rows, []string{name, own, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
 	}
-	attach, detach := r.own.attach/r.attacher.attach, r.own.detach/r.attacher.detach
-	add("attached", perSecond(r.own.attach), perSecond(r.attacher.attach), attach, fmt.Sprintf(">= %.2f", leastAttach), attach >= leastAttach)
-	add("detached", perSecond(r.own.detach), perSecond(r.attacher.detach), detach, "", true)
+	own, attacher := medians(r.own), medians(r.attacher)
+	attach, detach := own.attach/attacher.attach, own.detach/attacher.detach
+	add("attached", perSecond(own.attach), perSecond(attacher.attach), attach, fmt.Sprintf(">= %.2f", leastAttach), attach >= leastAttach)
+	add("detached", perSecond(own.detach), perSecond(attacher.detach), detach, "", true)
 	possible := csiWorkers / csiLatency.Seconds()
-	provision := r.own.provision / possible
-	add("provisioned; beside it what the driver allows", perSecond(r.own.provision), perSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
-	requests := r.own.requests / r.attacher.requests
-	add("API requests to attach and detach a volume", fmt.Sprintf("%.2f", r.own.requests), fmt.Sprintf("%.2f", r.attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), requests <= mostRequests)
-	idle := float64(r.own.idle.PSS)
-	add("idle after that, one driver: proportional set size", mebibytes(idle), mebibytes(float64(r.attacher.idle.PSS)), idle/float64(r.attacher.idle.PSS), "<= 64 MB", idle <= mostOneDriver)
+	provision := own.provision / possible
+	add("provisioned; beside it what the driver allows", perSecond(own.provision), perSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
+	requests := own.requests / attacher.requests
+	add("API requests to attach and detach a volume", number(own.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), printed(requests) <= printed(mostRequests))
+	byHand := r.byHand.requests / attacher.requests
+	add("the same, of a volume that was made by hand", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
+	processor := own.processor / attacher.processor
+	add("processor time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*own.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
+	idle, attacherIdle := float64(r.idle[0].PSS), float64(r.idle[1].PSS)
+	add("idle after that, one driver: proportional set size", mebibytes(idle), mebibytes(attacherIdle), idle/attacherIdle, "<= 64 MB", idle <= mostOneDriver)
 	many := float64(r.many.PSS) / float64(r.stockMany.PSS)
 	add(fmt.Sprintf("idle with %d volumes: of %d drivers, of one", csiMany, csiDrivers), mebibytes(float64(r.many.PSS)), mebibytes(float64(r.stockMany.PSS)), many, fmt.Sprintf("<= %.2f of six", mostMany), many <= 6*mostMany)
 	return t
 }
 
+// medians are those of each number over the rounds.
+func medians(rounds []csiRates) csiRates {
+	of := func(value func(csiRates) float64) float64 {
+		var values []float64
+		for _, r := range rounds {
+			values = append(values, value(r))
+		}
+		return median(values)
+	}
+	return csiRates{
+		provision: of(func(r csiRates) float64 { return r.provision }),
+		attach:    of(func(r csiRates) float64 { return r.attach }),
+		detach:    of(func(r csiRates) float64 { return r.detach }),
+		requests:  of(func(r csiRates) float64 { return r.requests }),
+		life:      of(func(r csiRates) float64 { return r.life }),
+		processor: of(func(r csiRates) float64 { return r.processor }),
+	}
+}
+
+func number(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+// printed is a ratio as it is printed, which counts: 0.604 is 0.60.
+func printed(ratio float64) float64 { return math.Round(100 * ratio) }
+
 func (r csiResult) conditions() string {
-	return fmt.Sprintf("%s.\n%s; %d volumes, %d workers on both sides, a driver that answers in %s.\n",
-		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), csiVolumes, csiWorkers, csiLatency)
+	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d calls of the driver at once on both sides, each of which takes %s.\nA volume's whole life, "+
+		"from the claim to the deletion, costs %.1f API requests.\n",
+		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.own), csiVolumes, csiWorkers, csiLatency, medians(r.own).life)
 }
 
 func (r csiResult) text() string { return "\n" + r.conditions() + "\n" + r.table().text() }

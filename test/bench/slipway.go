@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine.
+// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine. Like the stock side's, it evicts no pod because others have filled
+// the disk.
 const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
   volume-plugin-dir: [%q]
+  eviction-hard: ["nodefs.available<1%%,imagefs.available<1%%,memory.available<100Mi"]
 slipway:
   cgroupRoot: %s
 `

@@ -23,7 +23,7 @@ const (
 )
 
 // kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with control groups of version 1, the
-// control group of its own, and certificates that are given instead of made or rotated.
+// control group of its own, certificates that are given instead of made or rotated, and no eviction on a machine whose disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -43,6 +43,7 @@ containerRuntimeEndpoint: unix://$containerd
 healthzBindAddress: 127.0.0.1
 healthzPort: 10248
 staticPodPath: $dir/manifests
+evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
 // proxyFile is what kubeadm writes, except: nftables, and no write of the sysctl nf_conntrack_max, which the kernel refuses in a
