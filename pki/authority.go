@@ -28,20 +28,26 @@ type authority struct {
 type authoritySpec struct {
 	files Pair
 	name  string
+	// replaceable: nothing outside of the cluster knows the authority, and who trusts it learns of the next one.
+	replaceable bool
 }
 
 // authoritySpecs lists the certificate authorities with the first part of their common names.
 func (i *issuer) authoritySpecs() []authoritySpec {
 	return []authoritySpec{
-		{i.identity.CA, "openshift-signer"},
-		{i.identity.FrontProxyCA, "frontproxy-signer"},
-		{i.identity.EtcdCA, "etcd-signer"},
+		{files: i.identity.CA, name: "openshift-signer"},
+		{files: i.identity.FrontProxyCA, name: "frontproxy-signer"},
+		{files: i.identity.EtcdCA, name: "etcd-signer"},
+		{files: i.identity.ServiceSigner, name: "openshift-service-serving-signer", replaceable: true},
 	}
 }
 
 // checkAuthorities refuses to go on where an authority cannot be used and must not be replaced.
 func (i *issuer) checkAuthorities() error {
 	for _, a := range i.authoritySpecs() {
+		if a.replaceable {
+			continue
+		}
 		if err := i.checkAuthority(a.files); err != nil {
 			return err
 		}
@@ -94,7 +100,7 @@ func (i *issuer) ensureAuthorities() error {
 	for _, a := range i.authoritySpecs() {
 		key := i.keys[a.files.Key]
 		cert, err := readCertificate(a.files.Cert)
-		if err != nil {
+		if err != nil || a.replaceable && !i.serves(cert, key) {
 			if cert, err = i.signAuthority(a, key); err != nil {
 				return err
 			}
@@ -108,7 +114,35 @@ func (i *issuer) ensureAuthorities() error {
 	if err != nil {
 		return fmt.Errorf("read certificate authority: %w", err)
 	}
-	_, err = writeIfDifferent(i.identity.NodeCA, ca, public)
+	if _, err = writeIfDifferent(i.identity.NodeCA, ca, public); err != nil {
+		return err
+	}
+	return i.ensureServiceCA()
+}
+
+// serves reports whether an authority that may be replaced is good, and will be for a while.
+func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
+	now := i.spec.Now()
+	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
+	return cert.IsCA && samePublicKey(cert.PublicKey, key.Public()) && !now.Before(cert.NotBefore) && now.Before(renewal)
+}
+
+// ensureServiceCA writes the certificates that verify those of services: the signer's first, then those of former signers until they end, since
+// certificates of theirs are in use until they are issued anew.
+func (i *issuer) ensureServiceCA() error {
+	signer := i.authorities[i.identity.ServiceSigner.Cert].cert
+	bundle := encodePEM("CERTIFICATE", signer.Raw)
+	former, err := os.ReadFile(i.identity.ServiceCA)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read authorities of services: %w", err)
+	}
+	for block, rest := pem.Decode(former); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && !cert.Equal(signer) && i.spec.Now().Before(cert.NotAfter) {
+			bundle = append(bundle, encodePEM("CERTIFICATE", cert.Raw)...)
+		}
+	}
+	_, err = writeIfDifferent(i.identity.ServiceCA, bundle, public)
 	return err
 }
 

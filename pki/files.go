@@ -15,6 +15,10 @@ type Files struct {
 	FrontProxyCA Pair
 	// EtcdCA signs EtcdServer and EtcdClient alone, so that no cluster user can open the store.
 	EtcdCA Pair
+	// ServiceSigner signs the serving certificates of services (service-signer.crt), and ServiceCA is what verifies them: its
+	// certificate and those of its predecessors that have not ended.
+	ServiceSigner Pair
+	ServiceCA     string
 
 	// APIServer is the API server's serving certificate (master.server.crt).
 	APIServer Pair
@@ -67,6 +71,9 @@ func filesOf(spec Spec) Files {
 		CA:           pair("ca"),
 		FrontProxyCA: pair("frontproxy-ca"),
 		EtcdCA:       pair("master.etcd-ca"),
+
+		ServiceSigner: pair("service-signer"),
+		ServiceCA:     in("service-ca.crt"),
 
 		APIServer:               pair("master.server"),
 		Registry:                pair("registry"),

@@ -123,6 +123,7 @@ func TestFirstStartWritesEverything(t *testing.T) {
 		"pki/node/slipway-storage.crt", "pki/node/slipway-storage.key", "pki/node/slipway-storage.kubeconfig",
 		"pki/openshift-master.crt", "pki/openshift-master.key", "pki/openshift-master.kubeconfig",
 		"pki/registry.crt", "pki/registry.key",
+		"pki/service-ca.crt", "pki/service-signer.crt", "pki/service-signer.key",
 		"pki/serviceaccounts.private.key", "pki/serviceaccounts.public.key",
 	}
 	var got []string

@@ -1,6 +1,8 @@
 package pki
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,6 +160,36 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 	}
 }
 
+func TestTheSignerOfServicesIsReplacedAndTheFormerOneIsTrusted(t *testing.T) {
+	for name, spoil := range map[string]func(*testing.T, *Spec){
+		"nearly over": later(7 * year),
+		"damaged":     func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceSigner.Cert) },
+		"without key": func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceSigner.Key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := newSpec(t)
+			former := read(t, filesOf(spec).ServiceSigner.Cert)
+			spoil(t, &spec)
+			identity := ensure(t, spec)
+			signer := read(t, identity.ServiceSigner.Cert)
+			if signer.Equal(former) {
+				t.Fatal("it is the former one")
+			}
+			var trusted []string
+			rest, err := os.ReadFile(identity.ServiceCA)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
+				trusted = append(trusted, string(block.Bytes))
+			}
+			if want := []string{string(signer.Raw), string(former.Raw)}; !slices.Equal(trusted, want) {
+				t.Errorf("%d certificates are trusted, want the signer and the former one", len(trusted))
+			}
+		})
+	}
+}
+
 func TestRenewerIssuesBeforeTheEnd(t *testing.T) {
 	spec := newSpec(t)
 	var days atomic.Int64
@@ -196,6 +228,15 @@ func TestRenewerNamesWhatIsWrongAtItsStart(t *testing.T) {
 }
 
 // later moves the clock.
+func read(t *testing.T, path string) *x509.Certificate {
+	t.Helper()
+	cert, err := readCertificate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
 func later(d time.Duration) func(t *testing.T, s *Spec) {
 	return func(t *testing.T, s *Spec) { s.Now = func() time.Time { return time.Now().Add(d) } }
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/controller/serviceca"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
 )
@@ -59,6 +60,7 @@ func (h *host) checks() []apiserver.Feature {
 	pods, _ := h.Master.ClusterNetwork()
 	return []apiserver.Feature{
 		pod.Feature(on),
+		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		reach.Feature(external, []netip.Prefix{pods, h.Master.ServiceNetwork()}),
 	}
 }

@@ -34,6 +34,7 @@ func controlPlaneTable() []row {
 		{"allocator", []string{"apiserver"}, (*host).allocator},
 		{"projects", []string{"apiserver"}, (*host).projects},
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
+		{"service-certificates", []string{"apiserver"}, (*host).serviceCertificates},
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},

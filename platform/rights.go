@@ -6,6 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/controller/serviceaccount"
+	"github.com/slipway-platform/slipway/controller/serviceca"
 )
 
 // Who may do what, made from the configuration.
@@ -48,4 +49,16 @@ func (h *host) serviceAccountSecrets() (Component, error) {
 		return nil, err
 	}
 	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain}, nil
+}
+
+// serviceCertificates issues the certificates of services.
+func (h *host) serviceCertificates() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	signer := h.identity.ServiceSigner
+	return &serviceca.Certificates{
+		Client: client, CertFile: signer.Cert, KeyFile: signer.Key, BundleFile: h.identity.ServiceCA, Domain: h.Node.DNSDomain,
+	}, nil
 }

@@ -37,7 +37,7 @@ func (h *host) router() (Component, error) {
 		problem: problem, disabled: given.Disabled, note: func(string) {},
 		router: &router.Router{
 			Config: config, Settings: read, Dir: filepath.Join(h.runDir(), "router"), User: accountOf("haproxy"),
-			Domain: h.Master.RoutingConfig.Subdomain, Grace: 2 * time.Second,
+			Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.identity.ServiceCA, Grace: 2 * time.Second,
 		},
 	}, nil
 }
@@ -145,7 +145,7 @@ func routerCommand() *cobra.Command {
 				return err
 			}
 			part := &router.Router{
-				Config: config, Settings: read, Program: program, Dir: absolute, User: accountOf("haproxy"), ServiceCA: existingFile(serviceCA), Grace: 30 * time.Second,
+				Config: config, Settings: read, Program: program, Dir: absolute, User: accountOf("haproxy"), ServiceCA: serviceCA, Grace: 30 * time.Second,
 			}
 			return runForeground(cmd.Context(), []Part{{Component: part}})
 		},
@@ -155,12 +155,4 @@ func routerCommand() *cobra.Command {
 	set.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
 	set.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the authority of services' certificates, if it is there")
 	return command
-}
-
-// existingFile is a path if there is something.
-func existingFile(path string) string {
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
 }

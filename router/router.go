@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ type Router struct {
 	Dir string
 	// User is the account that HAProxy changes to; empty for none.
 	User string
-	// ServiceCA is the file of the authority that issues services' certificates; empty when there is none.
+	// ServiceCA is the file of the authorities that issue services' certificates; empty when there is none. It may come or change while the router runs.
 	ServiceCA string
 	// Domain is what spec.subdomain of a route stands below; such routes are rejected when it is empty.
 	Domain string
@@ -122,6 +123,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		return nil
 	})
 	part(func() error { return s.status.run(ctx) })
+	part(func() error { s.followServiceCA(ctx); return nil })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
 		part(func() error { return serve(ctx, address, r.Settings, s.engine, observed) })
@@ -168,6 +170,32 @@ func (s *session) once() error {
 	s.engine.Set(config)
 	s.status.set(verdicts)
 	return nil
+}
+
+// lookAtFiles is how often the file of services' authorities is looked at.
+const lookAtFiles = 10 * time.Second
+
+// followServiceCA has a configuration made when the file of services' authorities has changed.
+func (s *session) followServiceCA(ctx context.Context) {
+	state := func() (text string) {
+		if info, err := os.Stat(s.ServiceCA); err == nil {
+			text = fmt.Sprint(info.ModTime(), info.Size())
+		}
+		return text
+	}
+	ticker := time.NewTicker(lookAtFiles)
+	defer ticker.Stop()
+	for last := state(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := state(); now != last {
+			last = now
+			s.again()
+		}
+	}
 }
 
 func (s *session) policy() claim.Policy {

@@ -49,11 +49,11 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue makes a certificate for a client and server of a name, which serves 127.0.0.1 too.
-func (a *Authority) Issue(t testing.TB, name string) Pair {
+// Issue makes a certificate for a client and server of a name, which serves localhost, 127.0.0.1 and further hosts too.
+func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	t.Helper()
 	return a.issue(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		Subject: pkix.Name{CommonName: name}, DNSNames: append([]string{"localhost"}, hosts...), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
 	})
 }

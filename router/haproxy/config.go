@@ -3,8 +3,11 @@ package haproxy
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,11 +64,15 @@ type Writer struct {
 	User string
 	// DefaultCertificate is what routes without a certificate have, with its key.
 	DefaultCertificate []byte
-	// ServiceCA is the file of the authority of services' certificates; empty when there is none.
+	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
+	// pods of re-encrypt routes without a destinationCACertificate are not checked.
 	ServiceCA string
 }
 
-const defaultCertificateFile = "conf/default.pem"
+const (
+	defaultCertificateFile = "conf/default.pem"
+	serviceCAFile          = "conf/service-ca.pem"
+)
 
 // Write makes the configuration of a state. bind says whether the ports are opened.
 func (w *Writer) Write(state *model.State, bind bool) (*Config, error) {
@@ -76,6 +83,9 @@ func (w *Writer) Write(state *model.State, bind bool) (*Config, error) {
 		config.Files[path] = content
 	}
 	if err := w.certificates(state, config.Files); err != nil {
+		return nil, err
+	}
+	if err := w.serviceCA(config.Files); err != nil {
 		return nil, err
 	}
 	if file := w.Settings.Text("TEMPLATE_FILE"); file != "" {
@@ -101,7 +111,7 @@ func (w *Writer) Write(state *model.State, bind bool) (*Config, error) {
 			return nil, fmt.Errorf("write backend %q: %w", name, err)
 		}
 		config.Backends = append(config.Backends, Backend{
-			Name: name, Text: text.String(), Servers: w.servers(key, alias, state), Cookie: strings.Contains(text.String(), "\n  cookie "),
+			Name: name, Text: text.String(), Servers: w.servers(key, alias, state, config.Files[serviceCAFile] != nil), Cookie: strings.Contains(text.String(), "\n  cookie "),
 		})
 	}
 	slices.SortFunc(config.Backends, func(a, b Backend) int { return strings.Compare(a.Name, b.Name) })
@@ -143,7 +153,7 @@ func backendName(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig
 }
 
 // servers are the endpoints of a route's services.
-func (w *Writer) servers(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig, state *model.State) (servers []Server) {
+func (w *Writer) servers(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig, state *model.State, authority bool) (servers []Server) {
 	shuffle := w.Settings.Text("ROUTER_BACKEND_PROCESS_ENDPOINTS") == "shuffle"
 	for _, unit := range slices.Sorted(maps.Keys(alias.ServiceUnitNames)) {
 		service := state.ServiceUnits[unit]
@@ -152,27 +162,27 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias model.ServiceAli
 			servers = append(servers, Server{
 				Name: fmt.Sprintf("pod:%s:%s:%s:%s:%s", endpoint.TargetName, name, endpoint.PortName, endpoint.IP, endpoint.Port),
 				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit],
-				Options: w.options(key, alias, service, endpoint), Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
+				Options: w.options(key, alias, service, endpoint, authority), Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
 			})
 		}
 	}
 	return servers
 }
 
-// options are the words behind a server's address that never change while it is there.
-func (w *Writer) options(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig, service model.ServiceUnit, endpoint model.Endpoint) string {
+// options are the words behind a server's address that never change while it is there. authority says that services' authorities are known.
+func (w *Writer) options(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig, service model.ServiceUnit, endpoint model.Endpoint, authority bool) string {
 	var words []string
 	if alias.TLSTermination == routev1.TLSTerminationReencrypt {
 		words = append(words, "ssl")
 		switch {
 		case alias.Certificates[alias.Host+"_pod"].Contents != "":
 			words = append(words, "verify required ca-file "+filepath.Join(w.Dir, authoritiesFile(key)))
-		case w.ServiceCA != "":
-			words = append(words, "verify required ca-file "+w.ServiceCA)
+		case authority:
+			words = append(words, "verify required ca-file "+filepath.Join(w.Dir, serviceCAFile))
 		default:
 			words = append(words, "verify none")
 		}
-		if alias.VerifyServiceHostname && w.ServiceCA != "" {
+		if alias.VerifyServiceHostname && authority {
 			words = append(words, "verifyhost "+service.Hostname)
 		}
 	}
@@ -200,6 +210,25 @@ func (w *Writer) certificates(state *model.State, files map[string][]byte) error
 			files[authoritiesFile(key)] = authorities
 		}
 	}
+	return nil
+}
+
+// serviceCA adds the file of the authorities of services' certificates.
+func (w *Writer) serviceCA(files map[string][]byte) error {
+	if w.ServiceCA == "" {
+		return nil
+	}
+	content, err := os.ReadFile(w.ServiceCA)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		content, err = certificate.Authorities(string(content))
+	}
+	if err != nil {
+		return fmt.Errorf("read authorities of services: %w", err)
+	}
+	files[serviceCAFile] = content
 	return nil
 }
 

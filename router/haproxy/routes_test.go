@@ -2,10 +2,14 @@ package haproxy
 
 import (
 	"crypto/tls"
+	"os"
+	"path/filepath"
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
 func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
@@ -64,6 +68,33 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 			t.Errorf("the certificate for %q is that of %q, want %q", host, got, name)
 		}
 		connection.Close()
+	}
+}
+
+func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
+	b := newBench(t, nil)
+	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
+	mine, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
+	foreign := certtest.New(t).Issue(t, "pod", "foreign.shop.svc")
+	b.pod("mine", "mine", &mine)
+	b.pod("impostor", "impostor", &another)
+	b.pod("foreign", "foreign", &foreign)
+	for _, name := range []string{"mine", "impostor", "foreign"} {
+		b.route(name, name+".com", name, secured(routev1.TLSConfig{Termination: "reencrypt"}))
+	}
+	b.run()
+	for _, name := range []string{"mine", "impostor", "foreign"} { // as long as nobody knows the authority
+		b.until("https://"+name+".com", name)
+	}
+	if err := os.WriteFile(b.writer.ServiceCA, []byte(text(t, b.authority.File)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.apply()
+	b.until("https://impostor.com", "503")
+	for name, want := range map[string]string{"mine": "mine", "impostor": "503", "foreign": "503"} {
+		if got := b.who("https://" + name + ".com"); got != want {
+			t.Errorf("%s is answered by %s, want %s", name, got, want)
+		}
 	}
 }
 

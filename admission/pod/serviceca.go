@@ -1,0 +1,60 @@
+package pod
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// ServiceAuthority is the plug-in that gives pods the authority of services' certificates.
+const ServiceAuthority = "openshift.io/ServiceAuthority"
+
+// AuthorityFeature has the plug-in that puts the key of a ConfigMap beside the token of a pod's service account, as a file of the key's name: OpenShift
+// 3 had it in the account's secret, which was mounted there. A pod starts without the file where its namespace does not have the ConfigMap yet.
+func AuthorityFeature(configMap, key string) apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: ServiceAuthority, Before: "NodeRestriction", // and behind ServiceAccount, which adds the volume
+		New: func(io.Reader) (admission.Interface, error) {
+			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
+		},
+	}}}
+}
+
+type authority struct {
+	*admission.Handler
+	configMap, key string
+}
+
+var _ admission.MutationInterface = &authority{}
+
+// accessVolume is how the volumes that Kubernetes adds for tokens begin.
+const accessVolume = "kube-api-access-"
+
+// Admit adds the file to the volume of the token.
+func (p *authority) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil {
+		return nil
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Projected == nil || !strings.HasPrefix(volume.Name, accessVolume) || slices.ContainsFunc(volume.Projected.Sources, p.isOurs) {
+			continue
+		}
+		volume.Projected.Sources = append(volume.Projected.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: p.configMap},
+			Items:                []corev1.KeyToPath{{Key: p.key, Path: p.key}},
+			Optional:             new(true),
+		}})
+	}
+	return nil
+}
+
+func (p *authority) isOurs(source corev1.VolumeProjection) bool {
+	return source.ConfigMap != nil && source.ConfigMap.Name == p.configMap
+}
