@@ -3,6 +3,7 @@ package router
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,12 +50,19 @@ spec: {selector: {app: %[1]s}, ports: [{name: web, port: 80, targetPort: 8080}]}
 
 const route = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: %q, labels: {%s}}, spec: {host: %q, to: {kind: Service, name: %q}}}`
 
-// fetch asks the router on a port of the machine for a host.
+// fetch asks the router on a port of the machine for a host, over TLS on port 443.
 func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return c.Dial(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	}}}
-	response, err := client.Get("http://" + host + "/")
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return c.Dial(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		},
+	}}
+	scheme := "http"
+	if port == 443 {
+		scheme = "https"
+	}
+	response, err := client.Get(scheme + "://" + host + "/")
 	if err != nil {
 		return 0, err.Error()
 	}
