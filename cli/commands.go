@@ -32,6 +32,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newServiceAccounts(factory, streams),
 			newStatus(factory, streams),
 			newTypes(streams),
+			newProcess(factory, streams),
 			newExport(factory, streams),
 			newConvert(streams),
 			newVersion(factory, streams),

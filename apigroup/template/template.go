@@ -12,7 +12,6 @@ import (
 
 	templatev1 "github.com/openshift/api/template/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -132,32 +131,4 @@ func parameters(template *templatev1.Template) any {
 	default:
 		return fmt.Sprintf("%d (all set)", total)
 	}
-}
-
-// processed is the action that fills in a template's parameters.
-type processed struct{}
-
-var (
-	_ rest.Creater              = &processed{}
-	_ rest.Scoper               = &processed{}
-	_ rest.SingularNameProvider = &processed{}
-
-	_ rest.GroupVersionKindProvider = &processed{}
-)
-
-// New makes an empty template.
-func (*processed) New() runtime.Object { return &templatev1.Template{} }
-
-// Destroy has nothing to give back.
-func (*processed) Destroy() {}
-
-// NamespaceScoped says that a template is processed for a namespace.
-func (*processed) NamespaceScoped() bool { return true }
-
-// GetSingularName is the name of one.
-func (*processed) GetSingularName() string { return "processedtemplate" }
-
-// GroupVersionKind tells the resource from templates, whose wire type it shares.
-func (*processed) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
-	return gv.WithKind(processedKind)
 }

@@ -9,6 +9,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
 var parameterName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
@@ -28,7 +30,7 @@ func validateBody(template *templatev1.Template, at *field.Path) (problems field
 	}
 	labels := make(map[string]string, len(template.ObjectLabels))
 	for key, value := range template.ObjectLabels { // a reference may stand where a letter may
-		labels[reference.ReplaceAllString(key, "x")] = reference.ReplaceAllString(value, "x")
+		labels[process.Replace(key, "x")] = process.Replace(value, "x")
 	}
 	return append(problems, metavalidation.ValidateLabels(labels, at.Child("labels"))...)
 }

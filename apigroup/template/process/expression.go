@@ -1,4 +1,4 @@
-package template
+package process
 
 import (
 	"crypto/rand"

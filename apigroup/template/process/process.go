@@ -1,45 +1,26 @@
-package template
+// Package process fills in the parameters of templates. It asks nobody: the API server and the client process alike.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates; the syntax of parameters and generators is that of OpenShift 3.11.
+package process
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	templatev1 "github.com/openshift/api/template/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Create answers with the template whose parameters are filled in. Nothing is stored.
-func (*processed) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	template, ok := object.(*templatev1.Template)
-	if !ok {
-		return nil, errors.NewBadRequest("not a template")
-	}
-	if problems := validateTemplate(ctx, template, nil); len(problems) > 0 {
-		return nil, errors.NewInvalid(templatev1.GroupVersion.WithKind("Template").GroupKind(), template.Name, problems)
-	}
-	if validate != nil {
-		if err := validate(ctx, object.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	if problems := Process(template); len(problems) > 0 {
-		return nil, errors.NewInvalid(templatev1.GroupVersion.WithKind("Template").GroupKind(), template.Name, problems)
-	}
-	return template, nil
-}
-
-// Process generates the values that parameters leave to be generated and replaces, in every object, the
+// Template generates the values that parameters leave to be generated and replaces, in every object, the
 // references to them: ${NAME} within a text by the value, and a text that is ${{NAME}} alone by the value
 // as JSON, so that it may be a number. Objects get the template's labels and lose a namespace that is
-// written out. A required parameter without a value is a problem.
-func Process(template *templatev1.Template) (problems field.ErrorList) {
+// written out. A required parameter without a value is a problem, and so are values of more than 16 MiB
+// altogether, each counted as often as it is referred to.
+func Template(template *templatev1.Template) (problems field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
 		parameter, at := &template.Parameters[i], field.NewPath("template", "parameters").Index(i)
@@ -59,16 +40,20 @@ func Process(template *templatev1.Template) (problems field.ErrorList) {
 	if len(problems) > 0 {
 		return problems
 	}
+	f := &filler{values: values, room: maxInserted}
 	labels := make(map[string]string, len(template.ObjectLabels))
 	for key, value := range template.ObjectLabels {
-		labels[replaceText(key, values)] = replaceText(value, values)
+		labels[f.text(key)] = f.text(value)
 	}
 	template.ObjectLabels = labels
-	template.Message = replaceText(template.Message, values)
+	template.Message = f.text(template.Message)
 	for i := range template.Objects {
-		if err := processObject(&template.Objects[i], values, template.ObjectLabels); err != nil {
+		if err := f.object(&template.Objects[i], template.ObjectLabels); err != nil {
 			problems = append(problems, field.Invalid(field.NewPath("template", "objects").Index(i), "", err.Error()))
 		}
+	}
+	if f.room < 0 && len(problems) == 0 {
+		problems = append(problems, field.Invalid(field.NewPath("template", "message"), "", errTooLarge.Error()))
 	}
 	return problems
 }
@@ -87,7 +72,19 @@ func generate(parameter *templatev1.Parameter, at *field.Path) (string, *field.E
 	return value, nil
 }
 
-func processObject(object *runtime.RawExtension, values, labels map[string]string) error {
+// maxInserted is how many bytes of values a template may grow by: a few short texts could otherwise fill all memory.
+const maxInserted = 16 << 20
+
+var errTooLarge = errors.New("the values of parameters are referred to so often that the objects would be larger than 16 MiB; use smaller ones")
+
+// filler replaces references by values.
+type filler struct {
+	values map[string]string
+	// room is how many bytes of values may still be inserted; it is negative when that was too many, and then what was made is not complete.
+	room int
+}
+
+func (f *filler) object(object *runtime.RawExtension, labels map[string]string) error {
 	raw := object.Raw
 	if object.Object != nil {
 		var err error
@@ -102,7 +99,10 @@ func processObject(object *runtime.RawExtension, values, labels map[string]strin
 		return fmt.Errorf("read object: %w", err)
 	}
 	stripNamespace(content)
-	replaced, _ := replace(content, values).(map[string]any)
+	replaced, _ := f.fill(content).(map[string]any)
+	if f.room < 0 {
+		return errTooLarge
+	}
 	addLabels(replaced, labels)
 	written, err := json.Marshal(replaced)
 	if err != nil {
@@ -140,50 +140,65 @@ var (
 	whole     = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// replace replaces references in every text of a JSON value, keys of maps included.
-func replace(value any, values map[string]string) any {
+// Replace puts one text in the place of every reference to a parameter.
+func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
+
+// fill replaces references in every text of a JSON value, keys of maps included.
+func (f *filler) fill(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
-		replaced := make(map[string]any, len(typed))
+		filled := make(map[string]any, len(typed))
 		for key, item := range typed {
-			replaced[replaceText(key, values)] = replace(item, values)
+			filled[f.text(key)] = f.fill(item)
 		}
-		return replaced
+		return filled
 	case []any:
 		for i, item := range typed {
-			typed[i] = replace(item, values)
+			typed[i] = f.fill(item)
 		}
 		return typed
 	case string:
-		return replaceString(typed, values)
+		return f.whole(typed)
 	default:
 		return value
 	}
 }
 
-// replaceString replaces within a text; the value of a reference that is the whole text is JSON, or a text
-// if it cannot be read as such.
-func replaceString(text string, values map[string]string) any {
+// whole replaces within a text; the value of a reference that is the whole text is JSON, or a text if it
+// cannot be read as such.
+func (f *filler) whole(text string) any {
 	match := whole.FindStringSubmatch(text)
 	if match == nil {
-		return replaceText(text, values)
+		return f.text(text)
 	}
-	value, known := values[match[1]]
+	value, known := f.values[match[1]]
 	if !known {
 		return text
 	}
-	if !json.Valid([]byte(value)) {
+	if value = f.take(value); !json.Valid([]byte(value)) {
 		return value
 	}
 	return json.RawMessage(value)
 }
 
-// replaceText replaces ${NAME}; a name that is no parameter stays as it is.
-func replaceText(text string, values map[string]string) string {
+// text replaces ${NAME}; a name that is no parameter stays as it is.
+func (f *filler) text(text string) string {
+	if !strings.Contains(text, "${") {
+		return text
+	}
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
-		if value, known := values[match[2:len(match)-1]]; known {
-			return value
+		if value, known := f.values[match[2:len(match)-1]]; known {
+			return f.take(value)
 		}
 		return match
 	})
+}
+
+// take is a value to insert, if there is room for it.
+func (f *filler) take(value string) string {
+	if f.room -= len(value); f.room < 0 {
+		f.room = -1
+		return ""
+	}
+	return value
 }

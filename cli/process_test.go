@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTemplatesAreProcessedHere processes a template without a server; the golden files have the objects.
+func TestTemplatesAreProcessedHere(t *testing.T) {
+	values := filepath.Join(t.TempDir(), "values.env")
+	if err := os.WriteFile(values, []byte("# of the test\nHOST=shop.example.com\nPASSWORD='a b#c'\nNAME=other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string]string{
+		"list":       "-p HOST=a.example.com PASSWORD=secret -p REPLICAS=3",
+		"raw":        "-p HOST=a.example.com -p PASSWORD=secret --raw -o yaml",
+		"file":       "--param-file " + values + " -p NAME=back -l app=mine,tier=web -o yaml",
+		"unknown":    "-p HOST=a.example.com -p PASSWORD=secret -p OTHER=1 --ignore-unknown-parameters -o yaml",
+		"parameters": "--parameters",
+	} {
+		stdout, stderr, code := client(t, "oc", nil, append(strings.Fields("process --local -f testdata/template.yaml"), strings.Fields(args)...)...)
+		if code != 0 {
+			t.Errorf("oc process %s: code %d, %s", args, code, stderr)
+			continue
+		}
+		golden(t, "process-"+name+".golden", stdout)
+		if name == "file" && !strings.Contains(stderr, `warning: parameter "NAME" already defined, ignoring value from file`) {
+			t.Errorf("nothing is said of the value that is not used: %q", stderr)
+		}
+	}
+}
+
+func TestTemplatesThatCannotBeProcessedAreNamed(t *testing.T) {
+	const local = "--local -f testdata/template.yaml "
+	for args, want := range map[string]string{
+		"":                                   "must pass a filename or name of stored template",
+		"a -f testdata/template.yaml":        "not both",
+		"a b":                                "template name must be specified only once: b",
+		"--local a":                          "--local needs the template's file",
+		"a/b/c/d -n shop":                    "must be NAME or PROJECT//NAME",
+		"svc/a -n shop":                      "must be NAME or PROJECT//NAME",
+		local:                                "parameter HOST is required and must be specified",
+		local + "-p OTHER=1":                 `unknown parameter name "OTHER"`,
+		local + "-p OTHER":                   `read parameter "OTHER": must be NAME=VALUE`,
+		local + "--param-file none":          "none: no such file",
+		local + "--parameters -o yaml":       "leave out --output",
+		local + "-l a -p HOST=x":             "read --labels",
+		"--local -f testdata/convert.yaml":   "objects, and must be one Template",
+		"--local -f testdata/set-env.golden": "is a DeploymentConfig, not a Template",
+	} {
+		if _, stderr, code := client(t, "oc", nil, append([]string{"process"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("oc process %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+}

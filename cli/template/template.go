@@ -1,0 +1,83 @@
+package template
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-platform/slipway/apigroup/template/process"
+)
+
+// Locate reads the name of a stored template: NAME, or PROJECT//NAME for one of another project than namespace. The forms TYPE/NAME and
+// PROJECT/TYPE/NAME are accepted where the type is that of templates.
+func Locate(text, namespace string) (project, name string, err error) {
+	parts := strings.Split(text, "/")
+	kind := ""
+	switch len(parts) {
+	case 1:
+		project, name = namespace, parts[0]
+	case 2:
+		project, kind, name = namespace, parts[0], parts[1]
+	case 3:
+		project, kind, name = parts[0], parts[1], parts[2]
+	}
+	known := slices.Contains([]string{"", "template", "templates", "templates." + templatev1.GroupName, "template." + templatev1.GroupName}, kind)
+	if project == "" || name == "" || !known {
+		return "", "", fmt.Errorf("read template name %q: must be NAME or PROJECT//NAME", text)
+	}
+	return project, name, nil
+}
+
+// From reads a template from an object. Another kind is an error.
+func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
+	if object.GetKind() != "Template" {
+		return nil, fmt.Errorf("read template: the object is a %s, not a Template", object.GetKind())
+	}
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read template %q: %w", object.GetName(), err)
+	}
+	template := &templatev1.Template{}
+	if err := json.Unmarshal(text, template); err != nil {
+		return nil, fmt.Errorf("read template %q: %w", object.GetName(), err)
+	}
+	return template, nil
+}
+
+// Process fills a template in, by the server for a project, or here where client is nil.
+func Process(ctx context.Context, client templateclient.TemplateV1Interface, namespace string, template *templatev1.Template) (*templatev1.Template, error) {
+	if client == nil {
+		if problems := process.Template(template); len(problems) > 0 {
+			return nil, fmt.Errorf("process template %q: %w", template.Name, problems.ToAggregate())
+		}
+		return template, nil
+	}
+	sent := template.DeepCopy()
+	sent.ObjectMeta = metav1.ObjectMeta{Name: template.Name, Namespace: namespace, Labels: template.Labels, Annotations: template.Annotations}
+	answer := &templatev1.Template{}
+	err := client.RESTClient().Post().Namespace(namespace).Resource("processedtemplates").Body(sent).Do(ctx).Into(answer)
+	if err != nil {
+		return nil, fmt.Errorf("process template %q: %w", template.Name, err)
+	}
+	return answer, nil
+}
+
+// Objects are those of a processed template.
+func Objects(template *templatev1.Template) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for i, raw := range template.Objects {
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
+			return nil, fmt.Errorf("read template %q: objects[%d]: %w", template.Name, i, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}

@@ -1,0 +1,106 @@
+// Package template reads templates and the values of their parameters for the commands that use them, and has them processed.
+package template
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	templatev1 "github.com/openshift/api/template/v1"
+)
+
+// stdin is the file name of standard input.
+const stdin = "-"
+
+// Values are NAME=VALUE pairs and those of files, in which a line is a pair, a comment that begins with #, or empty. A pair that is given wins over
+// one of a file; what is not used is told to warnings. kind is what a pair is called in messages, such as "parameter".
+func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer) (map[string]string, error) {
+	values := map[string]string{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("read %s %q: must be NAME=VALUE", kind, pair)
+		}
+		if old, known := values[name]; known && old != value {
+			fmt.Fprintf(warnings, "warning: %s %q is given more than once, the first value is used\n", kind, name)
+			continue
+		}
+		values[name] = value
+	}
+	for _, file := range files {
+		of, err := readValues(file, in)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range of {
+			if _, known := values[name]; known {
+				fmt.Fprintf(warnings, "warning: %s %q already defined, ignoring value from file %q\n", kind, name, file)
+				continue
+			}
+			values[name] = value
+		}
+	}
+	return values, nil
+}
+
+func readValues(file string, in io.Reader) (map[string]string, error) {
+	if file != stdin {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("read values: %w", err)
+		}
+		defer opened.Close()
+		in = opened
+	}
+	values, lines := map[string]string{}, bufio.NewScanner(in)
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("read values of %q: line %d is not NAME=VALUE", file, number)
+		}
+		values[name] = unquote(strings.TrimSpace(value))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read values of %q: %w", file, err)
+	}
+	return values, nil
+}
+
+// unquote takes the quotation marks from around a value. Nothing within it has a meaning.
+func unquote(value string) string {
+	if last := len(value) - 1; last > 0 && (value[0] == '"' || value[0] == '\'') && value[last] == value[0] {
+		return value[1:last]
+	}
+	return value
+}
+
+// Fill gives parameters of a template values. A name that is none of its parameters is an error unless unknown is true.
+func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
+	known := map[string]bool{}
+	for i := range template.Parameters {
+		parameter := &template.Parameters[i]
+		known[parameter.Name] = true
+		if value, given := values[parameter.Name]; given {
+			parameter.Value, parameter.Generate = value, ""
+		}
+	}
+	var strange []string
+	for name := range values {
+		if !known[name] {
+			strange = append(strange, fmt.Sprintf("unknown parameter name %q", name))
+		}
+	}
+	if len(strange) == 0 || unknown {
+		return nil
+	}
+	slices.Sort(strange)
+	return errors.New(strings.Join(strange, "\n"))
+}
