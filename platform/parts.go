@@ -38,6 +38,7 @@ func controlPlaneTable() []row {
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},
+		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

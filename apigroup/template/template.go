@@ -60,7 +60,7 @@ func instances() apiserver.Served {
 	type instance = *templatev1.TemplateInstance
 	return apiserver.Resource[instance]{
 		Plural: "templateinstances", Namespaced: true, Status: true,
-		Prepare: setRequester, Validate: validateInstance,
+		Prepare: prepareInstance, Validate: validateInstance,
 		Columns: []apiserver.Column[instance]{
 			{Name: "Template", Description: "The template that was instantiated", Value: func(i instance) any { return i.Spec.Template.Name }},
 		},
@@ -79,10 +79,14 @@ func brokerInstances() apiserver.Served {
 	}
 }
 
-// setRequester records on whose behalf the template is instantiated; nobody can name somebody else.
-func setRequester(ctx context.Context, instance, old *templatev1.TemplateInstance) {
+// prepareInstance records on whose behalf the template is instantiated, since nobody can name somebody else, and keeps a deleted instance until its
+// objects are deleted.
+func prepareInstance(ctx context.Context, instance, old *templatev1.TemplateInstance) {
 	if old != nil {
 		return
+	}
+	if !slices.Contains(instance.Finalizers, templatev1.TemplateInstanceFinalizer) {
+		instance.Finalizers = append(instance.Finalizers, templatev1.TemplateInstanceFinalizer)
 	}
 	user, ok := request.UserFrom(ctx)
 	if !ok {

@@ -38,7 +38,7 @@ func TestNobodyInstantiatesForSomebodyElse(t *testing.T) {
 	instance := &templatev1.TemplateInstance{Spec: templatev1.TemplateInstanceSpec{
 		Requester: &templatev1.TemplateInstanceRequester{Username: "admin", Groups: []string{"system:masters"}},
 	}}
-	setRequester(ctx, instance, nil)
+	prepareInstance(ctx, instance, nil)
 	if got := instance.Spec.Requester; got.Username != "eve" || len(got.Groups) != 1 || got.Groups[0] != "dev" {
 		t.Errorf("requester is %+v", got)
 	}

@@ -1,3 +1,4 @@
+// Package template reads templates and the values of their parameters for the commands that use them, and has them processed.
 package template
 
 import (

@@ -1,4 +1,3 @@
-// Package template reads templates and the values of their parameters for the commands that use them, and has them processed.
 package template
 
 import (

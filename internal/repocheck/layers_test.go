@@ -45,6 +45,7 @@ var pure = []exemption{
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
 	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews answer by too"},
 	{"apigroup/apps/rollout", "says how deployments are written down, which the client shows and changes too"},
+	{"cli/manifest", "brings objects to current API versions, those of templates too"},
 	{"apigroup/template/process", "fills in the parameters of templates, which the client does too"},
 	{"apigroup/image/record", "makes the record of an image, which a push to the registry and an import send alike"},
 	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},

@@ -3,7 +3,7 @@ package process
 import (
 	"crypto/rand"
 	"fmt"
-	"math/big"
+	random "math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,8 +28,9 @@ var (
 // Expression generates a random value of a pattern such as "user[A-Z0-9]{4}": each range with its number
 // is replaced by as many characters of it, and everything else stays. \w are letters, digits and the
 // underscore, \d digits, \a letters and digits, \A symbols. A range that runs backwards or a number
-// outside 1 to 255 is an error.
-func Expression(pattern string) (string, error) {
+// outside 1 to 255 is an error. The same seed gives the same value.
+func Expression(pattern string, seed [32]byte) (string, error) {
+	source := random.New(random.NewChaCha8(seed))
 	var failure error
 	made := generator.ReplaceAllStringFunc(pattern, func(match string) string {
 		parts := generator.FindStringSubmatch(match)
@@ -43,11 +44,7 @@ func Expression(pattern string) (string, error) {
 			failure = err
 			return ""
 		}
-		value, err := pick(alphabet, count)
-		if err != nil {
-			failure = err
-		}
-		return value
+		return pick(alphabet, count, source)
 	})
 	return made, failure
 }
@@ -80,14 +77,16 @@ func expand(text string) (string, error) {
 	return unique.String(), failure
 }
 
-func pick(alphabet string, count int) (string, error) {
+func pick(alphabet string, count int, source *random.Rand) string {
 	picked := make([]byte, count)
 	for i := range picked {
-		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
-		if err != nil {
-			return "", fmt.Errorf("read random number: %w", err)
-		}
-		picked[i] = alphabet[at.Int64()]
+		picked[i] = alphabet[source.IntN(len(alphabet))]
 	}
-	return string(picked), nil
+	return string(picked)
+}
+
+// unpredictable is a seed that nobody knows.
+func unpredictable(string) (seed [32]byte) {
+	rand.Read(seed[:]) // never fails
+	return seed
 }

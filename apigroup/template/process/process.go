@@ -20,12 +20,16 @@ import (
 // as JSON, so that it may be a number. Objects get the template's labels and lose a namespace that is
 // written out. A required parameter without a value is a problem, and so are values of more than 16 MiB
 // altogether, each counted as often as it is referred to.
-func Template(template *templatev1.Template) (problems field.ErrorList) {
+func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
+
+// Seeded is like Template, with values that are generated from the seeds of the parameters' names: whoever processes a template again with
+// the same ones gets the same values. Seeds are secrets as the values are.
+func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (problems field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
 		parameter, at := &template.Parameters[i], field.NewPath("template", "parameters").Index(i)
 		if parameter.Value == "" && parameter.Generate != "" {
-			value, problem := generate(parameter, at)
+			value, problem := generate(parameter, seed(parameter.Name), at)
 			if problem != nil {
 				problems = append(problems, problem)
 				continue
@@ -58,14 +62,14 @@ func Template(template *templatev1.Template) (problems field.ErrorList) {
 	return problems
 }
 
-func generate(parameter *templatev1.Parameter, at *field.Path) (string, *field.Error) {
+func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (string, *field.Error) {
 	if parameter.Generate != "expression" {
 		return "", field.NotSupported(at.Child("generate"), parameter.Generate, []string{"expression"})
 	}
 	if parameter.From == "" {
 		return "", field.Required(at.Child("from"), "the expression to generate a value from")
 	}
-	value, err := Expression(parameter.From)
+	value, err := Expression(parameter.From, seed)
 	if err != nil {
 		return "", field.Invalid(at.Child("from"), parameter.From, err.Error())
 	}

@@ -1,0 +1,151 @@
+// Package instance carries out TemplateInstances: it makes the objects of their templates with the rights of whoever asked for them, waits
+// until those are ready that say so, and removes what it made with the instance. What it knows stands in the API, so it goes on after any end
+// where it was.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker; the conditions, annotations and checks are
+// those of OpenShift 3.11.
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned"
+	templateinformers "github.com/openshift/client-go/template/informers/externalversions"
+	templatelisters "github.com/openshift/client-go/template/listers/template/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// Instances is the part that carries out TemplateInstances.
+type Instances struct {
+	// Client is a connection with every right, which may act as others.
+	Client *rest.Config
+	// Secret is what generated values are derived from, together with the instance's identity: an instance that was interrupted gets the same ones
+	// again.
+	Secret []byte
+}
+
+// Name is the part's name.
+func (*Instances) Name() string { return "template-instances" }
+
+// firstRetry is the delay after the first failure, mostly a conflict with another writer.
+const firstRetry = 100 * time.Millisecond
+
+// Run carries out until ctx ends; ready is called when all that exists is known.
+func (i *Instances) Run(ctx context.Context, ready func()) error {
+	kube, err := kubernetes.NewForConfig(i.Client)
+	if err != nil {
+		return fmt.Errorf("connect for template instances: %w", err)
+	}
+	client, err := templateclient.NewForConfig(i.Client)
+	if err != nil {
+		return fmt.Errorf("connect for template instances: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(i.Client)
+	if err != nil {
+		return fmt.Errorf("connect for template instances: %w", err)
+	}
+	factory := templateinformers.NewSharedInformerFactory(client, 0)
+	instances := factory.Template().V1().TemplateInstances()
+	l := &loop{
+		config: i.Client, secret: i.Secret, kube: kube, client: client, objects: objects, instances: instances.Lister(),
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())),
+	}
+	set := controller.Set{{
+		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: l.reconcile, Retry: firstRetry,
+	}}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	return set.Run(ctx, ready)
+}
+
+// loop is what brings one instance further.
+type loop struct {
+	config    *rest.Config
+	secret    []byte
+	kube      kubernetes.Interface
+	client    templateclient.Interface
+	objects   dynamic.Interface
+	instances templatelisters.TemplateInstanceLister
+	mapper    meta.ResettableRESTMapper
+}
+
+func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
+	known, err := l.instances.TemplateInstances(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	instance := known.DeepCopy()
+	switch {
+	case instance.DeletionTimestamp != nil:
+		return l.remove(ctx, instance)
+	case is(instance, templatev1.TemplateInstanceReady) || is(instance, templatev1.TemplateInstanceInstantiateFailure):
+		return nil
+	case condition(instance, templatev1.TemplateInstanceReady) == nil:
+		err = l.instantiate(ctx, instance)
+	default:
+		err = l.await(ctx, instance)
+	}
+	var final *failure
+	switch {
+	case err == nil:
+		return nil
+	case asFailure(err, &final):
+		set(instance, templatev1.TemplateInstanceReady, corev1.ConditionFalse, "Failed", "See InstantiateFailure condition for error message")
+		set(instance, templatev1.TemplateInstanceInstantiateFailure, corev1.ConditionTrue, "Failed", final.Error())
+		return l.update(ctx, instance)
+	default:
+		return err
+	}
+}
+
+// update writes the status and reads what is stored then.
+func (l *loop) update(ctx context.Context, instance *templatev1.TemplateInstance) error {
+	stored, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("update status: %w", err)
+	}
+	*instance = *stored
+	return nil
+}
+
+func condition(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType) *templatev1.TemplateInstanceCondition {
+	for i := range instance.Status.Conditions {
+		if instance.Status.Conditions[i].Type == of {
+			return &instance.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func is(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType) bool {
+	found := condition(instance, of)
+	return found != nil && found.Status == corev1.ConditionTrue
+}
+
+func set(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType, status corev1.ConditionStatus, reason, message string) {
+	found := condition(instance, of)
+	if found == nil {
+		instance.Status.Conditions = append(instance.Status.Conditions, templatev1.TemplateInstanceCondition{Type: of})
+		found = &instance.Status.Conditions[len(instance.Status.Conditions)-1]
+	}
+	if found.Status != status {
+		found.LastTransitionTime = metav1.Now()
+	}
+	found.Status, found.Reason, found.Message = status, reason, message
+}

@@ -1,0 +1,39 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func attributes(verb, group, resource, namespace, name string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
+}
+
+// mayCreate says whether a requester may create an object.
+func (l *loop) mayCreate(ctx context.Context, requester *templatev1.TemplateInstanceRequester, one wanted) error {
+	resource := one.mapping.Resource
+	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, one.object.GetNamespace(), one.object.GetName()))
+}
+
+// may is nil if a requester has a right, and a failure if not.
+func (l *loop) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester, what authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		ResourceAttributes: &what, User: requester.Username, UID: requester.UID, Groups: requester.Groups,
+		Extra: map[string]authorizationv1.ExtraValue{},
+	}}
+	for key, values := range requester.Extra {
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	answer, err := l.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("check the right of %q: %w", requester.Username, err)
+	}
+	if !answer.Status.Allowed {
+		return final(fmt.Errorf("user %q may not %s %s %q in project %q", requester.Username, what.Verb, what.Resource, what.Name, what.Namespace))
+	}
+	return nil
+}
