@@ -18,8 +18,6 @@ func (f *failure) Unwrap() error { return f.cause }
 // final makes an error a failure.
 func final(err error) error { return &failure{err} }
 
-func asFailure(err error, into **failure) bool { return errors.As(err, into) }
-
 // judged makes an error a failure if it is the server's opinion of what was asked, not of its own state.
 func judged(err error) error {
 	if meta.IsNoMatchError(err) {

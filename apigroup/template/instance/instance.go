@@ -8,6 +8,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,9 +106,9 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	switch {
 	case err == nil:
 		return nil
-	case asFailure(err, &final):
+	case errors.As(err, &final):
 		set(instance, templatev1.TemplateInstanceReady, corev1.ConditionFalse, "Failed", "See InstantiateFailure condition for error message")
-		set(instance, templatev1.TemplateInstanceInstantiateFailure, corev1.ConditionTrue, "Failed", final.Error())
+		set(instance, templatev1.TemplateInstanceInstantiateFailure, corev1.ConditionTrue, "Failed", err.Error())
 		return l.update(ctx, instance)
 	default:
 		return err
