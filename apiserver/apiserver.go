@@ -81,6 +81,10 @@ type Admission struct {
 	// New makes the plug-in. It gets clients, informers and the authorizer through the interfaces of
 	// k8s.io/apiserver/pkg/admission/initializer. What it shares with Hooks is the Feature's own affair.
 	New admission.Factory
+	// Live says that it can be configured anew while the server runs; it is then made again, and wants no more than
+	// Kubernetes' informers of namespaces and the authorizer. Optional, for one that is Live, says that it is off unless
+	// the configuration has it.
+	Live, Optional bool
 }
 
 // Hooks are what a feature puts into the server beside its groups. Every field is optional.

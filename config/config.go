@@ -40,6 +40,15 @@ type Config struct {
 //
 // A configuration that cannot be used is an error of type Problems.
 func Load(dataDir, file string) (*Config, error) {
+	c, err := LoadAnyway(dataDir, file)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// LoadAnyway is Load for who only looks at a host: beside an error of type Problems it returns what could be read, completed with defaults.
+func LoadAnyway(dataDir, file string) (*Config, error) {
 	dataDir, err := filepath.Abs(dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
@@ -54,7 +63,7 @@ func Load(dataDir, file string) (*Config, error) {
 	c.complete()
 	problems = append(problems, c.validate()...)
 	if len(problems) > 0 {
-		return nil, problems.sorted()
+		return c, problems.sorted()
 	}
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -32,31 +33,62 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Feature is the OAuth server as a part of the API server. report takes errors of requests, which hold no secrets.
-func Feature(config Config, report func(error)) apiserver.Feature {
+// Server is the OAuth server as a part of the API server. Its configuration can be exchanged while it runs: a login that has begun goes on with
+// the next request, because what it has come to is in the browser and in the store.
+type Server struct {
+	first  Config
+	report func(error)
+
+	common
+	groups   *membership.Groups
+	activity *token.Activity
+	roles    rbaclisters.ClusterRoleLister
+	current  atomic.Pointer[server]
+}
+
+// common is what a server reads and writes with each configuration.
+type common struct {
+	objects objects
+	kube    kubernetes.Interface
+}
+
+// New makes a server that begins with a configuration. report takes errors of requests, which hold no secrets.
+func New(config Config, report func(error)) *Server { return &Server{first: config, report: report} }
+
+// Feature is the server's part in the API server.
+func (s *Server) Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		s, err := newServer(config, deps, report)
+		hooks, err := s.hooks(deps)
 		if err != nil {
 			return apiserver.Hooks{}, fmt.Errorf("set up OAuth server: %w", err)
 		}
-		return s.hooks()
+		return hooks, nil
 	}}
 }
 
-// server is everything of the OAuth server.
+// Prepare makes everything that follows from a configuration. Requests meet it after apply; an error changes nothing. The addresses of the server
+// and of the console, and what counts logins, stay as they were at the start.
+func (s *Server) Prepare(config Config) (apply func(), err error) {
+	config.PublicURL, config.ConsoleURL, config.Metrics = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics
+	next := &server{Config: config, report: s.report, common: s.common}
+	if err := next.complete(); err != nil {
+		return nil, err
+	}
+	return func() { s.current.Store(next) }, nil
+}
+
+// server is the OAuth server with one configuration.
 type server struct {
 	Config
+	common
 	report func(error)
 
-	objects  objects
 	registry *client.Registry
 	issuer   *token.Issuer
 	pages    *page.Pages
 	login    *login.Server
 	grants   *authorize.Server
-	groups   *membership.Groups
-	activity *token.Activity
-	roles    rbaclisters.ClusterRoleLister
+	routes   map[string]http.Handler
 }
 
 // objects are the resources that the server reads and writes.
@@ -70,12 +102,12 @@ type objects struct {
 	routes         store.Objects[*routev1.Route]
 }
 
-func newServer(config Config, deps apiserver.Deps, report func(error)) (*server, error) {
-	kube, err := kubernetes.NewForConfig(deps.Loopback)
-	if err != nil {
-		return nil, err
+// open finds what the server reads and writes.
+func (s *Server) open(deps apiserver.Deps) (err error) {
+	if s.kube, err = kubernetes.NewForConfig(deps.Loopback); err != nil {
+		return err
 	}
-	s := &server{Config: config, report: report, roles: deps.Informers.Rbac().V1().ClusterRoles().Lister()}
+	s.roles = deps.Informers.Rbac().V1().ClusterRoles().Lister()
 	s.objects = objects{
 		users:          store.Of[*userv1.User](deps.Stores, userv1.Resource("users")),
 		identities:     store.Of[*userv1.Identity](deps.Stores, userv1.Resource("identities")),
@@ -89,14 +121,11 @@ func newServer(config Config, deps apiserver.Deps, report func(error)) (*server,
 		found, ok := deps.Stores[userv1.Resource("groups")]
 		return found, ok
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, s.complete(kube)
+	return err
 }
 
 // complete makes the parts of the server.
-func (s *server) complete(kube kubernetes.Interface) (err error) {
+func (s *server) complete() (err error) {
 	if s.pages, err = page.New(s.Templates); err != nil {
 		return err
 	}
@@ -105,7 +134,7 @@ func (s *server) complete(kube kubernetes.Interface) (err error) {
 		return err
 	}
 	s.registry = &client.Registry{Clients: s.objects.clients, Accounts: &client.Accounts{
-		Kube: kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod, Warn: warner(kube, s.report),
+		Kube: s.kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod, Warn: warner(s.kube, s.report),
 	}}
 	s.issuer = &token.Issuer{
 		Tokens: s.objects.tokens, Codes: s.objects.codes, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
@@ -118,26 +147,39 @@ func (s *server) complete(kube kubernetes.Interface) (err error) {
 		Clients: s.registry, Login: s.login, Sessions: sessions, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
 		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Report: s.report,
 	}
-	s.activity = token.NewActivity(s.objects.tokens, s.registry, s.TokenInactivityTimeout, s.report)
-	return nil
+	s.routes, err = s.handlers()
+	return err
 }
 
-func (s *server) hooks() (apiserver.Hooks, error) {
-	handlers, err := s.handlers()
-	if err != nil {
+func (s *Server) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
+	if err := s.open(deps); err != nil {
 		return apiserver.Hooks{}, err
 	}
+	first := &server{Config: s.first, report: s.report, common: s.common}
+	if err := first.complete(); err != nil {
+		return apiserver.Hooks{}, err
+	}
+	s.current.Store(first)
+	s.activity = token.NewActivity(s.objects.tokens, first.registry, func() int32 { return s.current.Load().TokenInactivityTimeout }, s.report)
 	known := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Groups: s.groups.Of, Used: s.activity.Used}
-	return apiserver.Hooks{
+	hooks := apiserver.Hooks{
 		Authenticators: []authenticator.Request{bearertoken.New(known), websocket.NewProtocolAuthenticator(known)},
 		Authorizers:    []union.NamedAuthorizer{{AuthorizerName: "scopes", Authorizer: &scope.Authorizer{ClusterRole: s.clusterRole}}},
-		Handlers:       handlers,
 		PostStart:      map[string]genericserver.PostStartHookFunc{"slipway/oauth": s.start},
-	}, nil
+	}
+	for path := range first.routes {
+		hooks.Handlers = append(hooks.Handlers, apiserver.Handler{Path: path, Public: true, Handler: s.route(path)})
+	}
+	return hooks, nil
+}
+
+// route answers a path as the present configuration has it.
+func (s *Server) route(path string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().routes[path].ServeHTTP(w, r) })
 }
 
 // clusterRole gives the rules of a cluster role.
-func (s *server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
+func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	role, err := s.roles.Get(name)
 	if err != nil {
 		return nil, err
@@ -146,10 +188,10 @@ func (s *server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 }
 
 // start makes the clients that every cluster has, and follows groups and the use of tokens.
-func (s *server) start(hook genericserver.PostStartHookContext) error {
+func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
-	if err := ensureClients(hook.Context, s.objects.clients, s.PublicURL, s.ConsoleURL); err != nil {
+	if err := ensureClients(hook.Context, s.objects.clients, s.first.PublicURL, s.first.ConsoleURL); err != nil {
 		return err
 	}
 	return s.groups.WaitReady(hook.Context)
@@ -159,15 +201,14 @@ func (s *server) start(hook genericserver.PostStartHookContext) error {
 const maxBody = 64 << 10
 
 // handlers are the paths that everyone may reach.
-func (s *server) handlers() ([]apiserver.Handler, error) {
+func (s *server) handlers() (map[string]http.Handler, error) {
 	document, err := describe(s.PublicURL)
 	if err != nil {
 		return nil, err
 	}
 	people := &tokenPages{publicURL: s.PublicURL, clients: s.registry, issuer: s.issuer, pages: s.pages, report: s.report}
 	exchange := &token.Endpoint{Clients: s.registry, Issuer: s.issuer, Report: s.report}
-	var handlers []apiserver.Handler
-	for path, handler := range map[string]http.Handler{
+	handlers := map[string]http.Handler{
 		authorize.Path:        http.HandlerFunc(s.grants.ServeAuthorize),
 		authorize.ApprovePath: http.HandlerFunc(s.grants.ServeApprove),
 		tokenPath:             exchange,
@@ -179,8 +220,9 @@ func (s *server) handlers() ([]apiserver.Handler, error) {
 		"/logout":             http.HandlerFunc(s.login.ServeLogout),
 		"/oauth2callback/":    http.HandlerFunc(s.login.ServeCallback),
 		"/.well-known/oauth-authorization-server": serveMetadata(document),
-	} {
-		handlers = append(handlers, apiserver.Handler{Path: path, Public: true, Handler: guard(handler)})
+	}
+	for path, handler := range handlers {
+		handlers[path] = guard(handler)
 	}
 	return handlers, nil
 }

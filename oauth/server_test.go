@@ -73,7 +73,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		change(&config)
 	}
 	minute := int32(60)
-	w.server = &server{Config: config, report: w.note, objects: objects{
+	w.server = &server{Config: config, report: w.note, common: common{kube: w.kube, objects: objects{
 		users: w.users, tokens: w.tokens, codes: w.codes,
 		identities:     storetest.New[*userv1.Identity](userv1.Resource("identities")),
 		authorizations: storetest.New[*oauthv1.OAuthClientAuthorization](oauthv1.Resource("oauthclientauthorizations")),
@@ -82,20 +82,16 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 			ObjectMeta: metav1.ObjectMeta{Name: "demo"}, Secret: "the secret of demo", RedirectURIs: []string{app},
 			GrantMethod: oauthv1.GrantHandlerPrompt, AccessTokenMaxAgeSeconds: &minute,
 		}),
-	}}
-	if err := w.complete(w.kube); err != nil {
+	}}}
+	if err := w.complete(); err != nil {
 		t.Fatal(err)
 	}
 	if err := ensureClients(t.Context(), w.objects.clients, w.url, w.url+"/console/"); err != nil {
 		t.Fatal(err)
 	}
-	handlers, err := w.handlers()
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
-	for _, one := range handlers {
-		mux.Handle(one.Path, one)
+	for path, one := range w.routes {
+		mux.Handle(path, one)
 	}
 	handler = mux
 	return w

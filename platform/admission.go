@@ -16,12 +16,26 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// admission hands the configured plug-ins to the API server, their configurations in a file of the form that it reads.
+// admission hands the configured plug-ins to the API server: of ours what can change while it runs, of the others their configurations in a file
+// of the form that it reads.
 func (h *host) admission(server *kube.APIServer) error {
 	plugins, err := h.Master.AdmissionPlugins()
 	if err != nil {
 		return err
 	}
+	live := apiserver.MakeLive(server.Features, pluginConfigs(plugins))
+	var keys []string
+	for _, name := range live.Names() {
+		keys = append(keys, "admissionConfig.pluginConfig."+name)
+	}
+	h.adjust(func(next *config.Config) (func(), error) {
+		plugins, err := next.Master.AdmissionPlugins()
+		if err != nil {
+			return nil, err
+		}
+		return live.Prepare(pluginConfigs(plugins))
+	}, keys...)
+	plugins = slices.DeleteFunc(plugins, func(p config.AdmissionPlugin) bool { return slices.Contains(live.Names(), p.Name) })
 	type entry struct {
 		Name          string          `json:"name"`
 		Configuration json.RawMessage `json:"configuration"`
@@ -47,19 +61,24 @@ func (h *host) admission(server *kube.APIServer) error {
 	return atomicfile.Write(server.AdmissionFile, content, 0o600)
 }
 
+// pluginConfigs are what plug-ins of ours are told.
+func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.PluginConfig {
+	configs := map[string]apiserver.PluginConfig{}
+	for _, plugin := range plugins {
+		configs[plugin.Name] = apiserver.PluginConfig{Disabled: plugin.Disabled, Content: plugin.Configuration}
+	}
+	return configs
+}
+
 // checks are the admission plug-ins that belong to no API group.
 func (h *host) checks() []apiserver.Feature {
-	plugins, _ := h.Master.AdmissionPlugins() // an error is reported where the plug-ins are handed over
-	on := func(name string) bool {
-		return slices.ContainsFunc(plugins, func(p config.AdmissionPlugin) bool { return p.Name == name && !p.Disabled })
-	}
 	external := h.Master.NetworkConfig.ExternalIPNetworkCIDRs
 	if external == nil {
 		external = []string{"0.0.0.0/0"} // as OpenShift's own files have it
 	}
 	pods, _ := h.Master.ClusterNetwork()
 	return []apiserver.Feature{
-		pod.Feature(on),
+		pod.Feature(),
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		reach.Feature(external, []netip.Prefix{pods, h.Master.ServiceNetwork()}),
 	}

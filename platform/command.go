@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,18 @@ func (o *options) load() (*host, error) {
 	c, err := config.Load(o.dataDir, o.file)
 	if err != nil {
 		return nil, err
+	}
+	return newHost(c, o.file)
+}
+
+// look is load for commands that only look at a host: one whose configuration was damaged while it runs still answers. What is wrong with it goes to out.
+func (o *options) look(out io.Writer) (*host, error) {
+	c, err := config.LoadAnyway(o.dataDir, o.file)
+	if c == nil {
+		return nil, err
+	}
+	if err != nil {
+		fmt.Fprintf(out, "The configuration cannot be used for a start:\n%v\n\n", err)
 	}
 	return newHost(c, o.file)
 }

@@ -97,8 +97,12 @@ func (h *host) features() ([]apiserver.Feature, error) {
 	if err != nil {
 		return nil, err
 	}
+	rights, err := h.rights()
+	if err != nil {
+		return nil, err
+	}
 	rules := kube.Rules{}
-	return slices.Concat(identity, h.rights(), h.checks(), []apiserver.Feature{
+	return slices.Concat(identity, rights, h.checks(), []apiserver.Feature{
 		apps.Feature(rules),
 		build.Feature(rules),
 		image.Feature(h.imageOptions()),

@@ -32,6 +32,7 @@ type host struct {
 	identity *pki.Identity
 	role     string        // the process that this is
 	calm     chan struct{} // closed when every part of the process is ready
+	adjusted []adjustment  // what follows a change of the configuration
 	drivers  func() *flexvolume.Registry
 	// attachments are those that this process makes; one set, which several parts share.
 	attachments func() *face.Attachments

@@ -49,12 +49,26 @@ func (h *host) identityFeatures() ([]apiserver.Feature, error) {
 	if h.Master.OAuthConfig == nil {
 		return features, nil
 	}
-	settings, err := h.oauth()
+	settings, err := h.oauth(h.Config)
 	if err != nil {
-		return nil, fmt.Errorf("oauthConfig: %w", err)
+		return nil, err
 	}
-	report := func(err error) { slog.Warn("login", "error", err) }
-	return append(features, oauth.Feature(settings, report)), nil
+	if settings.Metrics, err = login.NewMetrics(); err != nil {
+		return nil, err
+	}
+	server := oauth.New(settings, func(err error) { slog.Warn("login", "error", err) })
+	h.adjust(func(next *config.Config) (func(), error) {
+		if next.Master.OAuthConfig == nil {
+			return func() {}, nil // only a restart ends the server
+		}
+		settings, err := h.oauth(next)
+		if err != nil {
+			return nil, err
+		}
+		return server.Prepare(settings)
+	}, "oauthConfig.identityProviders", "oauthConfig.alwaysShowProviderSelection", "oauthConfig.grantConfig", "oauthConfig.sessionConfig",
+		"oauthConfig.tokenConfig", "oauthConfig.templates")
+	return append(features, server.Feature()), nil
 }
 
 // publicURL is the API server's address for browsers and clients.
@@ -66,13 +80,10 @@ func (h *host) publicURL() string {
 	return "https://" + net.JoinHostPort(h.address.String(), strconv.Itoa(port))
 }
 
-func (h *host) oauth() (oauth.Config, error) {
-	c := h.Master.OAuthConfig
+// oauth is what the OAuth server is told by a configuration.
+func (h *host) oauth(from *config.Config) (oauth.Config, error) {
+	c := from.Master.OAuthConfig
 	secrets, err := session.EnsureSecrets(c.SessionConfig.SessionSecretsFile)
-	if err != nil {
-		return oauth.Config{}, err
-	}
-	metrics, err := login.NewMetrics()
 	if err != nil {
 		return oauth.Config{}, err
 	}
@@ -85,7 +96,6 @@ func (h *host) oauth() (oauth.Config, error) {
 		SessionSecrets:            secrets,
 		TokenMaxAge:               c.TokenConfig.AccessTokenMaxAgeSeconds,
 		CodeMaxAge:                c.TokenConfig.AuthorizeTokenMaxAgeSeconds,
-		Metrics:                   metrics,
 	}
 	if timeout := c.TokenConfig.AccessTokenInactivityTimeoutSeconds; timeout != nil {
 		settings.TokenInactivityTimeout = *timeout
@@ -94,10 +104,10 @@ func (h *host) oauth() (oauth.Config, error) {
 		settings.Templates = page.Templates{Login: t.Login, Providers: t.ProviderSelection, Error: t.Error}
 	}
 	var problems []error
-	for _, configured := range h.Master.IdentityProviders() {
+	for _, configured := range from.Master.IdentityProviders() {
 		provider, err := identityProvider(configured)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("identity provider %q: %w", configured.Name, err))
+			problems = append(problems, fmt.Errorf("oauthConfig: identity provider %q: %w", configured.Name, err))
 			continue
 		}
 		settings.Providers = append(settings.Providers, provider)

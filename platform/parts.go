@@ -35,6 +35,7 @@ func controlPlaneTable() []row {
 		{"projects", []string{"apiserver"}, (*host).projects},
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"service-certificates", []string{"apiserver"}, (*host).serviceCertificates},
+		{"configuration", []string{"apiserver"}, (*host).configuration}, // after apiserver in this list: it follows what that has said it can adjust
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},

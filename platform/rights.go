@@ -5,6 +5,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project"
 	"github.com/slipway-platform/slipway/apigroup/security"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/serviceaccount"
 	"github.com/slipway-platform/slipway/controller/serviceca"
 )
@@ -12,15 +13,20 @@ import (
 // Who may do what, made from the configuration.
 
 // rights are the API groups and admission plug-ins of projects, roles and security context constraints.
-func (h *host) rights() []apiserver.Feature {
-	c := h.Master.ProjectConfig
-	return []apiserver.Feature{
-		project.Feature(project.Options{
-			RequestTemplate: c.ProjectRequestTemplate, RequestMessage: c.ProjectRequestMessage, DefaultNodeSelector: c.DefaultNodeSelector,
-		}),
-		authorization.Feature(),
-		security.Feature(),
+func (h *host) rights() ([]apiserver.Feature, error) {
+	options := func(c *config.Config) project.Options {
+		p := c.Master.ProjectConfig
+		return project.Options{
+			RequestTemplate: p.ProjectRequestTemplate, RequestMessage: p.ProjectRequestMessage, DefaultNodeSelector: p.DefaultNodeSelector,
+		}
 	}
+	settings, err := project.NewSettings(options(h.Config))
+	if err != nil {
+		return nil, err
+	}
+	h.adjust(func(next *config.Config) (func(), error) { return settings.Prepare(options(next)) },
+		"projectConfig.projectRequestTemplate", "projectConfig.projectRequestMessage", "projectConfig.defaultNodeSelector")
+	return []apiserver.Feature{project.Feature(settings), authorization.Feature(), security.Feature()}, nil
 }
 
 // allocator gives namespaces their ranges of users, groups and labels.

@@ -29,7 +29,7 @@ func statusCommand(opts *options) *cobra.Command {
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := opts.load()
+			h, err := opts.look(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func partsCommand(opts *options) *cobra.Command {
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := opts.load()
+			h, err := opts.look(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -21,20 +21,16 @@ const (
 	ClusterResourceOverride = "ClusterResourceOverride"
 )
 
-// Feature has the plug-ins for which on says yes.
-func Feature(on func(plugin string) bool) apiserver.Feature {
-	var feature apiserver.Feature
-	for _, plugin := range []apiserver.Admission{
-		{Name: RunOnceDuration, New: func(config io.Reader) (admission.Interface, error) { return newDuration(config) }},
-		{Name: PodNodeConstraints, New: func(config io.Reader) (admission.Interface, error) { return newConstraints(config) }},
+// Feature has the plug-ins.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{
+		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newDuration(config) }},
+		{Name: PodNodeConstraints, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newConstraints(config) }},
 		// In front of the plug-in that checks limits, which must see the requests.
-		{Name: ClusterResourceOverride, Before: "LimitRanger", New: func(config io.Reader) (admission.Interface, error) { return newOverride(config) }},
-	} {
-		if on(plugin.Name) {
-			feature.Admission = append(feature.Admission, plugin)
-		}
-	}
-	return feature
+		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
+			return newOverride(config)
+		}},
+	}}
 }
 
 // podOf is the pod that a request makes, nil for any other request and for a pod that a node mirrors from a file.

@@ -47,7 +47,7 @@ func Feature(options Options) apiserver.Feature {
 	}
 	shared := &apiserver.Deps{}
 	return apiserver.Feature{
-		Admission: []apiserver.Admission{{Name: PolicyName, New: func(config io.Reader) (admission.Interface, error) { return newPolicy(options, shared, config) }}},
+		Admission: []apiserver.Admission{{Name: PolicyName, New: func(config io.Reader) (admission.Interface, error) { return newPolicy(options, shared, config) }, Live: true}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			*shared = deps
 			return apiserver.Hooks{}, nil

@@ -18,7 +18,7 @@ const NodeSelectorPluginName = "OriginPodNodeEnvironment"
 // nodeSelector is the plug-in.
 type nodeSelector struct {
 	*admission.Handler
-	byDefault  map[string]string
+	settings   *Settings
 	namespaces corelisters.NamespaceLister
 }
 
@@ -27,12 +27,8 @@ var (
 	_ admission.ValidationInterface = &nodeSelector{}
 )
 
-func newNodeSelector(byDefault string) (*nodeSelector, error) {
-	selector, err := parseSelector(byDefault)
-	if err != nil {
-		return nil, fmt.Errorf("read projectConfig.defaultNodeSelector %q: %w", byDefault, err)
-	}
-	return &nodeSelector{Handler: admission.NewHandler(admission.Create), byDefault: selector}, nil
+func newNodeSelector(settings *Settings) *nodeSelector {
+	return &nodeSelector{Handler: admission.NewHandler(admission.Create), settings: settings}
 }
 
 // SetExternalKubeInformerFactory gives the API server's caches.
@@ -95,7 +91,7 @@ func (n *nodeSelector) wanted(a admission.Attributes) (*corev1.Pod, map[string]s
 	if err != nil {
 		return nil, nil, admission.NewForbidden(a, fmt.Errorf("find project: %w", err))
 	}
-	wanted := n.byDefault
+	wanted := n.settings.now().nodeSelector
 	if text, ok := namespace.Annotations[projectv1.ProjectNodeSelector]; ok {
 		if wanted, err = parseSelector(text); err != nil {
 			return nil, nil, admission.NewForbidden(a, fmt.Errorf("read annotation %s of project %q: %w", projectv1.ProjectNodeSelector, namespace.Name, err))

@@ -18,19 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Options are what the administrator decides (projectConfig of a MasterConfig).
-type Options struct {
-	// RequestTemplate is `<namespace>/<name>` of the template of requested projects, empty for standard.Template.
-	RequestTemplate string
-	// RequestMessage is what someone reads who may not request projects, empty for OpenShift's.
-	RequestMessage string
-	// DefaultNodeSelector is `key=value,key=value`, the node selector of projects without one of their own.
-	DefaultNodeSelector string
-}
-
 // Feature is the group with its admission plug-ins.
-func Feature(options Options) apiserver.Feature {
-	f := &feature{options: options}
+func Feature(settings *Settings) apiserver.Feature {
+	f := &feature{settings: settings}
 	return apiserver.Feature{
 		Groups: []apiserver.Group{{
 			GroupVersion: projectv1.GroupVersion,
@@ -43,15 +33,15 @@ func Feature(options Options) apiserver.Feature {
 		}},
 		Hooks: f.hooks,
 		Admission: []apiserver.Admission{
-			{Name: LimitPluginName, New: func(config io.Reader) (admission.Interface, error) { return newLimit(f, config) }},
-			{Name: NodeSelectorPluginName, New: func(io.Reader) (admission.Interface, error) { return newNodeSelector(options.DefaultNodeSelector) }},
+			{Name: LimitPluginName, New: func(config io.Reader) (admission.Interface, error) { return newLimit(f, config) }, Live: true},
+			{Name: NodeSelectorPluginName, New: func(io.Reader) (admission.Interface, error) { return newNodeSelector(settings), nil }},
 		},
 	}
 }
 
 // feature is what the group's resources and checks share.
 type feature struct {
-	options  Options
+	settings *Settings
 	deps     apiserver.Deps
 	observer *observer
 }
@@ -93,7 +83,7 @@ func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
 	}
 	return &requests{
 		TableConvertor: registry.NewDefaultTableConvertor(projectv1.Resource("projectrequests")),
-		options:        f.options, authorizer: deps.Authorizer, objects: objects, observer: f.observer,
+		settings:       f.settings, authorizer: deps.Authorizer, objects: objects, observer: f.observer,
 	}, nil
 }
 

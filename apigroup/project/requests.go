@@ -32,7 +32,7 @@ const defaultMessage = "You may not request a new project via this API."
 // user may.
 type requests struct {
 	rest.TableConvertor
-	options    Options
+	settings   *Settings
 	authorizer authorizer.Authorizer
 	objects    *writer
 	observer   *observer
@@ -71,7 +71,7 @@ func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (ru
 	if err == nil && decision == authorizer.DecisionAllow {
 		return &metav1.Status{Status: metav1.StatusSuccess}, nil
 	}
-	message := r.options.RequestMessage
+	message := r.settings.now().RequestMessage
 	if message == "" {
 		message = defaultMessage
 	}
@@ -133,14 +133,15 @@ func (r *requests) expand(ctx context.Context, asked *projectv1.ProjectRequest, 
 	if err != nil {
 		return nil, err
 	}
-	if namespace, name, ok := strings.Cut(r.options.RequestTemplate, "/"); ok {
+	wanted := r.settings.now().RequestTemplate
+	if namespace, name, ok := strings.Cut(wanted, "/"); ok {
 		found, err := r.objects.get(ctx, templatev1.GroupVersion.WithResource("templates"), namespace, name)
 		if err != nil {
-			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", r.options.RequestTemplate, err)
+			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", wanted, err)
 		}
 		template = &templatev1.Template{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, template); err != nil {
-			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", r.options.RequestTemplate, err)
+			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", wanted, err)
 		}
 	}
 	objects, err := expand(template, map[string]string{

@@ -17,8 +17,8 @@ import (
 type Activity struct {
 	Tokens  store.Objects[*oauthv1.OAuthAccessToken]
 	Clients *client.Registry
-	// Timeout is that of clients that say nothing, in seconds.
-	Timeout int32
+	// Timeout is that of clients that say nothing, in seconds, now.
+	Timeout func() int32
 	// Report takes errors.
 	Report func(error)
 
@@ -26,7 +26,7 @@ type Activity struct {
 }
 
 // NewActivity makes one that Run serves.
-func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry, timeout int32, report func(error)) *Activity {
+func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry, timeout func() int32, report func(error)) *Activity {
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, used: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
@@ -69,9 +69,9 @@ const maxWritten = 10_000
 
 // extend writes a later end if it is time to, and gives it.
 func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken, now time.Time) (int32, error) {
-	timeout := a.Timeout
+	timeout := a.Timeout()
 	if c, err := a.Clients.Find(ctx, token.ClientName); err == nil {
-		timeout = or(c.InactivityTimeout, a.Timeout)
+		timeout = or(c.InactivityTimeout, timeout)
 	}
 	age := int32(now.Sub(token.CreationTimestamp.Time).Seconds())
 	if timeout <= 0 || token.InactivityTimeoutSeconds-age > timeout-timeout/3 {

@@ -34,7 +34,7 @@ func TestTheEndOfATokenThatIsUsedIsPutOff(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "token", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(tt.age) * time.Second))},
 				ClientName: tt.client, InactivityTimeoutSeconds: tt.end,
 			})
-			activity := NewActivity(tokens, &client.Registry{Clients: clients}, timeout, func(err error) { t.Error(err) })
+			activity := NewActivity(tokens, &client.Registry{Clients: clients}, func() int32 { return timeout }, func(err error) { t.Error(err) })
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() { defer close(done); activity.Run(ctx) }()

@@ -23,8 +23,8 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 	address := b.freeAddress()
 	b.proxy = "https://" + address
 	policy := b.file("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
-	audit := "auditConfig: {enabled: true, policyFile: " + policy + "}"
-	b.write(b.providers(), audit)
+	b.audit = "auditConfig: {enabled: true, policyFile: " + policy + "}"
+	b.write(b.providers(), b.audit)
 	c.Up()
 	b.startProxy(address)
 	for _, step := range []struct {
@@ -34,6 +34,7 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 		{"passwords", passwords},
 		{"other servers", otherServers},
 		{"proxy", behindAProxy},
+		{"reloads", reloads},
 		{"restarts", restarts},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.run(t, b, at(t, c.For(t))) })

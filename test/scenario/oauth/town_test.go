@@ -28,6 +28,8 @@ type town struct {
 	remote, keystone, github, gitlab, openid *httptest.Server
 	// proxy is HAProxy in front of the master, which asks for a password itself and shows the certificate of a client.
 	proxy string
+	// audit is a line of the configuration that has everything audited.
+	audit string
 	// strangers issued the proxy's certificate, which master has as its authority.
 	strangers *certtest.Authority
 }

@@ -1,0 +1,126 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// reloads changes the configuration of a cluster that runs. Nobody who is logged in, or about to, notices.
+func reloads(t *testing.T, b *town, s *server) {
+	before := s.pid()
+	token, browser := s.token("developer", s.developer()), s.browser()
+	begun := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
+	template := b.file("login.html", `<form><input name="csrf" value="{{.Values.CSRF}}">Our own page</form>`)
+	s.OC("create", "-n", "default", "-f", b.file("request.yaml", requestTemplate))
+	b.write(append(b.providers(),
+		provider("anyone", "claim", false, "AllowAllPassword", ""),
+		"templates: {login: "+template+"}",
+		"tokenConfig: {accessTokenMaxAgeSeconds: 1000}",
+	), b.audit,
+		"projectConfig: {projectRequestMessage: ask the operator, projectRequestTemplate: default/small}",
+		"admissionConfig: {pluginConfig: {RunOnceDuration: {configuration: {apiVersion: v1, kind: RunOnceDurationConfig, activeDeadlineSecondsOverride: 1234}}}}",
+		"routingConfig: {subdomain: other.example.com}")
+	s.waitStatus("at the next start only: routingConfig.subdomain")
+
+	if got := s.do(s.browser(), http.MethodGet, "/login/anyone", nil, nil); !strings.Contains(got.body, "Our own page") {
+		t.Errorf("the template does not count: %s", got.body)
+	}
+	someone := s.browser()
+	s.form(someone, "anyone", "mallory", "whatever")
+	if who := s.self(s.tokenOf(someone)); who.Metadata.Name != "mallory" {
+		t.Errorf("AllowAll: %+v", who)
+	}
+	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer())).location(t)
+	if !strings.Contains(got.Fragment, "expires_in=1000") {
+		t.Errorf("the age of tokens does not count: %s", got.Fragment)
+	}
+	if made, err := s.TryOC("new-project", "small-one", "--skip-config-write"); err != nil || s.OC("get", "namespace", "small-one", "-o", "jsonpath={.metadata.labels.size}") != "small" {
+		t.Errorf("the template of projects does not count: %s, %v", made, err)
+	}
+	s.OC("adm", "policy", "remove-cluster-role-from-group", "self-provisioner", "system:authenticated:oauth")
+	refused := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
+	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(refused.body, "ask the operator") {
+		t.Errorf("the message about projects does not count: %s", refused.body)
+	}
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: once}, spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}`
+	if _, err := s.TryOCWithInput(pod, "create", "-f", "-"); err != nil || s.OC("get", "pod", "once", "-o", "jsonpath={.spec.activeDeadlineSeconds}") != "1234" {
+		t.Errorf("RunOnceDuration does not count: %v", err)
+	}
+	s.OC("delete", "pod", "once", "--now")
+
+	// What had begun goes on.
+	begun.Set("username", "developer")
+	begun.Set("password", s.developer())
+	if back := s.do(browser, http.MethodPost, "/login/file", begun, nil).location(t); back.Path != "/oauth/authorize" {
+		t.Errorf("a login that had begun is sent to %s", back)
+	}
+	if who := s.self(token); who.Metadata.Name != "developer" {
+		t.Errorf("an older token is of %+v", who)
+	}
+	damaged(t, b, s)
+	if after := s.pid(); after != before {
+		t.Errorf("the control plane was started again: process %d, then %d", before, after)
+	}
+}
+
+// damaged writes a file that cannot be used, and then the one of the start.
+func damaged(t *testing.T, b *town, s *server) {
+	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
+	s.waitStatus("the changed configuration cannot be used, and the former one stays")
+	if who := s.self(s.token("developer", s.developer())); who.Metadata.Name != "developer" {
+		t.Errorf("with a damaged file: %+v", who)
+	}
+	b.write(b.providers(), b.audit)
+	s.WaitFor("the first configuration to count again", func(context.Context) error {
+		if got := s.do(s.browser(), http.MethodGet, "/login/anyone", nil, nil); got.StatusCode != http.StatusNotFound {
+			return fmt.Errorf("the page of a provider that is gone: %s", got.Status)
+		}
+		if got := s.MustSlipway("status"); strings.Contains(got, "configuration:") {
+			return errors.New(got)
+		}
+		return nil
+	})
+}
+
+// requestTemplate makes projects with a label.
+const requestTemplate = `
+apiVersion: template.openshift.io/v1
+kind: Template
+metadata: {name: small}
+parameters: [{name: PROJECT_NAME}, {name: PROJECT_ADMIN_USER}]
+objects:
+- {apiVersion: project.openshift.io/v1, kind: Project, metadata: {name: "${PROJECT_NAME}", labels: {size: small}}}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata: {name: admin, namespace: "${PROJECT_NAME}"}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "${PROJECT_ADMIN_USER}"}]
+`
+
+// waitStatus waits until `slipway status` says something.
+func (s *server) waitStatus(text string) {
+	s.t.Helper()
+	s.WaitFor("a status that says so", func(context.Context) error {
+		if got := s.MustSlipway("status"); !strings.Contains(got, text) {
+			return fmt.Errorf("it lacks %q:\n%s", text, got)
+		}
+		return nil
+	})
+}
+
+// pid is the process of the control plane.
+func (s *server) pid() int {
+	s.t.Helper()
+	for _, process := range s.Status().Processes {
+		if process.Name == "control-plane" {
+			return process.PID
+		}
+	}
+	s.t.Fatal("no control plane runs")
+	return 0
+}
