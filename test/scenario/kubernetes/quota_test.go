@@ -45,11 +45,11 @@ apiVersion: v1
 kind: ResourceQuota
 metadata: {name: objects}
 spec:
-  hard: {pods: 4, configmaps: 2, secrets: 7, services: 1, replicationcontrollers: 1, persistentvolumeclaims: 2, resourcequotas: 4,
+  hard: {pods: 4, configmaps: 3, secrets: 7, services: 1, replicationcontrollers: 1, persistentvolumeclaims: 2, resourcequotas: 4,
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
 `)
-	waitUsed(c, "objects", "configmaps=1", "pods=0", "secrets=6") // two of each service account; the authority's certificate is in a ConfigMap
+	waitUsed(c, "objects", "configmaps=2", "pods=0", "secrets=6") // two secrets of each service account; the authorities' certificates are in ConfigMaps
 	c.Apply(`
 apiVersion: v1
 kind: ResourceQuota
@@ -91,7 +91,7 @@ spec:
 			`pods "gpu" is forbidden: exceeded quota: compute, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1`,
 		},
 		{pod("silent", sleeper(), unscheduled), "must specify limits.cpu for: main; limits.memory for: main; requests.cpu for: main; requests.memory for: main"},
-		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: second}}", "exceeded quota: objects, requested: configmaps=1, used: configmaps=2, limited: configmaps=2"},
+		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: second}}", "exceeded quota: objects, requested: configmaps=1, used: configmaps=3, limited: configmaps=3"},
 		{"{apiVersion: v1, kind: Secret, metadata: {name: second}}", "requested: secrets=1, used: secrets=7"},
 		{claim("second", "gold", "1Gi"), "gold.storageclass.storage.k8s.io/persistentvolumeclaims=1"},
 		{claim("big", "silver", "3Gi"), "requested: requests.storage=3Gi, used: requests.storage=1Gi"},

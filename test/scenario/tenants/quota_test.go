@@ -63,19 +63,19 @@ kind: ClusterResourceQuota
 metadata: {name: for-ann}
 spec:
   selector: {annotations: {openshift.io/requester: ann}}
-  quota: {hard: {configmaps: "4", requests.cpu: "1", openshift.io/imagestreams: "1", count/routes.route.openshift.io: "1"}}
+  quota: {hard: {configmaps: "6", requests.cpu: "1", openshift.io/imagestreams: "1", count/routes.route.openshift.io: "1"}}
 `)
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "for-ann", "--ignore-not-found") })
-	// Each project has the ConfigMap of the authority.
-	used(c, "for-ann", "configmaps=2", "ann-one:configmaps=1", "ann-two:configmaps=1", "requests.cpu=0")
+	// Each project has the ConfigMaps of the authorities.
+	used(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2", "requests.cpu=0")
 
 	config := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
 	ann.may("POST", core("ann-one", "configmaps"), config("first"))
 	ann.may("POST", core("ann-two", "configmaps"), config("second"))
 	for _, project := range []string{"ann-one", "ann-two"} {
-		ann.mayNot("POST", core(project, "configmaps"), config("third"), "exceeded quota: for-ann, requested: configmaps=1, used: configmaps=4, limited: configmaps=4")
+		ann.mayNot("POST", core(project, "configmaps"), config("third"), "exceeded quota: for-ann, requested: configmaps=1, used: configmaps=6, limited: configmaps=6")
 	}
-	used(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2")
+	used(c, "for-ann", "configmaps=6", "ann-one:configmaps=3", "ann-two:configmaps=3")
 
 	pod := func(name, cpu string) string {
 		return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {nodeSelector: {is: nowhere}, containers: [{name: main, image: none,
@@ -95,19 +95,19 @@ spec:
 
 	// What goes is free again, in any of the projects.
 	ann.may("DELETE", core("ann-one", "configmaps/first"), "")
-	used(c, "for-ann", "configmaps=3", "ann-one:configmaps=1")
+	used(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
 	ann.may("POST", core("ann-two", "configmaps"), config("third"))
 
 	applied := ann.may("GET", group("quota.openshift.io", "ann-one", "appliedclusterresourcequotas/for-ann"), "")
-	has(t, applied, `"configmaps":"4"`, `"namespace":"ann-two"`)
+	has(t, applied, `"configmaps":"6"`, `"namespace":"ann-two"`)
 	ann.mayNot("GET", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", "", "cannot get resource")
 	ann.mayNot("PATCH", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", `{"spec":{"quota":{"hard":{"configmaps":"9"}}}}`, "cannot patch resource")
 
 	// A project that goes is counted no more, one that comes is.
 	ann.may("DELETE", "/apis/project.openshift.io/v1/projects/ann-two", "")
-	used(c, "for-ann", "configmaps=1", "ann-one:configmaps=1")
+	used(c, "for-ann", "configmaps=2", "ann-one:configmaps=2")
 	ann.project(c, "ann-three")
-	used(c, "for-ann", "configmaps=2", "ann-three:configmaps=1")
+	used(c, "for-ann", "configmaps=4", "ann-three:configmaps=2")
 }
 
 func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
