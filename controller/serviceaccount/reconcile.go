@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -40,10 +41,14 @@ func (s *Secrets) reconcile(ctx context.Context, key controller.Key) error {
 	return expected(s.refer(ctx, account, token.Name, credentials.Name))
 }
 
-// expected leaves out what happens while others remove the account or its project, or change the secret: the change brings the account again.
+// expected leaves out what happens while others remove the account or its project, or change the secret. What others have changed is looked at again:
+// the conflict may have been about a quota, whose change brings nothing here.
 func expected(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	switch {
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil
+	case apierrors.IsConflict(err):
+		return controller.After(time.Second)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -142,8 +143,11 @@ func (c *Certificates) publish(ctx context.Context, key controller.Key) error {
 			_, err = maps.Update(ctx, present, metav1.UpdateOptions{})
 		}
 	}
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil // its change brings it again, or the project goes
+	switch {
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil // the project goes
+	case apierrors.IsConflict(err): // about the map, or about a quota
+		return controller.After(time.Second)
 	}
 	return err
 }
