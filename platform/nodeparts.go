@@ -34,6 +34,7 @@ func (h *host) images() (Component, error) {
 	return image.Loader{
 		Store:      image.Store{Socket: h.containerdSocket()},
 		Pause:      programs.Pause,
+		Runc:       programs.Runc,
 		Busybox:    busybox,
 		Executable: "/proc/self/exe",
 		Archives:   h.Node.Slipway.ImageDirectory,

@@ -141,11 +141,29 @@ func (h *host) watchAddress(ctx context.Context, moved func()) {
 	}
 }
 
+// letThrough lets other users enter the directories above the containers' root file systems, and no more: the root of a pod with users of its
+// own is one of them. What they may not see in these directories is closed to them itself.
+func (h *host) letThrough() error {
+	for _, dir := range []string{h.dataDir, h.runDir()} {
+		info, err := os.Stat(dir)
+		if err == nil {
+			err = os.Chmod(dir, info.Mode().Perm()|0o111)
+		}
+		if err != nil {
+			return fmt.Errorf("let containers enter their directories: %w", err)
+		}
+	}
+	return nil
+}
+
 // lock makes this the only supervisor of the data directory, until the file is closed or the process
 // ends in whatever way.
 func (h *host) lock() (*os.File, error) {
 	if err := os.MkdirAll(h.runDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("create run directory: %w", err)
+	}
+	if err := h.letThrough(); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(h.runDir()+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

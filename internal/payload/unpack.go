@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
@@ -38,6 +37,7 @@ func unpack(files fs.FS, dir string) (Programs, error) {
 	if err := m.Complete(); err != nil {
 		return Programs{}, fmt.Errorf("%w (%w)", ErrNone, err)
 	}
+	m = m.Started()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Programs{}, fmt.Errorf("unpack programs: %w", err)
 	}
@@ -135,16 +135,11 @@ func write(files fs.FS, m manifest.Manifest, target string) error {
 
 // writeProgram decompresses one program into dir, checks it, and seals it when it is on the disk.
 func writeProgram(files fs.FS, program manifest.Program, dir string) error {
-	archive, err := files.Open(program.Archive())
+	content, err := open(files, program)
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
-	decoder, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return err
-	}
-	defer decoder.Close()
+	defer content.Close()
 	path := filepath.Join(dir, program.Name)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {
@@ -152,7 +147,7 @@ func writeProgram(files fs.FS, program manifest.Program, dir string) error {
 	}
 	defer file.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(file, sum), decoder); err != nil {
+	if _, err := io.Copy(io.MultiWriter(file, sum), content); err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != program.SHA256 {

@@ -81,6 +81,10 @@ func (r Runtime) prepare() error {
 			return err
 		}
 	}
+	// The root of a pod with users of its own, which is nobody on the host, goes through State to its file system.
+	if err := os.Chmod(r.State, 0o711); err != nil {
+		return err
+	}
 	for _, dir := range []string{r.CNIConfDir, r.RegistryConfigDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err

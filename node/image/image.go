@@ -34,6 +34,8 @@ const (
 	ToolsName = "localhost/slipway-tools:current"
 	// SelfName is slipway as an image, for the parts of slipway that run in pods.
 	SelfName = "localhost/slipway:current"
+	// BuilderName is what the pods of builds run.
+	BuilderName = "localhost/slipway-builder:current"
 )
 
 // namespace is the one of containerd's that the CRI plug-in, and so kubelet, uses.

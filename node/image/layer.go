@@ -18,9 +18,11 @@ type entry struct {
 	mode int64
 	// link is the target of a symbolic link.
 	link string
-	// data is the content of a file, or source the path of a file on the host that has it.
+	// data is the content of a file, or source the path of a file on the host that has it, or open opens it, of a size in bytes.
 	data   []byte
 	source string
+	open   func() (io.ReadCloser, error)
+	size   int64
 }
 
 func dir(path string, mode int64) entry { return entry{path: path + "/", mode: mode} }
@@ -73,6 +75,13 @@ func (e entry) write(archive *tar.Writer) error {
 			return err
 		}
 		header.Typeflag, header.Size, content = tar.TypeReg, info.Size(), source
+	case e.open != nil:
+		source, err := e.open()
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		header.Typeflag, header.Size, content = tar.TypeReg, e.size, source
 	default:
 		header.Typeflag, header.Size = tar.TypeReg, int64(len(e.data))
 	}

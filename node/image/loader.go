@@ -24,9 +24,9 @@ const retryDelay = 50 * time.Millisecond
 type Loader struct {
 	// Store is where to. Its containerd need not be running yet.
 	Store Store
-	// Pause is the path of the program of pod sandboxes, Busybox that of a static busybox, and Executable that of slipway (/proc/self/exe,
-	// so that it is this slipway even when a newer one has taken its path).
-	Pause, Busybox, Executable string
+	// Pause is the path of the program of pod sandboxes, Runc that of runc, Busybox that of a static busybox, and Executable that of slipway
+	// (/proc/self/exe, so that it is this slipway even when a newer one has taken its path).
+	Pause, Runc, Busybox, Executable string
 	// Archives is a directory of image archives. Those that have changed since they were loaded are loaded. It need not exist.
 	Archives string
 	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
@@ -57,6 +57,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	}
 	l.try(ctx, l.loadArchives)
 	l.try(ctx, l.loadSelf)
+	l.try(ctx, l.loadBuilder)
 	<-ctx.Done()
 	return nil
 }
@@ -119,6 +120,14 @@ func (l Loader) loadSelf(ctx context.Context) error {
 		return err
 	}
 	return l.load(ctx, self)
+}
+
+func (l Loader) loadBuilder(ctx context.Context) error {
+	builder, err := Builder(l.Runc)
+	if err != nil {
+		return err
+	}
+	return l.load(ctx, builder)
 }
 
 func (l Loader) load(ctx context.Context, img Image) error {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // File is the name of the manifest among the embedded files.
@@ -23,11 +24,17 @@ const (
 	Runc       = "runc"
 	CNI        = "slipway-cni"
 	Pause      = "pause"
+	Builder    = "slipway-builder"
 )
 
 // Names returns the programs that a complete payload has, in the order in which they are unpacked.
 func Names() []string {
-	return []string{Containerd, Shim, Runc, CNI, Pause}
+	return []string{Containerd, Shim, Runc, CNI, Pause, Builder}
+}
+
+// Started returns the manifest of those programs that a host starts itself. The builder is not among them: it only becomes part of an image.
+func (m Manifest) Started() Manifest {
+	return Manifest{Programs: slices.DeleteFunc(slices.Clone(m.Programs), func(p Program) bool { return p.Name == Builder })}
 }
 
 // Program is one embedded program.
@@ -78,11 +85,11 @@ func (m Manifest) Find(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// Complete returns an error that names every program of Names that is missing, or nil.
+// Complete returns an error that names every program that a host needs to start and that is missing, or nil.
 func (m Manifest) Complete() error {
 	var errs []error
 	for _, name := range Names() {
-		if _, ok := m.Find(name); !ok {
+		if _, ok := m.Find(name); !ok && name != Builder {
 			errs = append(errs, fmt.Errorf("program %q is missing", name))
 		}
 	}

@@ -1,0 +1,178 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	gateway "github.com/moby/buildkit/frontend/gateway/client"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/builder/engine"
+)
+
+// dockerfileName is what the Dockerfile is called in the directory that the engine reads it from.
+const dockerfileName = "Dockerfile"
+
+// docker builds a Dockerfile.
+func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.DockerBuildStrategy) error {
+	dir, err := r.dockerfile(strategy)
+	if err != nil {
+		return because(buildv1.StatusReasonManageDockerfileFailed, err)
+	}
+	// The frontend is the engine's own: without a command line it would look for the one that a Dockerfile may ask for.
+	options := map[string]string{"filename": dockerfileName, "cmdline": "builtin"}
+	for _, argument := range strategy.BuildArgs {
+		options["build-arg:"+argument.Name] = argument.Value
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		if proxy := r.Variable(name); proxy != "" {
+			options["build-arg:"+name] = proxy
+		}
+	}
+	if strategy.NoCache {
+		options["no-cache"] = ""
+	}
+	if strategy.ForcePull {
+		options["image-resolve-mode"] = "pull"
+	}
+	solve := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
+		result, err := c.Solve(ctx, gateway.SolveRequest{
+			Frontend: engine.DockerfileFrontend, FrontendOpt: options, CacheImports: r.remembered(strategy.NoCache), Evaluate: true,
+		})
+		return result, because(buildv1.StatusReasonDockerBuildFailed, err)
+	}
+	return r.image(ctx, e, solve, map[string]string{"context": r.context, "dockerfile": dir})
+}
+
+// dockerfile writes the Dockerfile to a directory of its own, which it returns: the source's, or the one in the Build, adapted.
+func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) {
+	text := []byte(value(r.Build.Spec.Source.Dockerfile))
+	if r.Build.Spec.Source.Dockerfile == nil {
+		var err error
+		if text, err = r.sourceDockerfile(first(strategy.DockerfilePath, dockerfileName)); err != nil {
+			return "", err
+		}
+	}
+	from := ""
+	if strategy.From != nil {
+		from = strategy.From.Name
+	}
+	text, err := adapt(text, from, r.resolved(strategy.Env))
+	if err != nil {
+		return "", err
+	}
+	dir, err := r.directory("dockerfile")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, dockerfileName), text, 0o600)
+}
+
+// largestDockerfile bounds a Dockerfile, in bytes.
+const largestDockerfile = 1 << 20
+
+func (r *run) sourceDockerfile(path string) ([]byte, error) {
+	root, err := os.OpenRoot(r.context)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %q: %w", path, errNoDockerfile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Dockerfile: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, largestDockerfile+1))
+	if err == nil && len(text) > largestDockerfile {
+		err = errors.New("it is larger than a megabyte")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", path, err)
+	}
+	return text, nil
+}
+
+// resolved are variables with the values that the pod was given for those that refer to something else.
+func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
+	var values []corev1.EnvVar
+	for _, variable := range env {
+		if variable.ValueFrom != nil {
+			variable = corev1.EnvVar{Name: variable.Name, Value: r.Variable(variable.Name)}
+		}
+		values = append(values, variable)
+	}
+	return values
+}
+
+// remembered is where the engine looks for layers that it need not make again: in the image that this build replaces.
+func (r *run) remembered(not bool) []gateway.CacheOptionsEntry {
+	if not || r.output() == "" {
+		return nil
+	}
+	return []gateway.CacheOptionsEntry{{Type: "registry", Attrs: map[string]string{"ref": r.output()}}}
+}
+
+// output is the reference that the image is pushed to; empty: nowhere.
+func (r *run) output() string {
+	if r.Build.Spec.Output.To == nil {
+		return ""
+	}
+	return r.Build.Spec.Output.To.Name
+}
+
+// image makes an image by solve, runs the hook in it and pushes it.
+func (r *run) image(ctx context.Context, e *engine.Engine, solve gateway.BuildFunc, folders map[string]string) error {
+	var pushing time.Time
+	make := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
+		var result *gateway.Result
+		err := r.timed(buildv1.StageBuild, buildv1.StepDockerBuild, func() (err error) {
+			result, err = solve(ctx, c)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := r.describe(result); err != nil {
+			return nil, err
+		}
+		if err := r.hook(ctx, c, result); err != nil {
+			return nil, because(buildv1.StatusReasonPostCommitHookFailed, err)
+		}
+		if pushing = time.Now(); r.output() != "" {
+			fmt.Fprintf(r.Out, "\nPushing image %s ...\n", r.output())
+		}
+		return result, nil
+	}
+	digest, err := e.Run(ctx, engine.Job{
+		Build: make, Folders: folders, Push: r.output(), Remember: true, Credentials: r.credentialsOf, Out: r.Out, Verbose: r.verbose(),
+	})
+	if r.output() != "" && !pushing.IsZero() {
+		r.took(buildv1.StagePushImage, buildv1.StepPushImage, pushing, time.Since(pushing))
+	}
+	var push *engine.PushError
+	switch {
+	case errors.As(err, &push):
+		return because(buildv1.StatusReasonPushImageToRegistryFailed, err)
+	case err != nil:
+		return err
+	case r.output() == "":
+		fmt.Fprintln(r.Out, "Build complete, no image push requested")
+		return nil
+	}
+	fmt.Fprintln(r.Out, "Push successful")
+	r.Build.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: digest}
+	return nil
+}
+
+// verbose tells whether the log shows each of the engine's own steps.
+func (r *run) verbose() bool { return r.Variable("BUILD_LOGLEVEL") >= "4" }

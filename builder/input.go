@@ -1,0 +1,129 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/object"
+	buildv1 "github.com/openshift/api/build/v1"
+
+	"github.com/slipway-platform/slipway/builder/source"
+)
+
+// fetch fetches what the build is made from and finds the directory in it that the image is made of.
+func (r *run) fetch(ctx context.Context) error {
+	dir, err := r.directory("source")
+	if err != nil {
+		return err
+	}
+	spec := r.Build.Spec.Source
+	switch {
+	case spec.Binary != nil:
+		err = r.timed(buildv1.StageFetchInputs, "FetchBinarySource", func() error { return r.receive(ctx, dir, spec.Binary.AsFile) })
+	case spec.Git != nil:
+		err = r.timed(buildv1.StageFetchInputs, buildv1.StepFetchGitSource, func() error { return r.clone(ctx, dir, spec.Git) })
+	}
+	if err != nil {
+		return because(buildv1.StatusReasonFetchSourceFailed, err)
+	}
+	r.context, err = within(dir, spec.ContextDir)
+	return because(buildv1.StatusReasonInvalidContextDirectory, err)
+}
+
+// within is the directory of a source, which a link does not lead out of.
+func within(dir, name string) (string, error) {
+	name = filepath.Clean("./" + name)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	sub, err := root.OpenRoot(name)
+	if err != nil {
+		return "", fmt.Errorf("open context directory: %w", err)
+	}
+	defer sub.Close()
+	return filepath.EvalSymlinks(filepath.Join(dir, name))
+}
+
+// receive stores the upload.
+func (r *run) receive(ctx context.Context, dir, file string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if file != "" {
+		fmt.Fprintf(r.Out, "Receiving source from STDIN as file %s\n", file)
+		return source.Store(ctx, r.In, root, file, r.Limit)
+	}
+	fmt.Fprintln(r.Out, "Receiving source from STDIN as archive ...")
+	return source.Extract(ctx, r.In, root, r.Limit)
+}
+
+// clone fetches a repository and notes which commit it was.
+func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSource) error {
+	secret, err := source.ReadSecret(filepath.Join(r.Secrets, "source"))
+	if err != nil {
+		return err
+	}
+	g := r.Git
+	g.URL, g.Ref, g.Secret, g.Limit, g.Out = spec.URI, spec.Ref, secret, r.Limit, r.Out
+	g.Proxy = source.Proxy{
+		HTTP:  first(value(spec.HTTPProxy), secret.Proxy, r.Variable("HTTP_PROXY"), r.Variable("http_proxy")),
+		HTTPS: first(value(spec.HTTPSProxy), secret.Proxy, r.Variable("HTTPS_PROXY"), r.Variable("https_proxy")),
+		No:    first(value(spec.NoProxy), r.Variable("NO_PROXY"), r.Variable("no_proxy")),
+	}
+	if revision := r.Build.Spec.Revision; revision != nil && revision.Git != nil && revision.Git.Commit != "" {
+		g.Ref = revision.Git.Commit
+	}
+	fmt.Fprintf(r.Out, "Cloning %q ...\n", source.Anonymous(spec.URI))
+	commit, err := g.Clone(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Out, "\tCommit:\t%s (%s)\n\tAuthor:\t%s <%s>\n\tDate:\t%s\n", commit.Hash, subject(commit), commit.Author.Name, commit.Author.Email, commit.Author.When)
+	r.Build.Spec.Revision = revisionOf(commit)
+	if err := r.Report(ctx, r.Build); err != nil {
+		fmt.Fprintf(r.Out, "warning: the commit is not noted: %v\n", err)
+	}
+	return nil
+}
+
+func subject(commit *object.Commit) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
+	return line
+}
+
+func revisionOf(commit *object.Commit) *buildv1.SourceRevision {
+	return &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{
+		Commit:    commit.Hash.String(),
+		Author:    buildv1.SourceControlUser{Name: commit.Author.Name, Email: commit.Author.Email},
+		Committer: buildv1.SourceControlUser{Name: commit.Committer.Name, Email: commit.Committer.Email},
+		Message:   subject(commit),
+	}}
+}
+
+func value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// first is the first text that is not empty.
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// errNoDockerfile says that there is nothing to build from.
+var errNoDockerfile = errors.New("there is no such Dockerfile in the source")

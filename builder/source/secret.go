@@ -1,0 +1,115 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/crypto/ssh"
+)
+
+// Secret is what a source secret says: how to prove to a Git server who builds, and how to know the server.
+//
+// Source: OpenShift Container Platform 3.11 Developer Guide, source clone secrets.
+type Secret struct {
+	// User and Password are for http and https. A token is a password.
+	User, Password string
+	// Key is a private key for SSH.
+	Key []byte
+	// KnownHosts is a file of the keys of SSH servers; empty: any server is believed.
+	KnownHosts string
+	// Authority is a certificate authority in PEM form, beside the system's.
+	Authority []byte
+	// Insecure believes any certificate, as http.sslVerify = false in .gitconfig says.
+	Insecure bool
+	// Proxy is http.proxy of .gitconfig.
+	Proxy string
+}
+
+// ReadSecret reads a mounted source secret: ssh-privatekey, known_hosts, username, password, token, ca.crt and .gitconfig, of which the
+// section http counts. A directory that does not exist is no secret.
+func ReadSecret(dir string) (Secret, error) {
+	read := func(name string) ([]byte, error) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return data, err
+	}
+	files := map[string][]byte{}
+	for _, name := range []string{"ssh-privatekey", "known_hosts", "username", "password", "token", "ca.crt", ".gitconfig"} {
+		data, err := read(name)
+		if err != nil {
+			return Secret{}, fmt.Errorf("read source secret: %w", err)
+		}
+		files[name] = data
+	}
+	secret := Secret{
+		User: strings.TrimRight(string(files["username"]), "\r\n"), Password: strings.TrimRight(string(files["password"]), "\r\n"),
+		Key: files["ssh-privatekey"], Authority: files["ca.crt"],
+	}
+	if secret.Password == "" {
+		secret.Password = strings.TrimRight(string(files["token"]), "\r\n")
+	}
+	if files["known_hosts"] != nil {
+		secret.KnownHosts = filepath.Join(dir, "known_hosts")
+	}
+	parsed := config.New()
+	if err := config.NewDecoder(bytes.NewReader(files[".gitconfig"])).Decode(parsed); err != nil {
+		return Secret{}, errors.New("read source secret: .gitconfig is no configuration of git")
+	}
+	web := parsed.Section("http")
+	secret.Proxy = web.Option("proxy")
+	if verify, err := strconv.ParseBool(web.Option("sslVerify")); err == nil {
+		secret.Insecure = !verify
+	}
+	return secret, nil
+}
+
+// auth is how the secret proves itself to a server; nil: not at all.
+func (s Secret) auth(to *transport.Endpoint) (transport.AuthMethod, error) {
+	switch to.Protocol {
+	case "http", "https":
+		if s.Password == "" {
+			return nil, nil
+		}
+		user := s.User
+		if user == "" {
+			user = "token" // servers that take a token ignore it, and want one
+		}
+		return &githttp.BasicAuth{Username: user, Password: s.Password}, nil
+	case "ssh":
+		return s.keys(to)
+	}
+	return nil, nil
+}
+
+func (s Secret) keys(to *transport.Endpoint) (transport.AuthMethod, error) {
+	if len(s.Key) == 0 {
+		return nil, errors.New("an SSH repository needs a source secret with the key ssh-privatekey")
+	}
+	user := to.User
+	if user == "" {
+		user = gitssh.DefaultUsername
+	}
+	keys, err := gitssh.NewPublicKeys(user, s.Key, "")
+	if err != nil {
+		return nil, errors.New("the source secret's ssh-privatekey is no private key without a passphrase")
+	}
+	keys.HostKeyCallback = ssh.InsecureIgnoreHostKey()
+	if s.KnownHosts != "" {
+		if keys.HostKeyCallback, err = gitssh.NewKnownHostsCallback(s.KnownHosts); err != nil {
+			return nil, fmt.Errorf("read known_hosts of the source secret: %w", err)
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,59 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// Open returns the description and the uncompressed content of one embedded program, such as manifest.Builder, which the caller closes. Nothing is
+// unpacked to disk. Errors: ErrNone.
+func Open(name string) (manifest.Program, io.ReadCloser, error) {
+	files, err := fs.Sub(embedded, "files")
+	if err != nil {
+		return manifest.Program{}, nil, fmt.Errorf("read embedded programs: %w", err)
+	}
+	m, err := manifest.Read(files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return manifest.Program{}, nil, ErrNone
+	}
+	if err != nil {
+		return manifest.Program{}, nil, fmt.Errorf("read embedded programs: %w", err)
+	}
+	program, found := m.Find(name)
+	if !found {
+		return manifest.Program{}, nil, fmt.Errorf("%w (program %q is missing)", ErrNone, name)
+	}
+	content, err := open(files, program)
+	if err != nil {
+		return manifest.Program{}, nil, fmt.Errorf("read embedded program %q: %w", name, err)
+	}
+	return program, content, nil
+}
+
+// open returns the uncompressed content of a program among files.
+func open(files fs.FS, program manifest.Program) (io.ReadCloser, error) {
+	archive, err := files.Open(program.Archive())
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		archive.Close()
+		return nil, err
+	}
+	return content{decoder.IOReadCloser(), archive}, nil
+}
+
+// content is what a decoder makes of an archive; both are closed.
+type content struct {
+	io.ReadCloser
+	archive io.Closer
+}
+
+func (c content) Close() error { return errors.Join(c.ReadCloser.Close(), c.archive.Close()) }

@@ -1,0 +1,55 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
+)
+
+// authorities is the file of the host's certificate authorities, by which builds know public servers.
+const authorities = "/etc/ssl/certs/ca-certificates.crt"
+
+// Builder returns the image that builds run in: the builder that slipway has in it, the static runc at path, which starts the steps of a build, and
+// the certificate authorities of the host, if it has any.
+func Builder(runc string) (Image, error) {
+	builder, content, err := payload.Open(manifest.Builder)
+	if err != nil {
+		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+	}
+	content.Close()
+	runcSum, err := checksum(runc)
+	if err != nil {
+		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+	}
+	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), program("usr/bin/runc", runc), entry{
+		path: "usr/bin/slipway-builder", mode: 0o755, size: builder.Size,
+		open: func() (io.ReadCloser, error) {
+			_, content, err := payload.Open(manifest.Builder)
+			return content, err
+		},
+	})
+	trusted, err := checksum(authorities)
+	switch {
+	case err == nil:
+		entries = append(entries, dir("etc/ssl", 0o755), dir("etc/ssl/certs", 0o755), entry{path: authorities[1:], mode: 0o644, source: authorities})
+	case !errors.Is(err, fs.ErrNotExist):
+		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+	}
+	return Image{
+		Name:    BuilderName,
+		Content: fmt.Sprintf("%s %s %s %s", layoutVersion, builder.SHA256, runcSum, trusted),
+		entries: entries,
+		config: ocispec.ImageConfig{
+			Entrypoint: []string{"/usr/bin/slipway-builder"},
+			Env:        []string{"PATH=/usr/bin"},
+			WorkingDir: "/",
+		},
+		unpackedOnly: true,
+	}, nil
+}
