@@ -157,10 +157,11 @@ func (s *Supervisor) ended(name, reason string) {
 
 // record notes an event, and tells systemd when the last part has become ready.
 func (s *Supervisor) record(name string, event Event) {
+	before := s.snapshot().Ready
 	s.mu.Lock()
 	s.process(name).apply(event, time.Now())
 	s.mu.Unlock()
-	if event.State == Ready && s.snapshot().Ready {
+	if !before && s.snapshot().Ready { // not when a part only notes something
 		slog.Info("all parts are ready")
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	}

@@ -34,6 +34,8 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 		{"passwords", passwords},
 		{"other servers", otherServers},
 		{"proxy", behindAProxy},
+		{"service accounts", serviceAccounts},
+		{"ages", ages},
 		{"reloads", reloads},
 		{"restarts", restarts},
 	} {
