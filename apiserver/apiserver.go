@@ -98,6 +98,8 @@ type Hooks struct {
 	Filters []func(http.Handler) http.Handler
 	// Requests see what each request asks for, as it was read from its path, and may correct it before anyone decides by it.
 	Requests []func(*request.RequestInfo)
+	// LongRunning says which requests may take longer than others and are not ended for it, beside those that upstream knows.
+	LongRunning func(*request.RequestInfo) bool
 	// Handlers answer paths outside /api and /apis.
 	Handlers []Handler
 	// PostStart run when the server listens; it is not ready before they have returned.

@@ -27,6 +27,9 @@ func (s *Server) hook(features []Feature) error {
 		s.hooks.Authorizers = append(s.hooks.Authorizers, made.Authorizers...)
 		s.hooks.Filters = append(s.hooks.Filters, made.Filters...)
 		s.hooks.Requests = append(s.hooks.Requests, made.Requests...)
+		if made.LongRunning != nil {
+			s.longRunning = append(s.longRunning, made.LongRunning)
+		}
 		s.hooks.Handlers = append(s.hooks.Handlers, made.Handlers...)
 		for name, hook := range made.PostStart {
 			if _, taken := s.hooks.PostStart[name]; taken {
@@ -103,13 +106,17 @@ func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	return nil
 }
 
-// Correct lets the features' hooks see what the requests of a configuration ask for.
+// Correct lets the features' hooks see what the requests of a configuration ask for, and say how long they may take.
 func (s *Server) Correct(config *genericserver.Config) {
 	read := config.RequestInfoResolver
 	if read == nil {
 		read = genericserver.NewRequestInfoResolver(config)
 	}
 	config.RequestInfoResolver = corrected{read, s.hooks.Requests}
+	upstream := config.LongRunningFunc
+	config.LongRunningFunc = func(r *http.Request, asked *request.RequestInfo) bool {
+		return upstream(r, asked) || slices.ContainsFunc(s.longRunning, func(long func(*request.RequestInfo) bool) bool { return long(asked) })
+	}
 }
 
 // corrected reads requests and has them corrected.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -21,7 +22,9 @@ import (
 type Server struct {
 	groups []Group
 	hooks  Hooks
-	legacy legacy
+	// longRunning are the features' hooks of this name.
+	longRunning []func(*request.RequestInfo) bool
+	legacy      legacy
 
 	config           genericserver.Config
 	informers        informers.SharedInformerFactory

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
+	"github.com/slipway-platform/slipway/cli/build"
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 	"github.com/slipway-platform/slipway/cli/describe"
 )
@@ -51,7 +53,7 @@ func Run(name string, args []string) error {
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
-	if err := deploymentconfig.Teach(); err != nil {
+	if err := errors.Join(build.Teach(), deploymentconfig.Teach()); err != nil {
 		return err
 	}
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}

@@ -40,6 +40,7 @@ func controlPlaneTable() []row {
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},
 		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
+		{"builds", []string{"apiserver"}, (*host).builds},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 	}
 }

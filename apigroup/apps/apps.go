@@ -63,7 +63,7 @@ func deploymentConfigs(rules Rules) apiserver.Served {
 func subresources(deps apiserver.Deps, store *registry.Store) (map[string]rest.Storage, error) {
 	return map[string]rest.Storage{
 		"scale":       &scale{store},
-		"instantiate": &instantiate{action[*appsv1.DeploymentRequest]{"DeploymentRequest"}, deps},
+		"instantiate": &instantiate{apiserver.Action[*appsv1.DeploymentRequest]{Kind: appsv1.GroupVersion.WithKind("DeploymentRequest")}, deps},
 		"rollback":    newRollback(deps),
 		"log":         &logs{deps, store},
 	}, nil

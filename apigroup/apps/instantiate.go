@@ -20,7 +20,7 @@ import (
 
 // instantiate is the subresource "instantiate": it starts a deployment by hand.
 type instantiate struct {
-	action[*appsv1.DeploymentRequest]
+	apiserver.Action[*appsv1.DeploymentRequest]
 	deps apiserver.Deps
 }
 
@@ -31,7 +31,7 @@ func (i *instantiate) store(resource string) *registry.Store {
 // Create starts the deployment that the request describes and returns the configuration. Where nothing has changed since the latest one, only a forced
 // request starts another.
 func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := i.about(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
+	asked, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
 	if err != nil {
 		return nil, err
 	}

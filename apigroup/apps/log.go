@@ -76,7 +76,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		return nil, err
 	}
 	if rc == nil {
-		return &stream{open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
+		return &apiserver.Stream{Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
 	}
 	pod, err := podOf(ctx, core, rc)
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
 		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
 	}
-	return &stream{follow: options.Follow, open: core.Pods(namespace).GetLogs(pod, of).Stream}, nil
+	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(pod, of).Stream}, nil
 }
 
 // versionOf is the version whose log is wanted.
@@ -161,22 +161,4 @@ func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.Repl
 	}
 	first := slices.MinFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return first.Name, nil
-}
-
-// stream is the answer: text, as it is printed.
-type stream struct {
-	metav1.TypeMeta
-	follow bool
-	open   func(context.Context) (io.ReadCloser, error)
-}
-
-var _ rest.ResourceStreamer = &stream{}
-
-// DeepCopyObject is the stream itself, which is read once.
-func (s *stream) DeepCopyObject() runtime.Object { return s }
-
-// InputStream opens the log. Its lines are sent one by one when they are followed.
-func (s *stream) InputStream(ctx context.Context, _, _ string) (content io.ReadCloser, flush bool, mime string, err error) {
-	content, err = s.open(ctx)
-	return content, s.follow, "text/plain", err
 }

@@ -21,17 +21,17 @@ import (
 // rollback makes a configuration that is like an earlier deployment of it. It stores nothing: whoever asked replaces the configuration by
 // the answer. It is the subresource "rollback".
 type rollback struct {
-	action[*appsv1.DeploymentConfigRollback]
+	apiserver.Action[*appsv1.DeploymentConfigRollback]
 	deps apiserver.Deps
 }
 
 func newRollback(deps apiserver.Deps) *rollback {
-	return &rollback{action[*appsv1.DeploymentConfigRollback]{"DeploymentConfigRollback"}, deps}
+	return &rollback{apiserver.Action[*appsv1.DeploymentConfigRollback]{Kind: appsv1.GroupVersion.WithKind("DeploymentConfigRollback")}, deps}
 }
 
 // Create answers with the configuration.
 func (r *rollback) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := r.about(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	asked, err := r.About(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	sent, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.kind))
+		return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.Kind.Kind))
 	}
-	asked, err := r.about(ctx, sent.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	asked, err := r.About(ctx, sent.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentC
 }
 
 func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, problem *field.Error) error {
-	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.kind).GroupKind(), asked.Name, field.ErrorList{problem})
+	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{problem})
 }
 
 // rolledBack is a configuration with what shall be as it was. Images no longer change by themselves, or the next one would undo it.

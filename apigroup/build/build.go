@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -16,7 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -29,16 +35,26 @@ type Rules interface {
 
 // Feature is the API group as the API server serves it.
 func Feature(rules Rules) apiserver.Feature {
-	return apiserver.Feature{Groups: []apiserver.Group{{
-		GroupVersion: buildv1.GroupVersion,
-		Install:      buildv1.Install,
-		Legacy:       buildv1.DeprecatedInstallWithoutGroup,
-		Prepare: func(scheme *runtime.Scheme) error {
-			return errors.Join(apiserver.RegisterQuery[*buildv1.BuildLogOptions](scheme),
-				apiserver.RegisterQuery[*buildv1.BinaryBuildRequestOptions](scheme))
+	shared := &starter{}
+	return apiserver.Feature{
+		Groups: []apiserver.Group{{
+			GroupVersion: buildv1.GroupVersion,
+			Install:      buildv1.Install,
+			Legacy:       buildv1.DeprecatedInstallWithoutGroup,
+			Prepare: func(scheme *runtime.Scheme) error {
+				return errors.Join(apiserver.RegisterQuery[*buildv1.BuildLogOptions](scheme),
+					apiserver.RegisterQuery[*buildv1.BinaryBuildRequestOptions](scheme))
+			},
+			Resources: []apiserver.Served{buildConfigs(rules), builds(rules)},
+		}},
+		Admission: []apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyCheck(shared), nil }}},
+		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+			shared.deps = deps
+			return apiserver.Hooks{LongRunning: func(asked *request.RequestInfo) bool {
+				return asked.APIGroup == buildv1.GroupName && asked.Resource == "buildconfigs" && asked.Subresource == binarySubresource
+			}}, nil
 		},
-		Resources: []apiserver.Served{buildConfigs(rules), builds(rules)},
-	}}}
+	}
 }
 
 // buildConfigs have no subresource for their status, as in OpenShift 3: whoever changes a configuration
@@ -49,6 +65,12 @@ func buildConfigs(rules Rules) apiserver.Served {
 	return apiserver.Resource[config]{
 		Plural: "buildconfigs", ShortNames: []string{"bc"}, Categories: []string{"all"}, Namespaced: true,
 		Default: setConfigDefaults, Prepare: keepLastVersion, Validate: check.config,
+		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
+			return map[string]rest.Storage{
+				"instantiate":     &instantiate{newRequested(deps)},
+				binarySubresource: &instantiateBinary{starter{deps}},
+			}, nil
+		},
 		Columns: []apiserver.Column[config]{
 			{Name: "Type", Description: "How the image is made", Value: func(bc config) any { return strategyText(&bc.Spec.Strategy) }},
 			{Name: "From", Description: "What it is made from", Value: func(bc config) any { return sourceText(&bc.Spec.CommonSpec) }},
@@ -63,9 +85,14 @@ func builds(rules Rules) apiserver.Served {
 	return apiserver.Resource[build]{
 		Plural: "builds", Categories: []string{"all"}, Namespaced: true,
 		Default: setBuildDefaults, Prepare: startPhase, Validate: check.build,
+		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
+			return map[string]rest.Storage{
+				"clone": &clone{newRequested(deps)}, "details": &details{starter{deps}}, "log": &logs{starter{deps}},
+			}, nil
+		},
 		Fields: map[string]func(build) string{
 			"status":  func(b build) string { return string(b.Status.Phase) },
-			"podName": func(b build) string { return b.Name + "-build" },
+			"podName": func(b build) string { return generate.PodName(b.Name) },
 		},
 		Columns: []apiserver.Column[build]{
 			{Name: "Type", Description: "How the image is made", Value: func(b build) any { return strategyText(&b.Spec.Strategy) }},

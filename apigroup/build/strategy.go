@@ -6,6 +6,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
 
 func (v validator) strategy(strategy *buildv1.BuildStrategy, at *field.Path) (problems field.ErrorList) {
@@ -47,25 +49,12 @@ func (v validator) strategy(strategy *buildv1.BuildStrategy, at *field.Path) (pr
 	return problems
 }
 
-// base is the image that a strategy starts from, if it names one.
-func base(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
-	switch {
-	case strategy.DockerStrategy != nil:
-		return strategy.DockerStrategy.From
-	case strategy.SourceStrategy != nil:
-		return &strategy.SourceStrategy.From
-	case strategy.CustomStrategy != nil:
-		return &strategy.CustomStrategy.From
-	}
-	return nil
-}
-
 func validateTriggers(spec *buildv1.BuildConfigSpec, at *field.Path) (problems field.ErrorList) {
 	watched := map[string]bool{}
 	for i := range spec.Triggers {
 		trigger, in := &spec.Triggers[i], at.Index(i)
 		if trigger.Type == buildv1.ImageChangeBuildTriggerType {
-			problems = append(problems, validateImageChange(trigger.ImageChange, base(&spec.Strategy), watched, in.Child("imageChange"))...)
+			problems = append(problems, validateImageChange(trigger.ImageChange, generate.From(&spec.Strategy), watched, in.Child("imageChange"))...)
 			continue
 		}
 		hook, name := webHook(trigger)

@@ -11,13 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
 
 // The kinds of images that builds refer to.
 const (
-	tagKind    = "ImageStreamTag"
-	imageKind  = "ImageStreamImage"
-	dockerKind = "DockerImage"
+	tagKind    = generate.TagKind
+	imageKind  = generate.ImageKind
+	dockerKind = generate.DockerKind
 )
 
 // validator judges builds by OpenShift's rules and Kubernetes'.
@@ -48,7 +50,7 @@ func (v validator) build(_ context.Context, build, old *buildv1.Build) (problems
 	if !apiequality.Semantic.DeepEqual(changeable(build.Spec), changeable(old.Spec)) {
 		problems = append(problems, field.Invalid(field.NewPath("spec"), "content of spec is not printed out, please refer to the \"details\"", "spec is immutable"))
 	}
-	if terminal(old.Status.Phase) && build.Status.Phase != old.Status.Phase {
+	if generate.Ended(old) && build.Status.Phase != old.Status.Phase {
 		problems = append(problems, field.Invalid(field.NewPath("status", "phase"), build.Status.Phase, "phase cannot be updated from a terminal state"))
 	}
 	return problems
@@ -58,14 +60,6 @@ func (v validator) build(_ context.Context, build, old *buildv1.Build) (problems
 func changeable(spec buildv1.BuildSpec) buildv1.BuildSpec {
 	spec.Revision, spec.CompletionDeadlineSeconds = nil, nil
 	return spec
-}
-
-func terminal(phase buildv1.BuildPhase) bool {
-	switch phase {
-	case buildv1.BuildPhaseComplete, buildv1.BuildPhaseFailed, buildv1.BuildPhaseError, buildv1.BuildPhaseCancelled:
-		return true
-	}
-	return false
 }
 
 func (v validator) common(spec *buildv1.CommonSpec, at *field.Path) (problems field.ErrorList) {

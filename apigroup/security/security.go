@@ -37,9 +37,10 @@ func Feature() apiserver.Feature {
 			judge.use(deps)
 			return apiserver.Hooks{}, nil
 		},
-		Admission: []apiserver.Admission{{Name: PluginName, New: func(io.Reader) (admission.Interface, error) {
-			return newCheck(judge), nil
-		}}},
+		Admission: []apiserver.Admission{
+			{Name: PluginName, New: func(io.Reader) (admission.Interface, error) { return newCheck(judge), nil }},
+			{Name: ExecPluginName, New: func(io.Reader) (admission.Interface, error) { return newExecCheck(judge), nil }},
+		},
 	}
 }
 

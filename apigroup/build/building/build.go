@@ -1,0 +1,218 @@
+package building
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// buildLoop gives each build its pod when its turn has come, and writes down what becomes of it.
+type buildLoop struct {
+	maker
+	core    coreclient.CoreV1Interface
+	creator coreclient.PodsGetter // makes the pods, so that its rights count, and not ours
+	client  buildclient.BuildsGetter
+	builds  buildlisters.BuildLister
+	pods    corelisters.PodLister
+	events  record.EventRecorder
+}
+
+func (l *buildLoop) loop(builds, pods, streams cache.SharedIndexInformer) controller.Loop {
+	built := func(object any) []controller.Key {
+		pod := object.(*corev1.Pod)
+		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Annotations[buildv1.BuildAnnotation]}}
+	}
+	return controller.Loop{
+		Name: "builds",
+		Watches: []controller.Watch{
+			{Informer: builds, Keys: l.withWaiting}, {Informer: pods, Keys: built},
+			{Informer: streams, Keys: l.forStream},
+		},
+		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+	}
+}
+
+// withWaiting is a build and those of its configuration that may wait for it.
+func (l *buildLoop) withWaiting(object any) []controller.Key {
+	build := object.(*buildv1.Build)
+	keys := []controller.Key{cache.MetaObjectToName(build)}
+	for _, other := range l.siblings(build) {
+		if other.Status.Phase == buildv1.BuildPhaseNew && build.Status.Phase != buildv1.BuildPhaseNew {
+			keys = append(keys, cache.MetaObjectToName(other))
+		}
+	}
+	return keys
+}
+
+// forStream are the builds that wait for an image stream to push to.
+func (l *buildLoop) forStream(object any) (keys []controller.Key) {
+	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything()) // listing from the cache does not fail
+	for _, build := range builds {
+		if build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonInvalidOutputReference {
+			keys = append(keys, cache.MetaObjectToName(build))
+		}
+	}
+	return keys
+}
+
+func (l *buildLoop) reconcile(ctx context.Context, key controller.Key) error {
+	build, err := l.builds.Builds(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case build.DeletionTimestamp != nil || generate.Ended(build) || build.Spec.Strategy.JenkinsPipelineStrategy != nil:
+		return nil
+	case build.Status.Cancelled:
+		return l.cancel(ctx, build)
+	case build.Status.Phase == buildv1.BuildPhaseNew:
+		return l.begin(ctx, build)
+	}
+	return l.follow(ctx, build)
+}
+
+// begin makes the pod of a build whose turn it is.
+func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
+	if wait, err := l.turn(ctx, build); wait || err != nil {
+		return err
+	}
+	pod, output, err := l.pod(ctx, build)
+	if err != nil {
+		return l.postpone(ctx, build, err)
+	}
+	made, err := l.creator.Pods(build.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = l.core.Pods(build.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && !metav1.IsControlledBy(made, build) {
+			return l.end(ctx, build, outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodExists, "The pod for this build already exists and is older than the build."})
+		}
+	}
+	if err != nil {
+		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		return l.postpone(ctx, build, &problem{buildv1.StatusReasonCannotCreateBuildPod, "Failed creating build pod.", fmt.Errorf("create build pod %q: %w", pod.Name, err)})
+	}
+	next := build.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, buildv1.BuildPodNameAnnotation, made.Name)
+	next.Status.Phase, next.Status.Reason, next.Status.Message = buildv1.BuildPhasePending, "", ""
+	next.Status.OutputDockerImageReference = output
+	return l.update(ctx, next)
+}
+
+// problem is why a build cannot begin yet, in the words that its status has for it.
+type problem struct {
+	reason  buildv1.StatusReason
+	message string
+	cause   error
+}
+
+func (p *problem) Error() string { return p.cause.Error() }
+
+func (p *problem) Unwrap() error { return p.cause }
+
+// postpone writes down why a build cannot begin, and has it tried again.
+func (l *buildLoop) postpone(ctx context.Context, build *buildv1.Build, why error) error {
+	var known *problem
+	if !errors.As(why, &known) {
+		known = &problem{buildv1.StatusReasonCannotCreateBuildPodSpec, "Failed to create pod spec.", why}
+	}
+	if build.Status.Reason != known.reason {
+		next := build.DeepCopy()
+		next.Status.Reason, next.Status.Message = known.reason, known.message
+		if err := l.update(ctx, next); err != nil {
+			return err
+		}
+	}
+	return why
+}
+
+// follow writes down what has become of a build's pod.
+func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
+	pod, err := l.find(ctx, build)
+	if err != nil {
+		return err
+	}
+	if pod == nil {
+		return l.end(ctx, build, podDeleted())
+	}
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		if build.Status.Phase == buildv1.BuildPhaseRunning {
+			return nil
+		}
+		next := build.DeepCopy()
+		next.Status.Phase, next.Status.StartTimestamp = buildv1.BuildPhaseRunning, now()
+		if err := l.update(ctx, next); err != nil {
+			return err
+		}
+		l.events.Eventf(build, corev1.EventTypeNormal, "BuildStarted", "Build %s/%s is now running", build.Namespace, build.Name)
+	case corev1.PodSucceeded, corev1.PodFailed:
+		return l.end(ctx, build, result(build, pod))
+	}
+	return nil
+}
+
+// find is the pod of a build, nil if it has none any more.
+func (l *buildLoop) find(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
+	name := generate.PodName(build.Name)
+	pod, err := l.pods.Pods(build.Namespace).Get(name)
+	if apierrors.IsNotFound(err) { // the cache may be behind
+		pod, err = l.core.Pods(build.Namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !metav1.IsControlledBy(pod, build):
+		return nil, nil
+	}
+	return pod, nil
+}
+
+// cancel removes the pod of a build that somebody has cancelled.
+func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
+	pod, err := l.find(ctx, build)
+	if err != nil {
+		return err
+	}
+	if pod != nil && pod.DeletionTimestamp == nil {
+		err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove pod of cancelled build %q: %w", build.Name, err)
+		}
+	}
+	return l.end(ctx, build, outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."})
+}
+
+// update stores a changed build, unless it has changed meanwhile.
+func (l *buildLoop) update(ctx context.Context, next *buildv1.Build) error {
+	if _, err := l.client.Builds(next.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("update build %q: %w", next.Name, err)
+	}
+	return nil
+}
+
+func now() *metav1.Time {
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	return &now
+}

@@ -1,0 +1,105 @@
+// Package building has the controllers of builds: one gives each build its pod and follows it. All that they know stands in the API, so they go on after
+// any end where they were.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster Administration, chapter 14; phases, reasons and messages are those of
+// OpenShift 3.11.
+package building
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	buildclient "github.com/openshift/client-go/build/clientset/versioned"
+	buildscheme "github.com/openshift/client-go/build/clientset/versioned/scheme"
+	buildinformers "github.com/openshift/client-go/build/informers/externalversions"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned"
+	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// Controllers is the part that builds.
+type Controllers struct {
+	// Client is a connection with every right.
+	Client *rest.Config
+	// Image is the image of build pods, except those of custom builds.
+	Image string
+	// Version is the platform's, which builders are told.
+	Version string
+}
+
+// Name is the part's name.
+func (c *Controllers) Name() string { return "builds" }
+
+// firstRetry is the delay after the first failure, mostly a conflict with another writer; lastRetry is the longest one.
+const firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
+
+// Run builds until ctx ends; ready is called when all that exists is known.
+func (c *Controllers) Run(ctx context.Context, ready func()) error {
+	config := rest.CopyConfig(c.Client)
+	config.QPS, config.Burst = 100, 200
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for builds: %w", err)
+	}
+	creator, err := coreclient.NewForConfig(asController(config))
+	if err != nil {
+		return fmt.Errorf("connect for builds: %w", err)
+	}
+	builds, err := buildclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for builds: %w", err)
+	}
+	images, err := imageclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for builds: %w", err)
+	}
+	podFactory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = buildv1.BuildLabel }))
+	buildFactory := buildinformers.NewSharedInformerFactory(builds, 0)
+	imageFactory := imageinformers.NewSharedInformerFactory(images, 0)
+
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: kube.CoreV1().Events("")})
+	defer events.Shutdown()
+	recorder := events.NewRecorder(buildscheme.Scheme, corev1.EventSource{Component: "build-controller"})
+
+	made, pods := buildFactory.Build().V1().Builds(), podFactory.Core().V1().Pods()
+	streams := imageFactory.Image().V1().ImageStreams()
+	loop := &buildLoop{
+		maker: maker{c, kube.CoreV1(), streams.Lister()}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		builds: made.Lister(), pods: pods.Lister(), events: recorder,
+	}
+	set := controller.Set{loop.loop(made.Informer(), pods.Informer(), streams.Informer())}
+	for _, factory := range []interface {
+		Start(<-chan struct{})
+		Shutdown()
+	}{podFactory, buildFactory, imageFactory} {
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+	}
+	return set.Run(ctx, ready)
+}
+
+// asController is a connection of the service account that OpenShift has for builds: the pods that it makes may have more rights on their node than those
+// of the users whose builds they are.
+func asController(config *rest.Config) *rest.Config {
+	const namespace, name = "openshift-infra", "build-controller"
+	as := rest.CopyConfig(config)
+	as.Impersonate = rest.ImpersonationConfig{
+		UserName: serviceaccount.MakeUsername(namespace, name),
+		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
+	}
+	return as
+}

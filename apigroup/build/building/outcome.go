@@ -1,0 +1,152 @@
+package building
+
+import (
+	"context"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+)
+
+// outcome is how a build has ended, and why.
+type outcome struct {
+	phase   buildv1.BuildPhase
+	reason  buildv1.StatusReason
+	message string
+}
+
+// podDeleted is what becomes of a build whose pod somebody has removed.
+func podDeleted() outcome {
+	return outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodDeleted, "The pod for this build was deleted before the build completed."}
+}
+
+// end writes down the end of a build.
+func (l *buildLoop) end(ctx context.Context, build *buildv1.Build, how outcome) error {
+	next := build.DeepCopy()
+	status := &next.Status
+	status.Phase, status.Reason, status.Message = how.phase, how.reason, how.message
+	status.CompletionTimestamp = now()
+	if status.StartTimestamp == nil {
+		status.StartTimestamp = status.CompletionTimestamp
+	}
+	status.Duration = status.CompletionTimestamp.Sub(status.StartTimestamp.Time)
+	if how.phase == buildv1.BuildPhaseFailed {
+		if pod, err := l.find(ctx, build); err == nil && pod != nil {
+			status.LogSnippet = snippet(pod)
+		}
+	}
+	if err := l.update(ctx, next); err != nil {
+		return err
+	}
+	event := map[buildv1.BuildPhase][3]string{
+		buildv1.BuildPhaseComplete:  {corev1.EventTypeNormal, "BuildCompleted", "completed successfully"},
+		buildv1.BuildPhaseFailed:    {corev1.EventTypeNormal, "BuildFailed", "failed"},
+		buildv1.BuildPhaseError:     {corev1.EventTypeNormal, "BuildFailed", "failed"},
+		buildv1.BuildPhaseCancelled: {corev1.EventTypeNormal, "BuildCancelled", "has been cancelled"},
+	}[how.phase]
+	l.events.Eventf(build, event[0], event[1], "Build %s/%s %s", build.Namespace, build.Name, event[2])
+	return nil
+}
+
+// result is what a pod that has ended means for its build.
+func result(build *buildv1.Build, pod *corev1.Pod) outcome {
+	terminated := terminations(pod)
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded && len(terminated) == 0:
+		return outcome{buildv1.BuildPhaseError, buildv1.StatusReasonNoBuildContainerStatus, "The pod for this build has no container statuses indicating success or failure."}
+	case pod.Status.Phase == corev1.PodSucceeded:
+		return outcome{phase: buildv1.BuildPhaseComplete}
+	case pod.DeletionTimestamp != nil:
+		return podDeleted()
+	case pod.Status.Reason == "Evicted":
+		return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonBuildPodEvicted, pod.Status.Message}
+	}
+	for _, state := range terminated {
+		if state.Reason == "OOMKilled" {
+			return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonOutOfMemoryKilled, "The build pod was killed due to an out of memory condition."}
+		}
+	}
+	switch {
+	case build.Status.Reason != "": // the builder has said why
+		return outcome{buildv1.BuildPhaseFailed, build.Status.Reason, build.Status.Message}
+	case pod.Status.Reason == "DeadlineExceeded":
+		return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "The build took longer than its completion deadline."}
+	}
+	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "Generic Build failure - check logs for details."}
+}
+
+func terminations(pod *corev1.Pod) (states []*corev1.ContainerStateTerminated) {
+	for _, status := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		if status.State.Terminated != nil {
+			states = append(states, status.State.Terminated)
+		}
+	}
+	return states
+}
+
+// snippetLines and snippetWidth limit what a build keeps of its log.
+const snippetLines, snippetWidth = 5, 120
+
+// snippet is the end of what a pod that has failed printed.
+func snippet(pod *corev1.Pod) string {
+	for _, state := range terminations(pod) {
+		if state.ExitCode == 0 || state.Message == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(state.Message, "")), "\n")
+		lines = lines[max(0, len(lines)-snippetLines):]
+		for i, line := range lines {
+			if short := []rune(line); len(short) > snippetWidth {
+				lines[i] = string(short[:snippetWidth-3]) + "..."
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	return ""
+}
+
+// turn applies the run policy: it says whether a build has to wait for others of its configuration, and with SerialLatestOnly cancels those that
+// it takes the place of.
+func (l *buildLoop) turn(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
+	policy := generate.Policy(build)
+	if policy == buildv1.BuildRunPolicyParallel {
+		return false, nil
+	}
+	number := generate.Number(build)
+	for _, other := range l.siblings(build) {
+		waiting := other.Status.Phase == buildv1.BuildPhaseNew && !other.Status.Cancelled
+		switch {
+		case generate.Ended(other) || other.DeletionTimestamp != nil:
+		case other.Status.Phase != buildv1.BuildPhaseNew:
+			wait = true
+		case policy == buildv1.BuildRunPolicySerial && waiting && generate.Number(other) < number:
+			wait = true
+		case policy == buildv1.BuildRunPolicySerialLatestOnly && waiting && generate.Number(other) > number:
+			return true, nil // it will cancel this one
+		case policy == buildv1.BuildRunPolicySerialLatestOnly && waiting:
+			next := other.DeepCopy()
+			next.Status.Cancelled = true
+			if err := l.update(ctx, next); err != nil {
+				return true, err
+			}
+		}
+	}
+	return wait, nil
+}
+
+// siblings are the other builds of a build's configuration.
+func (l *buildLoop) siblings(build *buildv1.Build) (others []*buildv1.Build) {
+	config := generate.ConfigOf(build)
+	if config == "" {
+		return nil
+	}
+	found, _ := l.builds.Builds(build.Namespace).List(generate.Selector(config)) // listing from the cache does not fail
+	for _, other := range found {
+		if other.Name != build.Name && generate.ConfigOf(other) == config {
+			others = append(others, other)
+		}
+	}
+	return others
+}

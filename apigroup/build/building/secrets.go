@@ -1,0 +1,96 @@
+package building
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/internal/registryclient"
+)
+
+// chooseSecrets finds, among the secrets of a build's service account, those for the registries that the build pulls from and pushes to, where it names none.
+// to is the output as its owner wrote it: one to the cluster's registry needs a secret.
+func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *corev1.ObjectReference) error {
+	spec := &build.Spec
+	if spec.ServiceAccount == "" {
+		spec.ServiceAccount = generate.Account
+	}
+	account, err := m.secrets.ServiceAccounts(build.Namespace).Get(ctx, spec.ServiceAccount, metav1.GetOptions{})
+	if err != nil {
+		return &problem{buildv1.StatusReasonCannotRetrieveServiceAccount, "Unable to look up the service account secrets for this build.",
+			fmt.Errorf("read service account %q: %w", spec.ServiceAccount, err)}
+	}
+	known, err := m.credentials(ctx, account)
+	if err != nil {
+		return err
+	}
+	if output := spec.Output.To; output != nil && spec.Output.PushSecret == nil {
+		spec.Output.PushSecret = matching(known, output.Name)
+		if spec.Output.PushSecret == nil && to.Kind == generate.TagKind {
+			return &problem{buildv1.StatusReasonMissingPushSecret, "Missing push secret.",
+				fmt.Errorf("service account %q of build %q has no secret for %s yet", account.Name, build.Name, output.Name)}
+		}
+	}
+	if from := generate.From(&spec.Strategy); from != nil {
+		if secret := pullSecretOf(&spec.Strategy); *secret == nil {
+			*secret = matching(known, from.Name)
+		}
+	}
+	for i := range spec.Source.Images {
+		if image := &spec.Source.Images[i]; image.PullSecret == nil {
+			image.PullSecret = matching(known, image.From.Name)
+		}
+	}
+	return nil
+}
+
+// credentials are the secrets of an account that hold credentials of registries.
+func (m *maker) credentials(ctx context.Context, account *corev1.ServiceAccount) (found []corev1.Secret, err error) {
+	var names []string
+	for _, secret := range account.Secrets {
+		names = append(names, secret.Name)
+	}
+	for _, secret := range account.ImagePullSecrets {
+		names = append(names, secret.Name)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		secret, err := m.secrets.Secrets(account.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read secret %q: %w", name, err)
+		}
+		if secret.Type == corev1.SecretTypeDockercfg || secret.Type == corev1.SecretTypeDockerConfigJson {
+			found = append(found, *secret)
+		}
+	}
+	return found, nil
+}
+
+// matching is the first of the secrets that has credentials for an image's repository, nil where none has.
+func matching(secrets []corev1.Secret, image string) *corev1.LocalObjectReference {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return nil // the builder says what is wrong with it
+	}
+	for _, secret := range secrets {
+		chain, _ := registryclient.KeychainOf([]corev1.Secret{secret}) // one that cannot be read has none
+		if found, err := chain.Resolve(reference.Context()); err == nil && found != authn.Anonymous {
+			return &corev1.LocalObjectReference{Name: secret.Name}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package build
+
+import (
+	"context"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// requested is what the subresources share that make a build for a BuildRequest.
+type requested struct {
+	apiserver.Action[*buildv1.BuildRequest]
+	starter
+}
+
+func newRequested(deps apiserver.Deps) requested {
+	return requested{apiserver.Action[*buildv1.BuildRequest]{Kind: buildv1.GroupVersion.WithKind("BuildRequest")}, starter{deps}}
+}
+
+func (r requested) asked(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc) (*buildv1.BuildRequest, error) {
+	return r.About(ctx, name, body, validate, func(b *buildv1.BuildRequest) string { return b.Name })
+}
+
+// instantiate is the subresource buildconfigs/instantiate: it starts a build of a configuration.
+type instantiate struct{ requested }
+
+var _ rest.NamedCreater = &instantiate{}
+
+// Create makes the build.
+func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, err := i.asked(ctx, name, body, validate)
+	if err != nil {
+		return nil, err
+	}
+	return i.start(ctx, name, asked)
+}
+
+// clone is the subresource builds/clone: it does a build again, from what it was made of then.
+type clone struct{ requested }
+
+var _ rest.NamedCreater = &clone{}
+
+// Create makes the build.
+func (c *clone) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, err := c.asked(ctx, name, body, validate)
+	if err != nil {
+		return nil, err
+	}
+	old, err := c.build(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	number, err := c.number(ctx, generate.ConfigOf(old))
+	if err != nil {
+		return nil, err
+	}
+	return c.create(ctx, generate.Clone(old, asked, number, rand.String(5)))
+}

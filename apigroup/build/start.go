@@ -1,0 +1,136 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// starter starts builds. It asks no admission: whoever calls it has been checked for the request that leads here.
+type starter struct{ deps apiserver.Deps }
+
+func (s starter) store(resource string) *registry.Store {
+	return s.deps.Stores[buildv1.Resource(resource)]
+}
+
+// config reads a configuration.
+func (s starter) config(ctx context.Context, name string) (*buildv1.BuildConfig, error) {
+	found, err := s.store("buildconfigs").Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*buildv1.BuildConfig), nil
+}
+
+// build reads a build.
+func (s starter) build(ctx context.Context, name string) (*buildv1.Build, error) {
+	found, err := s.store("builds").Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*buildv1.Build), nil
+}
+
+// images reads image streams.
+func (s starter) images(ctx context.Context) generate.Images {
+	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
+	return func(namespace, name string) (*imagev1.ImageStream, error) {
+		found, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+		if errors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return found.(*imagev1.ImageStream), nil
+	}
+}
+
+// start makes the next build of a configuration. The number is counted up first, so that no two builds have the same.
+func (s starter) start(ctx context.Context, name string, asked *buildv1.BuildRequest) (*buildv1.Build, error) {
+	var build *buildv1.Build
+	err := retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
+		config, err := s.config(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := startable(config, asked); err != nil {
+			return err
+		}
+		next, images := config.DeepCopy(), s.images(ctx)
+		if generate.BringImages(next, asked, images) {
+			return errors.NewBadRequest(fmt.Sprintf("build config %q has a build of image %q already", name, asked.TriggeredByImage.Name))
+		}
+		next.Status.LastVersion++
+		if build, err = generate.Build(next, asked, images); err != nil {
+			return errors.NewBadRequest(err.Error())
+		}
+		return s.replace(ctx, "buildconfigs", next)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.create(ctx, build)
+}
+
+// startable refuses requests that a configuration does not obey at present.
+func startable(config *buildv1.BuildConfig, asked *buildv1.BuildRequest) error {
+	switch {
+	case config.DeletionTimestamp != nil:
+		return errors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
+	case generate.Paused(config):
+		return errors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
+	case asked.LastVersion != nil && *asked.LastVersion != config.Status.LastVersion:
+		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
+			fmt.Errorf("the last version is %d and not %d, as the request has it", config.Status.LastVersion, *asked.LastVersion))
+	}
+	return nil
+}
+
+// replace stores a changed object, unless it has changed meanwhile.
+func (s starter) replace(ctx context.Context, resource string, object apiserver.Object) error {
+	_, _, err := s.store(resource).Update(ctx, object.GetName(), rest.DefaultUpdatedObjectInfo(object),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}
+
+func (s starter) create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error) {
+	made, err := s.store("builds").Create(ctx, build, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return made.(*buildv1.Build), nil
+}
+
+// number counts up the last version of a configuration, which may be gone: then it is 0.
+func (s starter) number(ctx context.Context, config string) (number int64, err error) {
+	if config == "" {
+		return 0, nil
+	}
+	_, _, err = s.store("buildconfigs").Update(ctx, config, rest.DefaultUpdatedObjectInfo(nil,
+		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
+			next := stored.DeepCopyObject().(*buildv1.BuildConfig)
+			if err := startable(next, &buildv1.BuildRequest{}); err != nil {
+				return nil, err
+			}
+			next.Status.LastVersion++
+			number = next.Status.LastVersion
+			return next, nil
+		}), nil, nil, false, &metav1.UpdateOptions{})
+	if errors.IsNotFound(err) {
+		return 0, nil
+	}
+	return number, err
+}

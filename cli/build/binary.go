@@ -1,0 +1,222 @@
+package build
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+)
+
+// Source is what a build is made from that lies here. One of the paths is set; "-" is standard input.
+type Source struct {
+	// File is sent as a file of its own name, Dir and Repo as archives, Archive as it is. File and Archive may be addresses, http or https.
+	File, Dir, Repo, Archive string
+	// Commit is what is taken from Repo; by default what is checked out.
+	Commit string
+	// Exclude is which paths of Dir are left out.
+	Exclude *regexp.Regexp
+	// In is standard input, Progress is told what is sent.
+	In       io.Reader
+	Progress io.Writer
+}
+
+// Given says whether any source is.
+func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
+
+// Upload starts a build of a configuration and sends it its source.
+func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
+	content, options, err := source.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("instantiatebinary")
+	for name, value := range options {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	build := &buildv1.Build{}
+	err = request.Body(io.Reader(content)).SetHeader("Content-Type", "application/octet-stream").Do(ctx).Into(build)
+	_ = content.Close() // what it failed to read has failed the request
+	if err != nil {
+		return nil, fmt.Errorf("upload source: %w", err)
+	}
+	return build, nil
+}
+
+// open begins to read the source. options are the parameters of the request.
+func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[string]string, err error) {
+	say := func(what, path string) {
+		if path == "-" {
+			path = "STDIN"
+		}
+		fmt.Fprintf(s.Progress, "Uploading %s %q as binary input for the build ...\n", what, path)
+	}
+	switch {
+	case s.Repo != "":
+		say("Git repository", s.Repo)
+		return s.openRepo(ctx)
+	case s.Dir != "" && s.Dir != "-":
+		say("directory", s.Dir)
+		info, err := os.Stat(s.Dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no directory; use --from-file or --from-archive", s.Dir)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return piped(func(out io.Writer) error { return pack(out, s.Dir, s.Exclude) }), nil, nil
+	case s.File != "":
+		say("file", s.File)
+		name := "Dockerfile"
+		if s.File != "-" {
+			name = filepath.Base(s.File)
+		}
+		content, err = s.openFile(ctx, s.File)
+		return content, map[string]string{"asFile": name}, err
+	}
+	path := s.Archive + s.Dir // Dir is standard input here
+	say("archive", path)
+	content, err = s.openFile(ctx, path)
+	return content, nil, err
+}
+
+// openFile opens a file, an address or standard input.
+func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, error) {
+	switch {
+	case path == "-":
+		return io.NopCloser(s.In), nil
+	case !strings.HasPrefix(path, "http://") && !strings.HasPrefix(path, "https://"):
+		return os.Open(path)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("read %s: the server answers %s", path, response.Status)
+	}
+	return response.Body, nil
+}
+
+// openRepo has git write an archive of a commit, and says which commit it is.
+func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string, error) {
+	commit := s.Commit
+	if commit == "" {
+		commit = "HEAD"
+	}
+	text, err := exec.CommandContext(ctx, "git", "-C", s.Repo, "log", "-1", "--format=%H%n%an%n%ae%n%cn%n%ce%n%s", "--end-of-options", commit, "--").Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find commit %q in the repository %q: %w", commit, s.Repo, explained(err))
+	}
+	lines := strings.SplitN(strings.TrimSuffix(string(text), "\n"), "\n", 6)
+	options := map[string]string{}
+	for i, name := range []string{"commit", "authorName", "authorEmail", "committerName", "committerEmail", "message"} {
+		if i < len(lines) {
+			options["revision."+name] = lines[i]
+		}
+	}
+	return piped(func(out io.Writer) error {
+		archive := exec.CommandContext(ctx, "git", "-C", s.Repo, "archive", "--format=tar.gz", lines[0])
+		archive.Stdout = out
+		var said strings.Builder
+		archive.Stderr = &said
+		if err := archive.Run(); err != nil {
+			return fmt.Errorf("archive commit %q: %w: %s", commit, err, strings.TrimSpace(said.String()))
+		}
+		return nil
+	}), options, nil
+}
+
+// explained adds what a program said to its failure.
+func explained(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return err
+}
+
+// piped reads what write writes.
+func piped(write func(io.Writer) error) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(write(writer)) }() // ends with its reader
+	return reader
+}
+
+// pack writes a directory as a compressed archive. Links stay links; what is neither file, directory nor link is left out.
+func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	zipped := gzip.NewWriter(out)
+	archive := tar.NewWriter(zipped)
+	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == ".":
+			return nil
+		case exclude != nil && exclude.MatchString(path):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return packOne(archive, root, path, entry)
+	})
+	return errors.Join(err, archive.Close(), zipped.Close())
+}
+
+func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry) error {
+	info, err := entry.Info()
+	if err != nil {
+		return err
+	}
+	link := ""
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if link, err = root.Readlink(path); err != nil {
+			return err
+		}
+	case !info.Mode().IsRegular() && !info.IsDir():
+		return nil
+	}
+	header, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	header.Name = path
+	if info.IsDir() {
+		header.Name += "/"
+	}
+	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", "" // who they are here means nothing there
+	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	file, err := root.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	_, err = io.Copy(archive, file)
+	return err
+}

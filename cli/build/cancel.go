@@ -1,0 +1,47 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+)
+
+// cancelLimit is how long a build may take to end.
+const cancelLimit = time.Minute
+
+// Cancel ends a build and waits until it has ended. It says whether there was anything to end.
+func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		build, err := c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if cancelled = !generate.Ended(build); !cancelled || build.Status.Cancelled {
+			return nil
+		}
+		build.Status.Cancelled = true
+		_, err = c.Builds(c.Namespace).Update(ctx, build, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil || !cancelled {
+		return cancelled, err
+	}
+	ctx, stop := context.WithTimeout(ctx, cancelLimit)
+	defer stop()
+	build, err := c.Wait(ctx, name, generate.Ended)
+	if err == nil && build.Status.Phase != buildv1.BuildPhaseCancelled {
+		err = fmt.Errorf("cancel build %q: it was %s before", name, build.Status.Phase)
+	}
+	return true, err
+}
+
+// Again starts a build like an earlier one.
+func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
+	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
+}

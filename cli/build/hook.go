@@ -1,0 +1,131 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"text/tabwriter"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Hook calls the generic web hook of a build configuration, as a hook of a Git repository does.
+type Hook struct {
+	// URL is the web hook's.
+	URL string
+	// PostReceive is a file with lines "<old> <new> <ref>", as git gives them to its hook post-receive; "-" is standard input. Repository is
+	// where the commits are described, by default the current directory.
+	PostReceive, Repository string
+}
+
+// Call calls the web hook.
+func (h *Hook) Call(ctx context.Context, in io.Reader) error {
+	event := &buildv1.GenericWebHookEvent{}
+	if h.PostReceive != "" {
+		refs, err := h.refs(ctx, in)
+		if err != nil {
+			return err
+		}
+		event.Type, event.Git = buildv1.BuildSourceGit, &buildv1.GitInfo{Refs: refs}
+	}
+	body, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("call web hook: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode/100 != 2 {
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // what can be read of the reason
+		return fmt.Errorf("call web hook: the server answers %s: %s", response.Status, said)
+	}
+	return nil
+}
+
+// refs reads what a repository has received.
+func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInfo, err error) {
+	if h.PostReceive != "-" {
+		file, err := os.Open(h.PostReceive)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) != 3 {
+			return nil, fmt.Errorf("read what git received: %q is not of the form <old> <new> <ref>", lines.Text())
+		}
+		if strings.Trim(words[1], "0") == "" { // the ref was removed
+			continue
+		}
+		refs = append(refs, buildv1.GitRefInfo{
+			GitBuildSource:    buildv1.GitBuildSource{Ref: words[2]},
+			GitSourceRevision: buildv1.GitSourceRevision{Commit: words[1], Message: h.subject(ctx, words[1])},
+		})
+	}
+	return refs, lines.Err()
+}
+
+// subject is the first line of a commit's message, empty where the repository does not know it.
+func (h *Hook) subject(ctx context.Context, commit string) string {
+	repository := h.Repository
+	if repository == "" {
+		repository = "."
+	}
+	text, err := exec.CommandContext(ctx, "git", "-C", repository, "log", "-1", "--format=%s", "--end-of-options", commit, "--").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// ListHooks writes the addresses of a configuration's web hooks of a type, or of all. Secrets that stand elsewhere are not shown.
+func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
+	found, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 8, 1, ' ', 0)
+	for _, trigger := range found.Spec.Triggers {
+		hook, name := trigger.GenericWebHook, "generic"
+		switch trigger.Type {
+		case buildv1.GenericWebHookBuildTriggerType:
+		case buildv1.GitHubWebHookBuildTriggerType:
+			hook, name = trigger.GitHubWebHook, "github"
+		case buildv1.GitLabWebHookBuildTriggerType:
+			hook, name = trigger.GitLabWebHook, "gitlab"
+		case buildv1.BitbucketWebHookBuildTriggerType:
+			hook, name = trigger.BitbucketWebHook, "bitbucket"
+		default:
+			continue
+		}
+		if hook == nil || of != "all" && of != name {
+			continue
+		}
+		secret := hook.Secret
+		if hook.SecretReference != nil {
+			secret = "<secret>"
+		}
+		address := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("webhooks").Suffix(secret, name).URL()
+		fmt.Fprintf(table, "%s\t%s\n", name, strings.ReplaceAll(address.String(), "%3Csecret%3E", "<secret>"))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,249 @@
+// Package build proves on a real cluster that builds are started, run in pods, followed, cancelled and started anew by triggers. What runs in the
+// pods is a custom builder, made here. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11 Cluster Administration, chapter 14.
+package build
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// script is what the custom builder does: it says what it was told, and then what MODE wants.
+const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
+case "$MODE" in
+archive) /bin/busybox tar -tz ;;
+count) /bin/busybox wc -c ;;
+wait) exec /bin/busybox sleep 100000 ;;
+fail) echo "there is no compiler" >&2; exit 1 ;;
+esac`
+
+// project is the test's own, whose image stream "builder" is the custom builder.
+type project struct {
+	*kit.Cluster
+	t *testing.T
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	p := &project{kit.Shared(t), t}
+	p.push("builder:latest", script)
+	p.OC("create", "imagestream", "app")
+	return p
+}
+
+// push puts an image that runs a script into a stream of the project.
+func (p *project) push(tag, script string) {
+	p.t.Helper()
+	must := func(err error) {
+		p.t.Helper()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	layer, err := tarball.LayerFromReader(bytes.NewReader(busybox(p.t)))
+	must(err)
+	made, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		Architecture: "amd64", OS: "linux", RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{Entrypoint: []string{"/bin/busybox", "sh", "-c", script}},
+	})
+	must(err)
+	made, err = mutate.AppendLayers(made, layer)
+	must(err)
+	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
+	must(err)
+	known := x509.NewCertPool()
+	known.AppendCertsFromPEM(authority)
+	reference, err := name.ParseReference(fmt.Sprintf("%s:5000/%s/%s", p.Address, p.Namespace, tag))
+	must(err)
+	token := strings.TrimSpace(p.OC("create", "token", "builder"))
+	p.WaitFor("the push of "+tag, func(ctx context.Context) error {
+		return remote.Write(reference, made, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: token}),
+			remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: known}}))
+	})
+}
+
+// busybox is a layer with one program.
+func busybox(t *testing.T) []byte {
+	t.Helper()
+	program, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	if err := archive.WriteHeader(&tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(program))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return layer.Bytes()
+}
+
+// configure makes a build configuration for the custom builder; spec are further fields of its specification.
+func (p *project) configure(name, mode, spec string) {
+	p.t.Helper()
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
+		strategy: {customStrategy: {from: {kind: ImageStreamTag, name: "builder:latest"}, env: [{name: MODE, value: %q}]}},
+		output: {to: {kind: ImageStreamTag, name: "app:latest"}}, %s}}`, name, mode, spec))
+}
+
+// waitPhase waits until a build has a phase.
+func (p *project) waitPhase(build, want string) {
+	p.t.Helper()
+	p.waitOutput("build/"+build, "{.status.phase}", want)
+}
+
+// waitOutput waits until fields of an object are as wanted.
+func (p *project) waitOutput(object, path, want string) {
+	p.t.Helper()
+	p.WaitFor(fmt.Sprintf("%s to have %s %s", object, path, want), func(context.Context) error {
+		got, err := p.TryOC("get", object, "-o", "jsonpath="+path)
+		if err == nil && got != want {
+			err = fmt.Errorf("it has %q", got)
+		}
+		return err
+	})
+}
+
+const git = `source: {git: {uri: "https://git.example.com/app.git", ref: main}}`
+
+func TestABuildRunsInAPodAndItsEndIsWrittenDown(t *testing.T) {
+	p := newProject(t)
+	p.configure("app", "", git)
+	log := p.OC("start-build", "app", "--follow", "--wait", "--env=WORD=hello")
+	registry := "docker-registry.default.svc:5000/" + p.Namespace
+	for _, want := range []string{
+		"build.build.openshift.io/app-1 started",
+		"building https://git.example.com/app.git#main for " + registry + "/app:latest from " + registry + "/builder@sha256:",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("start-build says %q, without %q", log, want)
+		}
+	}
+	if got := p.OC("get", "build/app-1", "-o", `jsonpath={.status.phase} {.status.outputDockerImageReference} {.spec.serviceAccount} {.metadata.annotations.openshift\.io/build\.pod-name} {.spec.triggeredBy[*].message} {.status.config.name}`); got !=
+		"Complete "+registry+"/app:latest builder app-1-build Manually triggered app" {
+		t.Errorf("the build is %s", got)
+	}
+	pod := p.Pod("app-1-build")
+	if pod.Annotations["openshift.io/build.name"] != "app-1" || pod.Spec.Containers[0].Name != "custom-build" || pod.Spec.ServiceAccountName != "builder" {
+		t.Errorf("the pod is %+v", pod)
+	}
+	if got := p.OC("logs", "bc/app"); !strings.Contains(log, got) || got == "" {
+		t.Errorf("the log of the build config is %q", got)
+	}
+	p.WaitFor("events of the build", func(context.Context) error {
+		if got := p.OC("get", "events", "-o", "jsonpath={.items[?(@.involvedObject.name=='app-1')].reason}"); got != "BuildStarted BuildCompleted" {
+			return fmt.Errorf("there are %q", got)
+		}
+		return nil
+	})
+
+	// A second build, like the first, is the third of its configuration after one that fails.
+	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
+		t.Errorf("a build that fails is waited for without an error: %s", out)
+	}
+	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.status.phase} {.status.reason} {.status.logSnippet}"); !strings.HasPrefix(got, "Failed GenericBuildFailed building ") ||
+		!strings.HasSuffix(got, "\nthere is no compiler") {
+		t.Errorf("the second build is %s", got)
+	}
+	p.OC("start-build", "--from-build=app-1", "--wait")
+	if got := p.OC("get", "build/app-3", "-o", `jsonpath={.status.phase} {.metadata.annotations.openshift\.io/build\.clone-of}`); got != "Complete app-1" {
+		t.Errorf("the third build is %s", got)
+	}
+	if got := p.OC("logs", "bc/app", "--version=2"); !strings.Contains(got, "there is no compiler") {
+		t.Errorf("the log of the second build is %q", got)
+	}
+}
+
+func TestSourceIsSentToTheBuild(t *testing.T) {
+	p := newProject(t)
+	dir := t.TempDir()
+	for file, content := range map[string]string{"Dockerfile": "FROM scratch", "main.go": "package main"} {
+		if err := os.WriteFile(dir+"/"+file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(dir+"/.git", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.configure("sent", "archive", "source: {binary: {}}")
+	log := p.OC("start-build", "sent", "--from-dir="+dir, "--follow", "--wait")
+	if !strings.Contains(log, "Dockerfile\nmain.go\n") || strings.Contains(log, ".git/") {
+		t.Errorf("the build got %s", log)
+	}
+	const size = 64 << 20
+	file := dir + "/large"
+	if err := os.WriteFile(file, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.configure("counted", "count", "source: {binary: {}}")
+	if log := p.OC("start-build", "counted", "--from-file="+file, "--follow", "--wait"); !strings.Contains(log, fmt.Sprint(size)) {
+		t.Errorf("the build counted %s", log)
+	}
+	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
+		t.Errorf("the file is called %q", got)
+	}
+}
+
+func TestABuildIsCancelledAndTheNextTakesItsTurn(t *testing.T) {
+	p := newProject(t)
+	p.configure("slow", "wait", git)
+	p.OC("start-build", "slow")
+	p.OC("start-build", "slow")
+	p.waitPhase("slow-1", "Running")
+	p.waitPhase("slow-2", "New")
+	p.OC("cancel-build", "slow-1")
+	if got := p.OC("get", "build/slow-1", "-o", "jsonpath={.status.phase} {.status.reason}"); got != "Cancelled CancelledBuild" {
+		t.Errorf("the first build is %s", got)
+	}
+	p.waitPhase("slow-2", "Running")
+	p.OC("delete", "pod", "slow-2-build", "--now")
+	p.waitOutput("build/slow-2", "{.status.phase} {.status.reason}", "Error BuildPodDeleted")
+}
+
+func TestWhoMayNotMakeSuchPodsNeitherBuildsNorEntersThem(t *testing.T) {
+	p := newProject(t)
+	p.configure("slow", "wait", git)
+	p.OC("policy", "add-role-to-user", "edit", "developer")
+	if out, err := p.TryOC("--as=developer", "start-build", "slow"); err == nil || !strings.Contains(err.Error(), "build strategy Custom is not allowed") {
+		t.Errorf("a developer starts a custom build: %s, %v", out, err)
+	}
+	p.OC("start-build", "slow")
+	p.waitPhase("slow-1", "Running")
+	if out, err := p.TryOC("--as=developer", "exec", "slow-1-build", "--", "/bin/busybox", "id"); err == nil || !strings.Contains(err.Error(), "security context constraint") {
+		t.Errorf("a developer enters the pod of a build: %s, %v", out, err)
+	}
+	if out := p.OC("exec", "slow-1-build", "--", "/bin/busybox", "id"); !strings.Contains(out, "uid=0") {
+		t.Errorf("the administrator enters as %s", out)
+	}
+	// Only the build's own pod reports about it.
+	body := `{"kind":"Build","apiVersion":"build.openshift.io/v1","metadata":{"name":"slow-1"},"status":{"message":"forged"}}`
+	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/builds/slow-1/details"
+	err := p.Client.CoreV1().RESTClient().Put().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error()
+	if err == nil || !strings.Contains(err.Error(), "only the build's own pod") {
+		t.Errorf("the administrator forges a report: %v", err)
+	}
+}
