@@ -36,6 +36,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newStatus(factory, streams),
 			newTypes(streams),
 			newProcess(factory, streams),
+			newNewApp(factory, streams),
 			newExport(factory, streams),
 			newConvert(streams),
 			newVersion(factory, streams),

@@ -152,7 +152,7 @@ func (o *processing) find(ctx context.Context, name string) (found *templatev1.T
 		}
 	}
 	if name == "" {
-		found, err = o.read()
+		found, err = readTemplate(o.factory, o.file[0])
 		return found, client, namespace, err
 	}
 	project, name, err := template.Locate(name, namespace)
@@ -163,14 +163,14 @@ func (o *processing) find(ctx context.Context, name string) (found *templatev1.T
 	return found, client, namespace, err
 }
 
-// read reads the template of the file.
-func (o *processing) read() (*templatev1.Template, error) {
-	infos, err := o.factory.NewBuilder().Unstructured().Local().FilenameParam(false, &resource.FilenameOptions{Filenames: o.file}).Do().Infos()
+// readTemplate reads the template of a file or URL.
+func readTemplate(factory util.Factory, file string) (*templatev1.Template, error) {
+	infos, err := factory.NewBuilder().Unstructured().Local().FilenameParam(false, &resource.FilenameOptions{Filenames: []string{file}}).Do().Infos()
 	if err != nil {
 		return nil, err
 	}
 	if len(infos) != 1 {
-		return nil, fmt.Errorf("read template %q: there are %d objects, and must be one Template", o.file[0], len(infos))
+		return nil, fmt.Errorf("read template %q: there are %d objects, and must be one Template", file, len(infos))
 	}
 	return template.From(infos[0].Object.(*unstructured.Unstructured))
 }
