@@ -27,7 +27,7 @@ func admissionPlugins() []string {
 		"ValidatingAdmissionWebhook",
 		"ClusterResourceOverride", "ExternalIPRanger", "OriginPodNodeEnvironment", "PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
 		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings", "openshift.io/RestrictedEndpointsAdmission",
-		"openshift.io/ImagePolicy",
+		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission",
 	}
 }
 

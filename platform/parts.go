@@ -36,6 +36,7 @@ func controlPlaneTable() []row {
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"service-certificates", []string{"apiserver"}, (*host).serviceCertificates},
 		{"configuration", []string{"apiserver"}, (*host).configuration}, // after apiserver in this list: it follows what that has said it can adjust
+		{"ingress", []string{"apiserver"}, (*host).ingress},
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},

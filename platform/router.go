@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/apigroup/route/ingress"
 	"github.com/slipway-platform/slipway/router"
 	"github.com/slipway-platform/slipway/router/settings"
 )
@@ -40,6 +41,15 @@ func (h *host) router() (Component, error) {
 			Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.identity.ServiceCA, Grace: 2 * time.Second,
 		},
 	}, nil
+}
+
+// ingress makes routes of Ingress objects.
+func (h *host) ingress() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &ingress.Controller{Client: client, Address: h.address.String()}, nil
 }
 
 // accountOf is the name of an account, if root may change to it.

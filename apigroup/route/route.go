@@ -11,14 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it. suffix is the domain below which routes without a host of their own get one.
+// Feature is the API group as the API server serves it, with the rules for hosts of Ingress objects. suffix is the domain below which routes without a host of their own get one.
 func Feature(suffix string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
 		Install:      routev1.Install,
 		Legacy:       routev1.DeprecatedInstallWithoutGroup,
 		Resources:    []apiserver.Served{routes(&hosts{suffix: suffix})},
-	}}}
+	}}, Admission: []apiserver.Admission{{Name: IngressAdmission, New: newIngressAdmission}}}
 }
 
 func routes(h *hosts) apiserver.Served {

@@ -1,0 +1,76 @@
+package route
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+func anIngress(hosts, secrets string) *networkingv1.Ingress {
+	made := &networkingv1.Ingress{}
+	for _, host := range strings.Fields(hosts) {
+		made.Spec.Rules = append(made.Spec.Rules, networkingv1.IngressRule{Host: host})
+	}
+	for _, secret := range strings.Fields(secrets) {
+		made.Spec.TLS = append(made.Spec.TLS, networkingv1.IngressTLS{SecretName: secret})
+	}
+	return made
+}
+
+func TestWhoMayChooseHostsOfAnIngress(t *testing.T) {
+	const lets = "apiVersion: v1\nkind: IngressAdmissionConfig\nallowHostnameChanges: true"
+	for name, c := range map[string]struct {
+		config    string
+		may       string // verbs of custom-host, and names of secrets that can be read
+		old, made *networkingv1.Ingress
+		want      string
+	}{
+		"a new host":                     {may: "create", made: anIngress("a.com", "")},
+		"a new host without the right":   {made: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"no host":                        {made: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
+		"another host":                   {may: "create", old: anIngress("a.com", ""), made: anIngress("b.com", ""), want: "cannot be changed"},
+		"one more host":                  {may: "create", old: anIngress("a.com", ""), made: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
+		"one host less":                  {old: anIngress("a.com b.com", ""), made: anIngress("b.com", "")},
+		"another host with the right":    {may: "update", old: anIngress("a.com", ""), made: anIngress("b.com", "")},
+		"another host where it is free":  {config: lets, old: anIngress("a.com", ""), made: anIngress("b.com", "")},
+		"a new host where changes are":   {config: lets, made: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"a secret that one can read":     {may: "mine", made: anIngress("", "mine")},
+		"a secret that one cannot read":  {may: "mine", made: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
+		"a secret that was there before": {old: anIngress("", "theirs"), made: anIngress("", "theirs")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, err := newIngressAdmission(strings.NewReader(c.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plugin := made.(*ingressAdmission)
+			plugin.SetAuthorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				asked := a.GetVerb()
+				if a.GetResource() == "secrets" {
+					asked = a.GetName()
+				} else if a.GetSubresource() != "custom-host" || a.GetNamespace() != "shop" || a.GetUser().GetName() != "ann" {
+					t.Errorf("the right that is asked for is %v", a)
+				}
+				if asked == c.may {
+					return authorizer.DecisionAllow, "", nil
+				}
+				return authorizer.DecisionNoOpinion, "", nil
+			}))
+			verb, old := admission.Create, runtime.Object(nil)
+			if c.old != nil {
+				verb, old = admission.Update, c.old
+			}
+			err = plugin.Validate(t.Context(), admission.NewAttributesRecord(c.made, old, networkingv1.SchemeGroupVersion.WithKind("Ingress"), "shop", "x",
+				networkingv1.SchemeGroupVersion.WithResource("ingresses"), "", verb, nil, false, &user.DefaultInfo{Name: "ann"}), nil)
+			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it ends with %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+const ingress = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: front, labels: {team: red}}
+spec:
+  %[1]s
+  tls: [{hosts: [safe.ingress.example.com], secretName: front-tls}]
+  rules:
+  - host: %[2]s
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {name: web}}}}]}
+  - host: safe.ingress.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
+`
+
+func TestIngressObjectsAreServed(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(site, "entry", "by ingress"))
+	c.Apply(fmt.Sprintf(ingress, "", "plain.ingress.example.com"))
+	serves(t, c, 80, "plain.ingress.example.com", "by ingress")
+	if status, _ := fetch(c, 443, "safe.ingress.example.com"); status != http.StatusServiceUnavailable {
+		t.Errorf("a host without its secret is answered with %d", status)
+	}
+	pair := certtest.New(t).Issue(t, "safe", "safe.ingress.example.com")
+	c.OC("create", "secret", "tls", "front-tls", "--cert="+pair.CertFile, "--key="+pair.KeyFile)
+	serves(t, c, 443, "safe.ingress.example.com", "by ingress")
+	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	secure := tls.Client(connection, &tls.Config{ServerName: "safe.ingress.example.com", InsecureSkipVerify: true})
+	if err := secure.Handshake(); err != nil || !secure.ConnectionState().PeerCertificates[0].Equal(pair.Certificate) {
+		t.Errorf("the certificate is another one (%v)", err)
+	}
+	eventually.Equal(t, "status of the Ingress", func() string {
+		found, err := c.Client.NetworkingV1().Ingresses(c.Namespace).Get(context.Background(), "front", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		told, _ := json.Marshal(found.Status.LoadBalancer.Ingress)
+		return string(told)
+	}, fmt.Sprintf(`[{"ip":%q}]`, c.Address))
+
+	routes := func() string { return c.OC("get", "routes", "-o", "jsonpath={.items[*].spec.host}") }
+	c.Apply(fmt.Sprintf(ingress, "ingressClassName: openshift-default", "other.ingress.example.com"))
+	serves(t, c, 80, "other.ingress.example.com", "by ingress")
+	eventually.True(t, "that the former host is not served", func() bool { return !strings.Contains(routes(), "plain.ingress") })
+	c.Apply(fmt.Sprintf(ingress, "ingressClassName: somebody-elses", "other.ingress.example.com"))
+	eventually.Equal(t, "routes of an Ingress of another class", routes, "")
+	c.Apply(fmt.Sprintf(ingress, "", "other.ingress.example.com"))
+	serves(t, c, 80, "other.ingress.example.com", "by ingress")
+	c.OC("delete", "ingress", "front")
+	eventually.Equal(t, "routes of an Ingress that is gone", routes, "")
+}
