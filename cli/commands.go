@@ -27,6 +27,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newImportImage(factory, streams),
 			newRegistry(factory, streams),
 			newRollback(factory, streams),
+			newExpose(factory, streams),
 			newLogs(factory, streams),
 			newStartBuild(factory, streams),
 			newCancelBuild(factory, streams),

@@ -79,9 +79,6 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	if err := c.made.AddIndexers(cache.Indexers{byOwner: ownersOf}); err != nil {
 		return fmt.Errorf("index routes: %w", err)
 	}
-	if err := c.ingresses.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}); err != nil {
-		return fmt.Errorf("index Ingress objects: %w", err)
-	}
 	kube.Start(ctx.Done())
 	defer kube.Shutdown()
 	routes.Start(ctx.Done())

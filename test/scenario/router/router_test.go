@@ -102,7 +102,7 @@ func decided(c *kit.Cluster, name string) string {
 func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "web", "one"))
-	c.Apply(`{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {to: {kind: Service, name: web}}}`)
+	c.OC("expose", "service/web", "--name=front", "-l", "app=web")
 	host := "front-" + c.Namespace + ".router.default.svc.cluster.local"
 	serves(t, c, 80, host, "one")
 	eventually.Equal(t, "status of the route", func() string { return decided(c, "front") }, "public:True")
