@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 )
 
 func must(t *testing.T, w *world, id string) *client.Client {
@@ -204,5 +205,36 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 	back := w.get(browser, w.post(browser, "/oauth/approve", some).at().String())
 	if len(w.codes.All()) != 1 || back.at().Query().Get("code") == "" || !slices.Equal(w.codes.All()[0].Scopes, []string{"user:info"}) {
 		t.Errorf("part of the scopes: %s, %v", back.at(), w.codes.All())
+	}
+}
+
+func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
+	challenged := ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}})
+	guess := func() seen {
+		return w.send(w.browser(), http.MethodGet, challenged, nil, func(r *http.Request) {
+			r.SetBasicAuth("alice", "guess")
+			r.Header.Set("X-CSRF-Token", "1")
+		})
+	}
+	statuses := map[int]int{}
+	for range 20 {
+		statuses[guess().StatusCode]++
+	}
+	if statuses[http.StatusUnauthorized] == 0 || statuses[http.StatusTooManyRequests] < 10 || len(statuses) != 2 {
+		t.Errorf("answers to guesses by status: %v", statuses)
+	}
+	if got := guess(); got.Header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many wrong passwords") {
+		t.Errorf("a guess too many: %s, %s", got.Status, got.body)
+	}
+	browser := w.browser()
+	form := w.get(browser, "/login").fields()
+	form.Set("username", "alice")
+	form.Set("password", "guess")
+	if again := w.post(browser, "/login", form).at(); again.Query().Get("reason") != "too_many" {
+		t.Errorf("on the page: %s", again)
+	}
+	if len(w.errors) != 0 {
+		t.Errorf("guesses are reported one by one: %v", w.errors)
 	}
 }

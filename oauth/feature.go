@@ -67,9 +67,9 @@ func (s *Server) Feature() apiserver.Feature {
 }
 
 // Prepare makes everything that follows from a configuration. Requests meet it after apply; an error changes nothing. The addresses of the server
-// and of the console, and what counts logins, stay as they were at the start.
+// and of the console, and what counts logins and wrong passwords, stay as they were at the start.
 func (s *Server) Prepare(config Config) (apply func(), err error) {
-	config.PublicURL, config.ConsoleURL, config.Metrics = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics
+	config.PublicURL, config.ConsoleURL, config.Metrics, config.Throttle = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics, s.first.Throttle
 	next := &server{Config: config, report: s.report, common: s.common}
 	if err := next.complete(); err != nil {
 		return nil, err
@@ -141,7 +141,8 @@ func (s *server) complete() (err error) {
 	}
 	s.login = &login.Server{
 		Providers: s.Providers, Mapper: &mapping.Mapper{Users: s.objects.users, Identities: s.objects.identities}, Users: s.objects.users,
-		Sessions: sessions, Pages: s.pages, PublicURL: s.PublicURL, AlwaysChoose: s.AlwaysShowProviderSelection, Metrics: s.Metrics, Report: s.report,
+		Sessions: sessions, Pages: s.pages, PublicURL: s.PublicURL, AlwaysChoose: s.AlwaysShowProviderSelection, Metrics: s.Metrics,
+		Throttle: s.Throttle, Report: s.report,
 	}
 	s.grants = &authorize.Server{
 		Clients: s.registry, Login: s.login, Sessions: sessions, Grants: &grant.Grants{Authorizations: s.objects.authorizations},

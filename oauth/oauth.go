@@ -39,4 +39,6 @@ type Config struct {
 	Templates page.Templates
 	// Metrics counts logins; nil counts none.
 	Metrics *login.Metrics
+	// Throttle slows down who guesses passwords.
+	Throttle *login.Throttle
 }

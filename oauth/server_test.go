@@ -67,6 +67,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		PublicURL: w.url, GrantMethod: oauthv1.GrantHandlerAuto, ServiceAccountGrantMethod: oauthv1.GrantHandlerPrompt,
 		Providers:   []login.Provider{{Name: "any", Challenge: true, Login: true, Mapping: mapping.Claim, Password: anyone.Allow{}}},
 		SessionName: "ssn", SessionMaxAge: 5 * time.Minute, TokenMaxAge: 86400, CodeMaxAge: 300,
+		Throttle:       login.NewThrottle(),
 		SessionSecrets: []session.Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 16)}},
 	}
 	if change != nil {

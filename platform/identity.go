@@ -56,6 +56,7 @@ func (h *host) identityFeatures() ([]apiserver.Feature, error) {
 	if settings.Metrics, err = login.NewMetrics(); err != nil {
 		return nil, err
 	}
+	settings.Throttle = login.NewThrottle()
 	server := oauth.New(settings, func(err error) { slog.Warn("login", "error", err) })
 	h.adjust(func(next *config.Config) (func(), error) {
 		if next.Master.OAuthConfig == nil {

@@ -50,6 +50,11 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user, err := s.Login.Authenticate(r)
+	if errors.Is(err, login.ErrThrottled) {
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, login.Explain(err), http.StatusTooManyRequests)
+		return
+	}
 	if err != nil {
 		s.refuse(w, r, asked.refusal("access_denied", login.Explain(err), err))
 		return

@@ -37,6 +37,8 @@ func message(code string) string {
 		return "Could not check CSRF token. Please try again."
 	case "access_denied":
 		return "Invalid login or password. Please try again."
+	case "too_many":
+		return "Too many wrong passwords. Please wait half a minute and try again."
 	case "mapping_claim_error":
 		return "Could not create user: its name belongs to another identity. Ask your administrator."
 	case "mapping_lookup_error":
@@ -54,6 +56,8 @@ func codeOf(err error) string {
 	switch {
 	case errors.Is(err, idp.ErrRefused):
 		return "access_denied"
+	case errors.Is(err, ErrThrottled):
+		return "too_many"
 	case errors.Is(err, mapping.ErrClaim):
 		return "mapping_claim_error"
 	case errors.Is(err, mapping.ErrLookup):
@@ -129,7 +133,13 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 		again("user_required")
 		return
 	}
+	end, err := s.Throttle.Try(name, addressOf(r))
+	if err != nil {
+		again(codeOf(err))
+		return
+	}
 	user, err := s.check(r.Context(), provider, name, r.PostFormValue("password"))
+	end(errors.Is(err, idp.ErrRefused), err == nil)
 	s.Metrics.form(err == nil)
 	if err != nil {
 		s.report(err)

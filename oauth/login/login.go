@@ -48,6 +48,8 @@ type Server struct {
 	AlwaysChoose bool
 	// Metrics counts logins by password.
 	Metrics *Metrics
+	// Throttle slows down who guesses passwords.
+	Throttle *Throttle
 	// Report takes errors that are the administrator's affair and not the person's.
 	Report func(error)
 }
@@ -71,19 +73,24 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 		}
 	}
 	if user, password, ok := r.BasicAuth(); ok {
-		return s.basic(r.Context(), user, password)
+		return s.basic(r, user, password)
 	}
 	return s.fromSession(r)
 }
 
 // basic asks each provider that takes part in challenges.
-func (s *Server) basic(ctx context.Context, name, password string) (user *userv1.User, err error) {
+func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
+	end, err := s.Throttle.Try(name, addressOf(r))
+	if err != nil {
+		return nil, err
+	}
 	var problems []error
+	defer func() { end(user == nil && len(problems) == 0, user != nil) }()
 	for _, provider := range s.Providers {
 		if provider.Password == nil || !provider.Challenge {
 			continue
 		}
-		user, err = s.check(ctx, provider, name, password)
+		user, err = s.check(r.Context(), provider, name, password)
 		if err == nil {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -85,4 +86,52 @@ func TestServicesAndEndpointsStayWithinTheNetworksTheyMayReach(t *testing.T) {
 	ned.may("POST", core("ned-shop", "endpoints"), endpoints("outside", "203.0.113.5"))
 	ned.mayNot("POST", core("ned-shop", "endpoints"), endpoints("pod", "10.128.0.9"), "endpoint address 10.128.0.9 is not allowed")
 	ned.mayNot("POST", core("ned-shop", "endpoints"), endpoints("service", "172.30.0.1"), "endpoint address 172.30.0.1 is not allowed")
+}
+
+// The example of the administration guide, 16.5.
+func TestSelectorsOfPodNodeSelectorAreMerged(t *testing.T) {
+	c := tenants(t)
+	admin := administrator(t, c)
+	admin.may("POST", "/api/v1/namespaces", `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ns1
+  annotations: {scheduler.alpha.kubernetes.io/node-selector: "env=test,infra=fedora", openshift.io/node-selector: ""}
+`)
+	t.Cleanup(func() { c.OC("delete", "namespace", "ns1", "--wait=false") })
+	c.WaitFor("the accounts of ns1", func(context.Context) error {
+		_, err := admin.try("GET", core("ns1", "serviceaccounts/default"), "")
+		return err
+	})
+	got := admin.made("ns1", main+", nodeSelector: {env: test, os: fedora}").Spec.NodeSelector
+	if diff := cmp.Diff(map[string]string{"env": "test", "infra": "fedora", "os": "fedora"}, got); diff != "" {
+		t.Errorf("node selector (-want +got):\n%s", diff)
+	}
+	for selector, reason := range map[string]string{
+		"{env: production}": "pod node label selector conflicts with its namespace node label selector",
+		"{disk: fast}":      "pod node label selector labels conflict with its namespace whitelist",
+	} {
+		admin.mayNot("POST", core("ns1", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+main+", nodeSelector: "+selector+"}}", reason)
+	}
+}
+
+// The example of the administration guide, 17.6.
+func TestLimitedResourcesNeedAQuota(t *testing.T) {
+	c := tenants(t)
+	pam := as(t, c, "pam")
+	pam.project(c, "pam-shop")
+	claim := func(class string) string {
+		return "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: " + class +
+			", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
+	}
+	claims := core("pam-shop", "persistentvolumeclaims")
+	pam.may("POST", claims+"?", claim("bronze"))
+	pam.mayNot("POST", claims, claim("gold"), "insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage")
+	administrator(t, c).may("POST", core("pam-shop", "resourcequotas"),
+		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: gold}, spec: {hard: {gold.storageclass.storage.k8s.io/requests.storage: 2Gi}}}")
+	c.WaitFor("the quota to count", func(context.Context) error {
+		_, err := pam.try("POST", claims+"?", claim("gold"))
+		return err
+	})
 }

@@ -45,6 +45,16 @@ admissionConfig:
       configuration: {apiVersion: v1, kind: ClusterResourceOverrideConfig, memoryRequestToLimitPercent: 25, cpuRequestToLimitPercent: 50}
     AlwaysPullImages:
       configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}
+    PodNodeSelector:
+      configuration:
+        podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: "", ns1: "region=west,env=test,infra=fedora,os=fedora"}
+    ResourceQuota:
+      configuration:
+        apiVersion: resourcequota.admission.k8s.io/v1alpha1
+        kind: Configuration
+        limitedResources:
+        - resource: persistentvolumeclaims
+          matchContains: [gold.storageclass.storage.k8s.io/requests.storage]
     DefaultTolerationSeconds:
       configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: true}
 networkConfig:

@@ -1,0 +1,138 @@
+package login
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// guesser tries passwords against a clock that stands still unless it is moved.
+type guesser struct {
+	*Throttle
+	clock time.Time
+}
+
+func newGuesser() *guesser {
+	g := &guesser{NewThrottle(), time.Unix(1000, 0)}
+	g.now = func() time.Time { return g.clock }
+	return g
+}
+
+// guess tries wrong passwords until one is not looked at, and tells how many were.
+func (g *guesser) guess(user, address string, most int) (looked int) {
+	for range most {
+		end, err := g.Try(user, address)
+		if err != nil {
+			return looked
+		}
+		end(true, false)
+		looked++
+	}
+	return looked
+}
+
+// right tries the right password.
+func (g *guesser) right(user, address string) bool {
+	end, err := g.Try(user, address)
+	if err == nil {
+		end(false, true)
+	}
+	return err == nil
+}
+
+func TestGuessesForAUserBecomeSlow(t *testing.T) {
+	g := newGuesser()
+	if got := g.guess("alice", "a", 100); got != freeTogether {
+		t.Errorf("%d passwords at once are looked at", got)
+	}
+	var waits []time.Duration
+	for range 7 {
+		began := g.clock
+		for g.guess("alice", "a", 1) == 0 {
+			g.clock = g.clock.Add(time.Second)
+		}
+		waits = append(waits, g.clock.Sub(began).Round(time.Second))
+	}
+	if got := fmt.Sprint(waits); got != "[1s 2s 4s 8s 16s 30s 30s]" {
+		t.Errorf("the waits are %s", got)
+	}
+}
+
+func TestManyPasswordsAtOnceAreNoWayAround(t *testing.T) {
+	g := newGuesser()
+	g.guess("alice", "a", 100)
+	g.clock = g.clock.Add(longestWait)
+	end, err := g.Try("alice", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Try("alice", "a"); err == nil {
+		t.Error("a second password is looked at beside the first")
+	}
+	end(true, false)
+}
+
+func TestGuessesForManyUsersAndFromManyAddressesBecomeSlow(t *testing.T) {
+	g, looked := newGuesser(), 0
+	for i := range 1000 {
+		looked += g.guess(fmt.Sprint("user", i), "a", 1)
+	}
+	if looked != freeAddress {
+		t.Errorf("%d passwords for many users are looked at", looked)
+	}
+	g, looked = newGuesser(), 0
+	for i := range 1000 {
+		looked += g.guess("alice", fmt.Sprint("a", i), 1)
+	}
+	if looked != freeUser {
+		t.Errorf("%d passwords from many addresses are looked at", looked)
+	}
+}
+
+func TestAUserIsNotKeptOut(t *testing.T) {
+	g := newGuesser()
+	g.guess("alice", "a", 100)
+	if g.right("alice", "a") {
+		t.Error("the right password is looked at while it must wait")
+	}
+	if g.clock = g.clock.Add(longestWait); !g.right("alice", "a") {
+		t.Error("the user waits longer than the longest wait")
+	}
+	if got := g.guess("alice", "a", 3); got != 3 {
+		t.Errorf("after a login %d wrong passwords are looked at", got)
+	}
+	g.right("alice", "a")
+	for i := range 1000 {
+		g.guess(fmt.Sprint("user", i), "a", 1)
+		g.guess("alice", fmt.Sprint("b", i), 1)
+	}
+	if !g.right("alice", "a") {
+		t.Error("guesses of others keep the user out at the usual address")
+	}
+	g.clock = g.clock.Add(forgotten + time.Second)
+	if !g.right("bob", "a") || !g.right("alice", "c") {
+		t.Error("guesses are not forgotten")
+	}
+}
+
+func TestAProviderThatIsGoneIsNobodysGuess(t *testing.T) {
+	g := newGuesser()
+	for range 100 {
+		end, err := g.Try("alice", "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(false, false)
+	}
+}
+
+func TestAddressesOfOneCustomerAreOne(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:99": "192.0.2.1", "[2001:db8::1]:99": "2001:db8::/64", "[2001:db8::2:1]:5": "2001:db8::/64", "[::ffff:192.0.2.1]:1": "::ffff:192.0.2.1", "pipe": "pipe",
+	} {
+		if got := addressOf(&http.Request{RemoteAddr: remote}); got != want {
+			t.Errorf("%s: %s, want %s", remote, got, want)
+		}
+	}
+}
