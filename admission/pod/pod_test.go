@@ -97,7 +97,7 @@ func binders(names ...string) authorizer.Authorizer {
 }
 
 func TestOnlyThoseWhoBindPodsChooseNodes(t *testing.T) {
-	plugin, err := newConstraints(strings.NewReader("kind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
+	plugin, err := newConstraints(strings.NewReader("apiversion: v1 # as the guide has it\nkind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
 	if err != nil {
 		t.Fatal(err)
 	}
