@@ -5,12 +5,14 @@ package apitest
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +22,10 @@ import (
 
 // Server holds objects.
 type Server struct {
-	URL string
+	// WriteTime is how long every write takes beyond its work, as etcd's disk makes it. It is set before the first request.
+	WriteTime time.Duration
+
+	http *httptest.Server
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -53,11 +58,12 @@ func Start(t testing.TB) *Server {
 func Serve() (s *Server, stop func()) {
 	s = &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
 	s.changed = sync.NewCond(&s.mu)
-	server := httptest.NewServer(s)
-	s.URL = server.URL
+	s.http = httptest.NewUnstartedServer(s)
+	s.http.EnableHTTP2 = true // as real ones speak it: one connection, however many requests
+	s.http.StartTLS()
 	return s, func() {
 		s.stop()
-		server.Close()
+		s.http.Close()
 	}
 }
 
@@ -69,7 +75,10 @@ func (s *Server) stop() {
 }
 
 // Config connects clients.
-func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
+func (s *Server) Config() *rest.Config {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+	return &rest.Config{Host: s.http.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
+}
 
 // Requests counts what was asked so far, by verb and resource, such as "patch persistentvolumes" or "patch volumeattachments/status".
 func (s *Server) Requests() map[string]int {
@@ -158,6 +167,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.verb == "watch" {
 		s.watch(w, r, t)
 		return
+	}
+	if t.verb != "list" && t.verb != "get" {
+		select {
+		case <-time.After(s.WriteTime):
+		case <-r.Context().Done():
+			return
+		}
 	}
 	result, err := s.do(r, t)
 	if err != nil {

@@ -167,21 +167,19 @@ func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if types.PatchType(kind) == types.StrategicMergePatchType {
+		next, err := merged(have, patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return s.replace(t, have, next)
+	}
 	original, err := json.Marshal(have)
 	if err != nil {
 		return nil, err
 	}
 	var result []byte
 	switch types.PatchType(kind) {
-	case types.StrategicMergePatchType:
-		typed, err := scheme.Scheme.New(meta(have).GroupVersionKind())
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		result, err = strategicpatch.StrategicMergePatch(original, patch, typed)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
 	case types.MergePatchType:
 		if result, err = jsonpatch.MergePatch(original, patch); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -201,15 +199,20 @@ func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 	if err := json.Unmarshal(result, &next); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return s.replace(t, runtime.DeepCopyJSON(normal(have)), next)
+	return s.replace(t, have, next)
 }
 
-// normal is an object with the number types that JSON decoding gives.
-func normal(o object) object {
-	text, _ := json.Marshal(o)
-	result := object{}
-	_ = json.Unmarshal(text, &result)
-	return result
+// merged is an object with a strategic merge patch applied.
+func merged(have object, patch []byte) (object, error) {
+	typed, err := scheme.Scheme.New(meta(have).GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	change := object{}
+	if err := json.Unmarshal(patch, &change); err != nil {
+		return nil, err
+	}
+	return strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(have), change, typed)
 }
 
 func (s *Server) delete(t target, body []byte) (object, error) {
@@ -223,7 +226,7 @@ func (s *Server) delete(t target, body []byte) (object, error) {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	next := normal(have)
+	next := runtime.DeepCopyJSON(have)
 	m := meta(next)
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != m.GetUID() {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID"))

@@ -12,7 +12,8 @@ import (
 const (
 	csiVolumes   = 500                   // that are made, attached and detached
 	csiLatency   = 10 * time.Millisecond // of each call of the driver
-	csiWorkers   = 10                    // of each side: the attacher's default
+	csiWrite     = 4 * time.Millisecond  // of each write of the API server, about what one with etcd takes
+	csiWorkers   = 5                     // calls of the driver at once: few enough that two cores are no limit for what is compared
 	csiDrivers   = 10                    // that one process serves for the larger measure of memory
 	csiMany      = 5000                  // volumes of these drivers
 	csiIdle      = 20 * time.Second      // until memory is read

@@ -55,6 +55,7 @@ func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiClus
 	c.end = append(c.end, func() { _ = os.RemoveAll(dir) })
 	var stop func()
 	c.api, stop = apitest.Serve()
+	c.api.WriteTime = csiWrite
 	c.end = append(c.end, stop)
 	if c.client, err = kubernetes.NewForConfig(c.api.Config()); err != nil {
 		return c, err
@@ -162,7 +163,7 @@ func each(ctx context.Context, count int, do func(i int) error) error {
 
 func writeKubeconfig(path string, config *rest.Config) error {
 	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host, CertificateAuthorityData: config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {}},
 		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}},
 		CurrentContext: "bench",

@@ -72,9 +72,9 @@ func number(v float64) string { return fmt.Sprintf("%.2f", v) }
 func printed(ratio float64) float64 { return math.Round(100 * ratio) }
 
 func (r csiResult) conditions() string {
-	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d calls of the driver at once on both sides, each of which takes %s.\nA volume's whole life, "+
+	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d calls of the driver at once on both sides.\nA call takes %s, a write of the API server %s. A volume's whole life, "+
 		"from the claim to the deletion, costs %.1f API requests.\n",
-		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.own), csiVolumes, csiWorkers, csiLatency, medians(r.own).life)
+		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.own), csiVolumes, csiWorkers, csiLatency, csiWrite, medians(r.own).life)
 }
 
 func (r csiResult) text() string { return "\n" + r.conditions() + "\n" + r.table().text() }
