@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ func (k *Keeper) Name() string { return "projects" }
 // Run keeps projects until ctx ends; ready is called when it knows them all.
 func (k *Keeper) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(k.Client)
-	config.QPS, config.Burst = 50, 100
+	config.QPS = -1 // few workers are the limit: of many new projects the last must not wait for minutes
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect for projects: %w", err)
@@ -69,10 +70,23 @@ func (k *Keeper) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	ready()
+	var working sync.WaitGroup
+	for range keepers {
+		working.Go(func() { k.work(ctx, queue) })
+	}
+	working.Wait()
+	return nil
+}
+
+// keepers is how many projects are reconciled at once.
+const keepers = 4
+
+// work reconciles the projects of the queue until it ends.
+func (k *Keeper) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string]) {
 	for {
 		name, stopped := queue.Get()
 		if stopped {
-			return nil
+			return
 		}
 		if err := k.Reconcile(ctx, name); err != nil {
 			slog.Warn("keep project", "project", name, "error", err)

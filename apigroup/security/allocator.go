@@ -83,7 +83,9 @@ func (a *Allocator) prepare() (err error) {
 	var errs [3]error
 	a.ids, errs[0] = parseRange(a.UIDRange)
 	a.levels, errs[1] = parseLabels(a.MCSRange)
-	a.client, errs[2] = kubernetes.NewForConfig(a.Client)
+	connection := rest.CopyConfig(a.Client)
+	connection.QPS = -1 // one request at a time is the limit: pods of a new project wait for its ranges
+	a.client, errs[2] = kubernetes.NewForConfig(connection)
 	if err := errors.Join(errs[:]...); err != nil {
 		return fmt.Errorf("prepare allocation of ranges: %w", err)
 	}
