@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi"
 	"github.com/slipway-platform/slipway/storage/csi/capacity"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/provision"
 	"github.com/slipway-platform/slipway/storage/csi/register"
 	"github.com/slipway-platform/slipway/storage/local"
 )
@@ -56,7 +57,10 @@ func (h *host) localStorage() (Component, error) {
 func localController(client *rest.Config, socket, node string) csi.Controller {
 	return csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: node,
-		Features: csi.Features(csi.Options{Capacity: capacity.Options{Namespace: "openshift-infra"}}),
+		Features: csi.Features(csi.Options{
+			Capacity:  capacity.Options{Namespace: "openshift-infra"},
+			Provision: provision.Options{RetryMax: 15 * time.Second}, // the driver is in this process: asking it often costs nothing
+		}),
 		Object: &storagev1.CSIDriverSpec{
 			PodInfoOnMount: ptr.To(true), FSGroupPolicy: ptr.To(storagev1.FileFSGroupPolicy),
 			VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral},

@@ -123,10 +123,9 @@ func TestAVolumeGrowsWhileItIsUsed(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
-	n := start(t, t.TempDir())
-	handle := n.create(request("held", 16, mounted("ext4")))
-	n.use(handle, mounted("ext4"))
+// heldByNamespace starts a process whose mount namespace has a copy of the mounts that there are now, and ends it after let has been called.
+func heldByNamespace(t *testing.T) (let func() (ended <-chan error)) {
+	t.Helper()
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")
 	input := must[io.WriteCloser](t)(holder.StdinPipe())
 	output := must[io.ReadCloser](t)(holder.StdoutPipe())
@@ -137,11 +136,21 @@ func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
 	if _, err := output.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	time.AfterFunc(300*time.Millisecond, func() {
-		_ = input.Close()
-		ended <- holder.Wait()
-	})
+	return func() <-chan error {
+		ended := make(chan error, 1)
+		time.AfterFunc(300*time.Millisecond, func() {
+			_ = input.Close()
+			ended <- holder.Wait()
+		})
+		return ended
+	}
+}
+
+func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("held", 16, mounted("ext4")))
+	n.use(handle, mounted("ext4"))
+	ended := heldByNamespace(t)()
 	n.stopUsing(handle)
 	n.use(handle, mounted("ext4"))
 	if err := <-ended; err != nil {
@@ -149,6 +158,22 @@ func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
 	}
 	n.stopUsing(handle)
 	n.remove(handle)
+}
+
+func TestTheDeletionOfAVolumeAwaitsANamespaceThatHoldsIt(t *testing.T) {
+	n := start(t, t.TempDir())
+	handle := n.create(request("held", 16, mounted("ext4")))
+	n.stage(handle, mounted("ext4"))
+	let := heldByNamespace(t)
+	if err := filesystem.Unmount(n.staging(handle)); err != nil { // all that unstaging does when the namespace outlives it
+		t.Fatal(err)
+	}
+	delete(n.used, handle)
+	ended := let()
+	n.remove(handle)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // capable tells whether this process may grow a mounted ext4.

@@ -43,10 +43,11 @@ func again() int {
 	return 0
 }
 
-// prepare gives the new mount namespace a /run of its own, for the names of network namespaces, and brings lo up.
+// prepare gives the new mount namespace a /run of its own, for the names of network namespaces, and brings lo up. What the host unmounts meanwhile
+// is unmounted here too: volumes of clusters beside this test would be held otherwise.
 func prepare() error {
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make mounts private: %w", err)
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts apart: %w", err)
 	}
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /run: %w", err)
