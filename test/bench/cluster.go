@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // pauseImage is the image of pod sandboxes on both sides, and of the pods that are started.
@@ -29,12 +28,10 @@ type cluster struct {
 
 // connectCluster makes the client of the kubeconfig at path for a cluster in the host's namespace.
 func connectCluster(h *host, path string) (*cluster, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+	config, err := hostConfig(h, path)
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
+		return nil, err
 	}
-	config.Dial = h.dial
-	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)

@@ -164,7 +164,7 @@ func each(ctx context.Context, count int, do func(i int) error) error {
 func writeKubeconfig(path string, config *rest.Config) error {
 	return clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {Token: config.BearerToken}},
 		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}},
 		CurrentContext: "bench",
 	}, path)

@@ -2,7 +2,7 @@
 // kube-scheduler, kubelet, kube-proxy, containerd) as separate stock programs, each its own binary, built from the same
 // go.mod. `make bench` runs it in the root of the repository; it needs root and some minutes:
 //
-//	go run ./test/bench [-rounds 3] [-slipway bin/slipway] [-markdown docs/benchmark.md]
+//	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown docs/benchmark.md]
 //
 // The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory and a control group
 // of its own, and leave nothing behind, also when interrupted. docs/benchmark.md says what is measured and how the
@@ -24,10 +24,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// Where the reports stand in a document: that of the clusters and that of CSI drivers.
+// Where the reports stand in a document: that of the clusters, that of CSI drivers, and that of users and projects.
 var (
-	section    = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
-	csiSection = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
+	section        = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
+	csiSection     = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
+	tenantsSection = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
 )
 
 // options are the flags.
@@ -40,7 +41,7 @@ type options struct {
 	together int
 	idle     time.Duration
 	markdown string
-	csi      bool
+	only     string
 }
 
 func main() {
@@ -53,7 +54,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.BoolVar(&o.csi, "csi", false, "measure what serves CSI drivers, and nothing else")
+	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants or cluster")
 	flag.Parse()
 
 	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
@@ -65,7 +66,7 @@ func main() {
 	}
 }
 
-// run measures both sides and prints the report.
+// run measures the parts that are asked for.
 func run(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("clusters need root: run it with sudo")
@@ -73,9 +74,27 @@ func run(ctx context.Context, o options) error {
 	if min(o.rounds, o.pods, o.volumes, o.together) < 1 {
 		return errors.New("-rounds, -pods, -volumes and -together must be at least 1")
 	}
-	if err := runCSI(ctx, o); err != nil || o.csi {
-		return err
+	parts := []struct {
+		name string
+		run  func(context.Context, options) error
+	}{{"csi", runCSI}, {"tenants", runTenants}, {"cluster", runClusters}}
+	known := o.only == ""
+	for _, part := range parts {
+		if o.only == "" || o.only == part.name {
+			known = true
+			if err := part.run(ctx, o); err != nil {
+				return err
+			}
+		}
 	}
+	if !known {
+		return fmt.Errorf("-only %q: it is csi, tenants or cluster", o.only)
+	}
+	return nil
+}
+
+// runClusters measures whole clusters, ours and stock's in turns, and prints and writes it.
+func runClusters(ctx context.Context, o options) error {
 	if err := buildStock(ctx, o.stock); err != nil {
 		return err
 	}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	ownProjects = 10    // of the user
+	allProjects = 10000 // of the cluster
+	logins      = 60
+	tokenReads  = 300 // requests with each kind of credentials
+	sccPods     = 200
+	// mostProjects and mostSCC are the aims, in seconds.
+	mostProjects = 0.050
+	mostSCC      = 0.005
+	tenant       = "developer"
+	// What our own controllers give a project, each in its turn.
+	uidRange  = "openshift.io/sa.scc.uid-range"
+	ownsRoles = "slipway.openshift.io/default-roles"
+)
+
+// tenantsMaster is the configuration of the cluster of tenants: a namespace gets no service accounts and nothing that follows from them, so that ten thousand
+// projects are made in a minute.
+const tenantsMaster = `apiVersion: v1
+kind: MasterConfig
+serviceAccountConfig: {managedNames: []}
+kubernetesMasterConfig:
+  controllerArguments:
+    controllers: ["*", "-persistentvolume-attach-detach-controller", "-persistentvolume-expander-controller", "-serviceaccount-controller", "-root-ca-certificate-publisher-controller"]
+`
+
+// tenants is what was measured of a user who works in a cluster of many.
+type tenants struct {
+	loginRate                  float64 // logins in a second
+	certificate, hit, miss     []time.Duration
+	pods                       []time.Duration // requests to create one
+	scc                        float64         // seconds of each that were SCC admission's
+	projects, command, nothing []time.Duration // the request for the projects; `oc get projects`; `oc version --client`
+}
+
+// measureTenants measures a cluster of its own and removes it.
+func measureTenants(ctx context.Context, dir, program, oc string) (result *tenants, err error) {
+	h, err := newHost(filepath.Join(dir, "tenants"), "/slipway-bench-tenants")
+	if err != nil {
+		return nil, err
+	}
+	var s *slipway
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if s != nil {
+			err = errors.Join(err, s.discard(ctx))
+		}
+		err = errors.Join(err, h.remove(ctx))
+	}()
+	opened, err := newSlipway(h, program)
+	if err != nil {
+		return nil, err
+	}
+	s = opened.(*slipway)
+	if err := os.MkdirAll(s.data("master"), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(s.data("master", "master-config.yaml"), []byte(tenantsMaster), 0o600); err != nil {
+		return nil, err
+	}
+	c, _, err := s.start(ctx, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	t := &town{cluster: c, host: h, oc: oc, result: &tenants{}}
+	if t.config, err = hostConfig(h, s.data("admin.kubeconfig")); err != nil {
+		return nil, err
+	}
+	password, err := os.ReadFile(s.data("developer.password"))
+	if err != nil {
+		return nil, err
+	}
+	return t.result, t.measure(ctx, string(password))
+}
+
+// town is the cluster of tenants.
+type town struct {
+	*cluster
+	host   *host
+	config *rest.Config // the administrator's
+	oc     string
+	result *tenants
+}
+
+// hostConfig is the connection of the kubeconfig at path for a client outside of the host's namespace.
+func hostConfig(h *host, path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
+	}
+	config.Dial, config.QPS = h.dial, -1
+	return config, nil
+}
+
+// measure measures everything, and the projects last: ten thousand of them would be in the way of the others.
+func (t *town) measure(ctx context.Context, password string) error {
+	tokens, err := t.measureLogins(ctx, password)
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	if err := t.measureTokens(ctx, tokens); err != nil {
+		return fmt.Errorf("use tokens: %w", err)
+	}
+	user := rest.AnonymousClientConfig(t.config)
+	user.BearerToken, user.Dial, user.QPS = tokens[0], t.host.dial, -1
+	for i := range ownProjects {
+		if err := t.makeProject(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := t.measureSCC(ctx, user); err != nil {
+		return fmt.Errorf("create pods: %w", err)
+	}
+	if err := t.measureProjects(ctx, user); err != nil {
+		return fmt.Errorf("read projects: %w", err)
+	}
+	return nil
+}
+
+func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
+
+// makeProject makes a namespace, which is the tenant's if it is one of the first.
+func (t *town) makeProject(ctx context.Context, i int) error {
+	name := projectName(i)
+	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if i >= ownProjects {
+		return nil
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: tenant}},
+	}
+	_, err := t.client.RbacV1().RoleBindings(name).Create(ctx, binding, metav1.CreateOptions{})
+	return err
+}
+
+// waitKept waits until a project has what our controllers give it.
+func (t *town) waitKept(ctx context.Context, i int) error {
+	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})
+		return err == nil && namespace.Annotations[uidRange] != "" && namespace.Annotations[ownsRoles] != "", err
+	})
+}
+
+// measureProjects makes the other projects and reads the tenant's.
+func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
+	if err := each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
+		return err
+	}
+	if err := t.waitKept(ctx, allProjects-1); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(user)
+	if err != nil {
+		return err
+	}
+	for range tokenReads {
+		began := time.Now()
+		body, err := client.RESTClient().Get().AbsPath("/apis/project.openshift.io/v1/projects").DoRaw(ctx)
+		if err != nil {
+			return err
+		}
+		t.result.projects = append(t.result.projects, time.Since(began))
+		var list struct{ Items []types.NamespacedName }
+		if err := json.Unmarshal(body, &list); err != nil || len(list.Items) != ownProjects {
+			return fmt.Errorf("count projects: %d, not %d (%w)", len(list.Items), ownProjects, err)
+		}
+	}
+	kubeconfig := t.host.path("tenant.kubeconfig")
+	if err := writeKubeconfig(kubeconfig, user); err != nil {
+		return err
+	}
+	if t.result.command, err = t.commands(ctx, "get", "projects", "--kubeconfig", kubeconfig); err != nil {
+		return err
+	}
+	t.result.nothing, err = t.commands(ctx, "version", "--client")
+	return err
+}
+
+// commands runs oc several times, after once.
+func (t *town) commands(ctx context.Context, args ...string) (took []time.Duration, err error) {
+	const times = 20
+	for i := range times + 1 {
+		command := exec.CommandContext(ctx, t.oc, args...)
+		command.Env = append(os.Environ(), "HOME="+t.host.dir)
+		began := time.Now()
+		if err = t.host.start(command); err == nil {
+			err = command.Wait()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("oc %s: %w", args[0], err)
+		}
+		if i > 0 {
+			took = append(took, time.Since(began))
+		}
+	}
+	return took, nil
+}

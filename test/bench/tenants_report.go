@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// runTenants measures a user among many, prints it and writes it.
+func runTenants(ctx context.Context, o options) error {
+	machine, started := describeMachine(), time.Now()
+	work, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return fmt.Errorf("make working directory: %w", err)
+	}
+	defer os.RemoveAll(work)
+	program, err := filepath.Abs(o.slipway)
+	if err != nil {
+		return err
+	}
+	result, err := measureTenants(ctx, work, program, filepath.Join(filepath.Dir(program), "oc"))
+	if err != nil {
+		return fmt.Errorf("measure users and projects: %w", err)
+	}
+	conditions := fmt.Sprintf("%s.\n%s; a user with %d of %d projects.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), ownProjects, allProjects)
+	fmt.Print("\n" + conditions + "\n" + result.table().text())
+	if o.markdown == "" {
+		return nil
+	}
+	return tenantsSection.Write(o.markdown, conditions+"\n"+result.table().markdown())
+}
+
+// table is what was measured, with the aims.
+func (r *tenants) table() table {
+	t := table{heading: []string{"users and projects", "p50", "p99", "aim", ""}}
+	times := func(name string, took []time.Duration, most float64) {
+		p50, p99 := median(seconds(took)), percentile(seconds(took), 99)
+		row := []string{name, fmt.Sprintf("%.2f ms", 1000*p50), fmt.Sprintf("%.2f ms", 1000*p99), "", ""}
+		if most > 0 {
+			row[3], row[4] = fmt.Sprintf("p50 < %.0f ms", 1000*most), outcome(p50 < most)
+		}
+		t.rows = append(t.rows, row)
+	}
+	times("request for the user's projects", r.projects, mostProjects)
+	times("`oc get projects`", r.command, mostProjects)
+	times("`oc version --client`, which asks nobody", r.nothing, 0)
+	times("request with a client certificate", r.certificate, 0)
+	times("request with a token that was used before", r.hit, 0)
+	times("request with a token that was never used", r.miss, 0)
+	times("pod creation", r.pods, 0)
+	t.rows = append(t.rows,
+		[]string{"of which SCC admission, mean", fmt.Sprintf("%.2f ms", 1000*r.scc), "", fmt.Sprintf("< %.0f ms", 1000*mostSCC), outcome(r.scc < mostSCC)},
+		[]string{"logins, two at a time", fmt.Sprintf("%.1f/s", r.loginRate), "", "", ""})
+	return t
+}
+
+func outcome(met bool) string {
+	if met {
+		return "met"
+	}
+	return "missed"
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// measureLogins logs the tenant in as `oc login` does, two at a time, and returns the tokens.
+func (t *town) measureLogins(ctx context.Context, password string) ([]string, error) {
+	anonymous := rest.AnonymousClientConfig(t.config)
+	anonymous.Dial = t.host.dial
+	transport, err := rest.TransportFor(anonymous)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	tokens, problems := make([]string, logins), make([]error, logins)
+	began := time.Now()
+	var working sync.WaitGroup
+	for worker := range 2 {
+		working.Go(func() {
+			for i := worker; i < logins; i += 2 {
+				tokens[i], problems[i] = login(ctx, client, t.config.Host, strings.TrimSpace(password))
+			}
+		})
+	}
+	working.Wait()
+	t.result.loginRate = logins / time.Since(began).Seconds()
+	return tokens, errors.Join(problems...)
+}
+
+// login asks for a token by the implicit grant of the client that answers challenges; it is in the fragment of where it is sent to.
+func login(ctx context.Context, client *http.Client, server, password string) (token string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/oauth/authorize?client_id=openshift-challenging-client&response_type=token", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("X-CSRF-Token", "1")
+	request.SetBasicAuth(tenant, password)
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
+	location, err := answer.Location()
+	if err != nil {
+		return "", fmt.Errorf("log in: %s: %w", answer.Status, err)
+	}
+	values, err := url.ParseQuery(location.Fragment)
+	if err == nil && values.Get("access_token") == "" {
+		err = fmt.Errorf("log in: no token (%s)", values.Get("error"))
+	}
+	return values.Get("access_token"), err
+}
+
+// measureTokens asks for the version with a client certificate's identity, with tokens that were never used, and with one again and again.
+func (t *town) measureTokens(ctx context.Context, tokens []string) error {
+	anonymous := rest.AnonymousClientConfig(t.config)
+	anonymous.Dial, anonymous.QPS = t.host.dial, -1
+	plain, err := kubernetes.NewForConfig(anonymous)
+	if err != nil {
+		return err
+	}
+	ask := func(client rest.Interface, token string) (time.Duration, error) {
+		request := client.Get().AbsPath("/version")
+		if token != "" {
+			request.SetHeader("Authorization", "Bearer "+token)
+		}
+		began := time.Now()
+		_, err := request.DoRaw(ctx)
+		return time.Since(began), err
+	}
+	if _, err := ask(plain.RESTClient(), tokens[0]+"x"); !apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("use a wrong token: %w", err)
+	}
+	for i := range tokenReads {
+		took, err := ask(t.client.RESTClient(), "")
+		if err != nil {
+			return err
+		}
+		t.result.certificate = append(t.result.certificate, took)
+		if i < len(tokens) {
+			if took, err = ask(plain.RESTClient(), tokens[i]); err != nil {
+				return err
+			}
+			t.result.miss = append(t.result.miss, took)
+		}
+		if took, err = ask(plain.RESTClient(), tokens[0]); err != nil {
+			return err
+		}
+		t.result.hit = append(t.result.hit, took)
+	}
+	return nil
+}
+
+// measureSCC lets the tenant create pods up to the point where they would be stored, and reads from the server how long its checks of SCC took.
+func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
+	project := projectName(0)
+	if err := t.waitKept(ctx, 0); err != nil {
+		return err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := t.client.CoreV1().ServiceAccounts(project).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(user)
+	if err != nil {
+		return err
+	}
+	create := func(i int) error {
+		_, err := client.CoreV1().Pods(project).Create(ctx, pausePod(fmt.Sprintf("pod-%d", i)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	// The checks learn of the project and of its account from caches.
+	var refusal error
+	err = poll(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
+		refusal = create(0)
+		return refusal == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, refusal)
+	}
+	before, _, err := t.admission(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range sccPods {
+		began := time.Now()
+		if err := create(i); err != nil {
+			return err
+		}
+		t.result.pods = append(t.result.pods, time.Since(began))
+	}
+	after, found, err := t.admission(ctx)
+	if err == nil && !found {
+		err = errors.New("read metrics: no admission plug-in SecurityContextConstraint")
+	}
+	t.result.scc = (after - before) / sccPods
+	return err
+}
+
+// admission is how many seconds the checks of SCC have taken so far, all together.
+func (t *town) admission(ctx context.Context) (sum float64, found bool, err error) {
+	stream, err := t.client.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), "} ")
+		if !ok || !strings.HasPrefix(name, "apiserver_admission_controller_admission_duration_seconds_sum{") || !strings.Contains(name, `SecurityContextConstraint"`) {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, false, err
+		}
+		sum, found = sum+seconds, true
+	}
+	return sum, found, lines.Err()
+}
