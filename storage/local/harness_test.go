@@ -51,7 +51,9 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 // dial makes a client of the driver in a directory.
 func dial(t *testing.T, dir string) *node {
 	t.Helper()
-	soon := grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}})
+	soon := grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}, MinConnectTimeout: time.Minute, // a busy machine is slow to answer
+	})
 	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), soon)
 	if err != nil {
 		t.Fatal(err)
