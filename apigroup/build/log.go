@@ -101,18 +101,22 @@ func (l *logs) of(ctx context.Context, build *buildv1.Build, options *buildv1.Bu
 	if err != nil {
 		return nil, err
 	}
-	namespace, pod := request.NamespaceValue(ctx), generate.PodName(build.Name)
-	if _, err := core.Pods(namespace).Get(ctx, pod, metav1.GetOptions{}); err != nil {
-		if errors.IsNotFound(err) && build.Status.LogSnippet != "" {
-			return &apiserver.Stream{Open: text(build.Status.LogSnippet + "\n")}, nil
-		}
+	namespace, name := request.NamespaceValue(ctx), generate.PodName(build.Name)
+	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil && !metav1.IsControlledBy(pod, build) { // whoever may read logs of builds may not read those of all pods
+		err = errors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	if errors.IsNotFound(err) && build.Status.LogSnippet != "" {
+		return &apiserver.Stream{Open: text(build.Status.LogSnippet + "\n")}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	of := &corev1.PodLogOptions{
 		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
 		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
 	}
-	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(pod, of).Stream}, nil
+	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, of).Stream}, nil
 }
 
 func nothing(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }

@@ -81,10 +81,14 @@ func (l *buildLoop) reconcile(ctx context.Context, key controller.Key) error {
 		return err
 	}
 	switch {
-	case build.DeletionTimestamp != nil || generate.Ended(build) || build.Spec.Strategy.JenkinsPipelineStrategy != nil:
+	case build.DeletionTimestamp != nil:
 		return nil
+	case generate.Ended(build):
+		return l.stop(ctx, build)
 	case build.Status.Cancelled:
 		return l.cancel(ctx, build)
+	case build.Spec.Strategy.JenkinsPipelineStrategy != nil:
+		return nil
 	case build.Status.Phase == buildv1.BuildPhaseNew:
 		return l.begin(ctx, build)
 	}
@@ -195,13 +199,33 @@ func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
 	if err != nil {
 		return err
 	}
-	if pod != nil && pod.DeletionTimestamp == nil {
-		err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove pod of cancelled build %q: %w", build.Name, err)
+	if pod != nil {
+		if err := l.remove(ctx, pod); err != nil {
+			return err
 		}
 	}
 	return l.end(ctx, build, outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."})
+}
+
+// stop removes a pod that goes on after its build has ended, as it does where somebody has written the end by hand. One that has ended keeps its log.
+func (l *buildLoop) stop(ctx context.Context, build *buildv1.Build) error {
+	pod, err := l.pods.Pods(build.Namespace).Get(generate.PodName(build.Name))
+	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil // the cache has no other error than that there is none
+	}
+	return l.remove(ctx, pod)
+}
+
+// remove removes the pod of a build.
+func (l *buildLoop) remove(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // another pod has its name by now
+		return fmt.Errorf("remove build pod %q: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // update stores a changed build, unless it has changed meanwhile.

@@ -118,7 +118,7 @@ func (l *buildLoop) turn(ctx context.Context, build *buildv1.Build) (wait bool, 
 	for _, other := range l.siblings(build) {
 		waiting := other.Status.Phase == buildv1.BuildPhaseNew && !other.Status.Cancelled
 		switch {
-		case generate.Ended(other) || other.DeletionTimestamp != nil:
+		case generate.Ended(other) || other.DeletionTimestamp != nil || other.Spec.Strategy.JenkinsPipelineStrategy != nil: // Jenkins has queues of its own
 		case other.Status.Phase != buildv1.BuildPhaseNew:
 			wait = true
 		case policy == buildv1.BuildRunPolicySerial && waiting && generate.Number(other) < number:

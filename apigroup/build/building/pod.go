@@ -180,5 +180,5 @@ func steers(name string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"PATH", "HOME", "IFS", "ENV", "SHELL", "TMPDIR", "PAGER", "EDITOR", "VISUAL"}, upper)
+	return slices.Contains([]string{"PATH", "HOME", "IFS", "ENV", "SHELL", "TMPDIR", "PAGER", "EDITOR", "VISUAL", "ALLOWED_UIDS", "DROP_CAPS"}, upper)
 }

@@ -1,0 +1,94 @@
+package building
+
+import (
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	buildfake "github.com/openshift/client-go/build/clientset/versioned/fake"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// newLoop knows builds and pods.
+func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildLoop {
+	t.Helper()
+	indexer := func() cache.Indexer {
+		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}
+	known, made := indexer(), indexer()
+	var stored, running []runtime.Object
+	for _, build := range builds {
+		stored = append(stored, build)
+		if err := known.Add(build); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pod := range pods {
+		running = append(running, pod)
+		if err := made.Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kube := fake.NewClientset(running...).CoreV1()
+	return &buildLoop{
+		core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
+		builds: buildlisters.NewBuildLister(known), pods: corelisters.NewPodLister(made), events: record.NewFakeRecorder(10),
+	}
+}
+
+func podOf(build *buildv1.Build, phase corev1.PodPhase) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: build.Namespace, Name: generate.PodName(build.Name),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(build, buildv1.GroupVersion.WithKind("Build"))},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+}
+
+func TestNoPodGoesOnAfterItsBuildHasEnded(t *testing.T) {
+	for phase, stays := range map[corev1.PodPhase]bool{"Pending": false, "Running": false, "Succeeded": true, "Failed": true} {
+		ended := build()
+		ended.Status.Phase = buildv1.BuildPhaseCancelled
+		loop := newLoop(t, []*buildv1.Build{ended}, podOf(ended, phase))
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
+			t.Errorf("a pod that is %s stays %v: %v", phase, !stays, err)
+		}
+	}
+}
+
+func TestAPipelineHoldsNoOtherBuildAndIsCancelled(t *testing.T) {
+	of := func(name, number string) *buildv1.Build {
+		made := build()
+		made.Name, made.Status.Phase = name, buildv1.BuildPhaseNew
+		made.Labels = map[string]string{buildv1.BuildConfigLabel: "app"}
+		made.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app", buildv1.BuildNumberAnnotation: number}
+		return made
+	}
+	pipeline, next := of("app-1", "1"), of("app-2", "2")
+	pipeline.Spec.Strategy = buildv1.BuildStrategy{JenkinsPipelineStrategy: &buildv1.JenkinsPipelineBuildStrategy{}}
+	loop := newLoop(t, []*buildv1.Build{pipeline, next})
+	if wait, err := loop.turn(t.Context(), next); wait || err != nil {
+		t.Errorf("the next build waits %v: %v", wait, err)
+	}
+	pipeline.Status.Cancelled = true
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
+		t.Errorf("the pipeline is %+v, %v", got.Status, err)
+	}
+}
