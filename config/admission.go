@@ -19,6 +19,9 @@ type AdmissionPlugin struct {
 	Configuration []byte
 }
 
+// BuildDefaults and BuildOverrides are configured as plug-ins, as OpenShift 3 has it; what they say is applied where the pods of builds are made.
+const BuildDefaults, BuildOverrides = "BuildDefaults", "BuildOverrides"
+
 // admissionPlugins are the plug-ins that can be configured: those of Kubernetes that read a configuration or are off by default, and ours.
 func admissionPlugins() []string {
 	return []string{
@@ -27,7 +30,7 @@ func admissionPlugins() []string {
 		"ValidatingAdmissionWebhook",
 		"ClusterResourceOverride", "ExternalIPRanger", "OriginPodNodeEnvironment", "PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
 		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings", "openshift.io/RestrictedEndpointsAdmission",
-		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission",
+		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission", "BuildByStrategy", "SCCExecRestrictions", BuildDefaults, BuildOverrides,
 	}
 }
 

@@ -35,7 +35,9 @@ func (h *host) admission(server *kube.APIServer) error {
 		}
 		return live.Prepare(pluginConfigs(plugins))
 	}, keys...)
-	plugins = slices.DeleteFunc(plugins, func(p config.AdmissionPlugin) bool { return slices.Contains(live.Names(), p.Name) })
+	plugins = slices.DeleteFunc(plugins, func(p config.AdmissionPlugin) bool {
+		return slices.Contains(live.Names(), p.Name) || p.Name == config.BuildDefaults || p.Name == config.BuildOverrides
+	})
 	type entry struct {
 		Name          string          `json:"name"`
 		Configuration json.RawMessage `json:"configuration"`

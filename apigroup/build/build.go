@@ -69,6 +69,7 @@ func buildConfigs(rules Rules) apiserver.Served {
 			return map[string]rest.Storage{
 				"instantiate":     &instantiate{newRequested(deps)},
 				binarySubresource: &instantiateBinary{starter{deps}},
+				"webhooks":        &webHooks{starter{deps}},
 			}, nil
 		},
 		Columns: []apiserver.Column[config]{

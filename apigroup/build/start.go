@@ -71,7 +71,7 @@ func (s starter) start(ctx context.Context, name string, asked *buildv1.BuildReq
 		}
 		next, images := config.DeepCopy(), s.images(ctx)
 		if generate.BringImages(next, asked, images) {
-			return errors.NewBadRequest(fmt.Sprintf("build config %q has a build of image %q already", name, asked.TriggeredByImage.Name))
+			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, asked.TriggeredByImage.Name))
 		}
 		next.Status.LastVersion++
 		if build, err = generate.Build(next, asked, images); err != nil {

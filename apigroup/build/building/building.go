@@ -1,4 +1,5 @@
-// Package building has the controllers of builds: one gives each build its pod and follows it. All that they know stands in the API, so they go on after
+// Package building has the controllers of builds: one starts the first build of each configuration and removes old ones, one starts builds when an image has
+// changed, and one gives each build its pod and follows it. All that they know stands in the API, so they go on after
 // any end where they were.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster Administration, chapter 14; phases, reasons and messages are those of
@@ -37,6 +38,8 @@ type Controllers struct {
 	Image string
 	// Version is the platform's, which builders are told.
 	Version string
+	// Settings are the administrator's.
+	Settings Settings
 }
 
 // Name is the part's name.
@@ -76,12 +79,20 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	recorder := events.NewRecorder(buildscheme.Scheme, corev1.EventSource{Component: "build-controller"})
 
 	made, pods := buildFactory.Build().V1().Builds(), podFactory.Core().V1().Pods()
-	streams := imageFactory.Image().V1().ImageStreams()
-	loop := &buildLoop{
+	configs, streams := buildFactory.Build().V1().BuildConfigs(), imageFactory.Image().V1().ImageStreams()
+	building := &buildLoop{
 		maker: maker{c, kube.CoreV1(), streams.Lister()}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		builds: made.Lister(), pods: pods.Lister(), events: recorder,
 	}
-	set := controller.Set{loop.loop(made.Informer(), pods.Informer(), streams.Informer())}
+	set := controller.Set{
+		building.loop(made.Informer(), pods.Informer(), streams.Informer()),
+		(&configLoop{builds.BuildV1(), configs.Lister(), made.Lister(), recorder}).loop(configs.Informer(), made.Informer()),
+	}
+	triggered, err := (&imageLoop{builds.BuildV1(), configs.Lister(), streams.Lister(), recorder}).loop(configs.Informer(), streams.Informer())
+	if err != nil {
+		return err
+	}
+	set = append(set, triggered)
 	for _, factory := range []interface {
 		Start(<-chan struct{})
 		Shutdown()

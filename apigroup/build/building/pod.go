@@ -41,6 +41,10 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 		told.Status.OutputDockerImageReference = output
 		told.Spec.Output.To = &corev1.ObjectReference{Kind: generate.DockerKind, Name: output}
 	}
+	m.Settings.applyTo(&told.Spec)
+	if err := resolveFields(told); err != nil {
+		return nil, "", err
+	}
 	if err := m.chooseSecrets(ctx, told, build.Spec.Output.To); err != nil {
 		return nil, "", err
 	}
@@ -55,7 +59,7 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 		},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: told.Spec.ServiceAccount,
-			ActiveDeadlineSeconds: build.Spec.CompletionDeadlineSeconds, NodeSelector: maps.Clone(map[string]string(build.Spec.NodeSelector)),
+			ActiveDeadlineSeconds: build.Spec.CompletionDeadlineSeconds, NodeSelector: told.Spec.NodeSelector,
 		},
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, buildv1.BuildLabel, generate.Label(build.Name))
@@ -63,6 +67,7 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	if custom := told.Spec.Strategy.CustomStrategy; custom != nil && custom.PullSecret != nil {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{*custom.PullSecret}
 	}
+	m.Settings.applyToPod(pod)
 	mount(pod, told)
 	return pod, output, nil
 }

@@ -3,6 +3,7 @@ package building
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -15,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// chooseSecrets finds, among the secrets of a build's service account, those for the registries that the build pulls from and pushes to, where it names none.
+// chooseSecrets finds, among the secrets of a build's service account, those for the registries that the build pulls from and pushes to, and for its source,
+// where it names none.
 // to is the output as its owner wrote it: one to the cluster's registry needs a secret.
 func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *corev1.ObjectReference) error {
 	spec := &build.Spec
@@ -27,10 +29,14 @@ func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *cor
 		return &problem{buildv1.StatusReasonCannotRetrieveServiceAccount, "Unable to look up the service account secrets for this build.",
 			fmt.Errorf("read service account %q: %w", spec.ServiceAccount, err)}
 	}
-	known, err := m.credentials(ctx, account)
+	all, err := m.secretsOf(ctx, account)
 	if err != nil {
 		return err
 	}
+	if git := spec.Source.Git; git != nil && spec.Source.SourceSecret == nil {
+		spec.Source.SourceSecret = sourceSecret(all, git.URI)
+	}
+	known := credentials(all)
 	if output := spec.Output.To; output != nil && spec.Output.PushSecret == nil {
 		spec.Output.PushSecret = matching(known, output.Name)
 		if spec.Output.PushSecret == nil && to.Kind == generate.TagKind {
@@ -51,8 +57,8 @@ func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *cor
 	return nil
 }
 
-// credentials are the secrets of an account that hold credentials of registries.
-func (m *maker) credentials(ctx context.Context, account *corev1.ServiceAccount) (found []corev1.Secret, err error) {
+// secretsOf are the secrets of an account.
+func (m *maker) secretsOf(ctx context.Context, account *corev1.ServiceAccount) (found []corev1.Secret, err error) {
 	var names []string
 	for _, secret := range account.Secrets {
 		names = append(names, secret.Name)
@@ -73,11 +79,16 @@ func (m *maker) credentials(ctx context.Context, account *corev1.ServiceAccount)
 		if err != nil {
 			return nil, fmt.Errorf("read secret %q: %w", name, err)
 		}
-		if secret.Type == corev1.SecretTypeDockercfg || secret.Type == corev1.SecretTypeDockerConfigJson {
-			found = append(found, *secret)
-		}
+		found = append(found, *secret)
 	}
 	return found, nil
+}
+
+// credentials are those of the secrets that hold credentials of registries.
+func credentials(secrets []corev1.Secret) []corev1.Secret {
+	return slices.DeleteFunc(slices.Clone(secrets), func(secret corev1.Secret) bool {
+		return secret.Type != corev1.SecretTypeDockercfg && secret.Type != corev1.SecretTypeDockerConfigJson
+	})
 }
 
 // matching is the first of the secrets that has credentials for an image's repository, nil where none has.

@@ -68,17 +68,25 @@ func (p *project) push(tag, script string) {
 	must(err)
 	made, err = mutate.AppendLayers(made, layer)
 	must(err)
-	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
-	must(err)
-	known := x509.NewCertPool()
-	known.AppendCertsFromPEM(authority)
 	reference, err := name.ParseReference(fmt.Sprintf("%s:5000/%s/%s", p.Address, p.Namespace, tag))
 	must(err)
 	token := strings.TrimSpace(p.OC("create", "token", "builder"))
 	p.WaitFor("the push of "+tag, func(ctx context.Context) error {
 		return remote.Write(reference, made, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: token}),
-			remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: known}}))
+			remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.authority()}}))
 	})
+}
+
+// authority is whom clients trust.
+func (p *project) authority() *x509.CertPool {
+	p.t.Helper()
+	content, err := os.ReadFile(p.Path("pki", "ca.crt"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	known := x509.NewCertPool()
+	known.AppendCertsFromPEM(content)
+	return known
 }
 
 // busybox is a layer with one program.

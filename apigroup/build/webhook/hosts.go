@@ -1,0 +1,171 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+)
+
+// commit is one in the form of GitHub, GitLab and Gogs.
+type commit struct {
+	ID        string                    `json:"id"`
+	Message   string                    `json:"message"`
+	Author    buildv1.SourceControlUser `json:"author"`
+	Committer buildv1.SourceControlUser `json:"committer"`
+}
+
+func (c *commit) revision() *buildv1.SourceRevision {
+	return revision(c.ID, c.Message, c.Author, c.Committer)
+}
+
+// GitHub reads the events of GitHub, and of Gogs, which does alike: a push starts a build, a ping does nothing.
+func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
+	kind := call.Header.Get("X-GitHub-Event")
+	if kind == "" {
+		kind = call.Header.Get("X-Gogs-Event")
+	}
+	var sent struct {
+		Ref        string   `json:"ref"`
+		Deleted    bool     `json:"deleted"`
+		HeadCommit *commit  `json:"head_commit"`
+		Commits    []commit `json:"commits"`
+	}
+	switch kind {
+	case "":
+		return Event{}, fmt.Errorf("missing X-GitHub-Event or X-Gogs-Event")
+	case "ping":
+		return ignored("pong")
+	case "push":
+	default:
+		return Event{}, fmt.Errorf("unknown X-GitHub-Event or X-Gogs-Event %q", kind)
+	}
+	if err := decode(call, &sent); err != nil {
+		return Event{}, err
+	}
+	switch {
+	case !matches(sent.Ref, git):
+		return ignored("skipping build. Branch reference from %q does not match configuration", sent.Ref)
+	case sent.Deleted:
+		return ignored("skipping build. %q was deleted", sent.Ref)
+	case sent.HeadCommit != nil:
+		return Event{Revision: sent.HeadCommit.revision()}, nil
+	case len(sent.Commits) > 0: // Gogs has the newest first
+		return Event{Revision: sent.Commits[0].revision()}, nil
+	}
+	return Event{}, nil
+}
+
+// GitLab reads the push events of GitLab.
+func GitLab(call Call, git *buildv1.GitBuildSource) (Event, error) {
+	if kind := call.Header.Get("X-Gitlab-Event"); kind != "Push Hook" {
+		return Event{}, fmt.Errorf("unknown X-Gitlab-Event %q: only Push Hook starts builds", kind)
+	}
+	var sent struct {
+		Ref     string   `json:"ref"`
+		After   string   `json:"after"`
+		Commits []commit `json:"commits"`
+	}
+	if err := decode(call, &sent); err != nil {
+		return Event{}, err
+	}
+	if !matches(sent.Ref, git) {
+		return ignored("skipping build. Branch reference from %q does not match configuration", sent.Ref)
+	}
+	if sent.After != "" && strings.Trim(sent.After, "0") == "" {
+		return ignored("skipping build. %q was deleted", sent.Ref)
+	}
+	at := slices.IndexFunc(sent.Commits, func(c commit) bool { return c.ID == sent.After })
+	if at < 0 {
+		at = len(sent.Commits) - 1 // the newest
+	}
+	if at < 0 {
+		return Event{Revision: revision(sent.After, "", buildv1.SourceControlUser{}, buildv1.SourceControlUser{})}, nil
+	}
+	newest := &sent.Commits[at]
+	if newest.Committer.Name == "" {
+		newest.Committer = newest.Author // GitLab names no other
+	}
+	return Event{Revision: newest.revision()}, nil
+}
+
+// Bitbucket reads the push events of Bitbucket's service and of its server.
+func Bitbucket(call Call, git *buildv1.GitBuildSource) (Event, error) {
+	switch kind := call.Header.Get("X-Event-Key"); kind {
+	case "repo:push":
+		return bitbucketPush(call, git)
+	case "repo:refs_changed":
+		return bitbucketServer(call, git)
+	case "diagnostics:ping":
+		return ignored("pong")
+	default:
+		return Event{}, fmt.Errorf("unknown X-Event-Key %q: only repo:push and repo:refs_changed start builds", kind)
+	}
+}
+
+func bitbucketPush(call Call, git *buildv1.GitBuildSource) (Event, error) {
+	var sent struct {
+		Push struct {
+			Changes []struct {
+				New *struct {
+					Name   string `json:"name"`
+					Target struct {
+						Hash    string `json:"hash"`
+						Message string `json:"message"`
+						Author  struct {
+							Raw string `json:"raw"`
+						} `json:"author"`
+					} `json:"target"`
+				} `json:"new"`
+			} `json:"changes"`
+		} `json:"push"`
+	}
+	if err := decode(call, &sent); err != nil {
+		return Event{}, err
+	}
+	for _, change := range sent.Push.Changes {
+		if change.New != nil && matches(change.New.Name, git) {
+			target := change.New.Target
+			who := person(target.Author.Raw)
+			return Event{Revision: revision(target.Hash, target.Message, who, who)}, nil
+		}
+	}
+	return ignored("skipping build. None of the changed references matches configuration")
+}
+
+func bitbucketServer(call Call, git *buildv1.GitBuildSource) (Event, error) {
+	var sent struct {
+		Actor struct {
+			DisplayName  string `json:"displayName"`
+			EmailAddress string `json:"emailAddress"`
+		} `json:"actor"`
+		Changes []struct {
+			Ref struct {
+				ID string `json:"id"`
+			} `json:"ref"`
+			ToHash string `json:"toHash"`
+			Type   string `json:"type"`
+		} `json:"changes"`
+	}
+	if err := decode(call, &sent); err != nil {
+		return Event{}, err
+	}
+	who := buildv1.SourceControlUser{Name: sent.Actor.DisplayName, Email: sent.Actor.EmailAddress}
+	for _, change := range sent.Changes {
+		if change.Type != "DELETE" && matches(change.Ref.ID, git) {
+			return Event{Revision: revision(change.ToHash, "", who, who)}, nil
+		}
+	}
+	return ignored("skipping build. None of the changed references matches configuration")
+}
+
+// person reads "Name <address>".
+func person(raw string) buildv1.SourceControlUser {
+	name, rest, found := strings.Cut(raw, "<")
+	if !found {
+		return buildv1.SourceControlUser{Name: strings.TrimSpace(raw)}
+	}
+	email, _, _ := strings.Cut(rest, ">")
+	return buildv1.SourceControlUser{Name: strings.TrimSpace(name), Email: email}
+}

@@ -1,0 +1,99 @@
+package build
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestANewImageOfATagStartsABuildAndOldOnesAreRemoved(t *testing.T) {
+	p := newProject(t)
+	p.configure("app", "", git+`, successfulBuildsHistoryLimit: 1, triggers: [{type: ConfigChange}, {type: ImageChange}]`)
+	p.waitPhase("app-1", "Complete")
+	first := p.OC("get", "istag/builder:latest", "-o", "jsonpath={.image.dockerImageReference}")
+	p.waitOutput("bc/app", "{.status.lastVersion} {.spec.triggers[1].imageChange.lastTriggeredImageID}", "1 "+first)
+
+	p.push("builder:latest", "echo another builder")
+	p.waitPhase("app-2", "Complete")
+	if got := p.OC("logs", "bc/app"); got != "another builder\n" {
+		t.Errorf("the second build says %q", got)
+	}
+	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.triggeredBy[0].message}/{.spec.triggeredBy[0].imageChangeBuild.fromRef.name}"); got != "Image change/builder:latest" {
+		t.Errorf("the second build was triggered by %s", got)
+	}
+	p.WaitFor("the first build to be removed with its pod", func(context.Context) error {
+		if got := p.OC("get", "builds,pods", "-o", "name"); strings.Contains(got, "app-1") {
+			return fmt.Errorf("there are %s", got)
+		}
+		return nil
+	})
+
+	p.OC("annotate", "bc/app", "openshift.io/build-config.paused=true")
+	if _, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), "paused") {
+		t.Errorf("a paused configuration builds: %v", err)
+	}
+}
+
+func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
+	p := newProject(t)
+	p.OC("create", "secret", "generic", "hook", "--from-literal=WebHookSecretKey=s3cret")
+	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
+		{type: GitHub, github: {secret: plain}}]`)
+	call := func(address string, header map[string]string, body string) (status int, answer string) {
+		t.Helper()
+		url := fmt.Sprintf("https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/%s", p.Address, p.Namespace, address)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		for name, value := range header {
+			request.Header.Set(name, value)
+		}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.authority()}}}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	push := map[string]string{"X-GitHub-Event": "push"}
+	const body = `{"ref": "refs/heads/%s", "head_commit": {"id": "0123456789abcdef", "message": "fix"}}`
+	for _, tt := range []struct {
+		address, body string
+		header        map[string]string
+		status        int
+		answer        string
+	}{
+		{"app/webhooks/s3cret/generic", `{"env": [{"name": "WORD", "value": "sent"}]}`, nil, http.StatusOK, `"app-1"`},
+		{"app/webhooks/plain/github", fmt.Sprintf(body, "main"), push, http.StatusOK, `"app-2"`},
+		{"app/webhooks/plain/github", fmt.Sprintf(body, "other"), push, http.StatusOK, "skipping build"},
+		{"app/webhooks/plain/github", "{}", map[string]string{"X-GitHub-Event": "ping"}, http.StatusOK, "pong"},
+		{"app/webhooks/plain/github", "{}", map[string]string{"X-GitHub-Event": "issues"}, http.StatusBadRequest, "unknown X-GitHub-Event"},
+		{"app/webhooks/plain/github", strings.Repeat(" ", 5<<20), push, http.StatusRequestEntityTooLarge, ""},
+		{"app/webhooks/wrong/github", fmt.Sprintf(body, "main"), push, http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
+		{"none/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/plain/subversion", "{}", nil, http.StatusNotFound, ""},
+	} {
+		if status, answer := call(tt.address, tt.header, tt.body); status != tt.status || !strings.Contains(answer, tt.answer) {
+			t.Errorf("%s with %.40q is answered with %d %s, want %d %s", tt.address, tt.body, status, answer, tt.status, tt.answer)
+		}
+	}
+	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.revision.git.commit} {.spec.triggeredBy[0].message} {.spec.triggeredBy[0].githubWebHook.secret}"); got !=
+		"0123456789abcdef GitHub WebHook ***" {
+		t.Errorf("the build was started by %s", got)
+	}
+	if got := p.OC("get", "build/app-1", "-o", "jsonpath={.spec.strategy.customStrategy.env[?(@.name=='WORD')].value}"); got != "sent" {
+		t.Errorf("the build got %q", got)
+	}
+}
