@@ -9,6 +9,8 @@ import (
 	"github.com/moby/buildkit/exporter/containerimage/exptypes"
 	gateway "github.com/moby/buildkit/frontend/gateway/client"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+
+	"github.com/slipway-platform/slipway/builder/source"
 )
 
 // describe adds to the configuration of an image what it was built from: labels, those of the output among them, and variables.
@@ -65,7 +67,7 @@ func (r *run) variables() (list [][2]string) {
 	add("OPENSHIFT_BUILD_NAME", r.Build.Name)
 	add("OPENSHIFT_BUILD_NAMESPACE", r.Build.Namespace)
 	if git := r.Build.Spec.Source.Git; git != nil {
-		add("OPENSHIFT_BUILD_SOURCE", git.URI)
+		add("OPENSHIFT_BUILD_SOURCE", source.Anonymous(git.URI))
 		add("OPENSHIFT_BUILD_REFERENCE", git.Ref)
 	}
 	if revision := r.Build.Spec.Revision; revision != nil && revision.Git != nil {
@@ -85,7 +87,7 @@ func (r *run) labels() map[string]string {
 		}
 	}
 	if git := r.Build.Spec.Source.Git; git != nil {
-		add("source-location", git.URI)
+		add("source-location", source.Anonymous(git.URI))
 		add("commit.ref", git.Ref)
 		add("source-context-dir", r.Build.Spec.Source.ContextDir)
 	}

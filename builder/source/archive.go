@@ -24,7 +24,9 @@ import (
 // Entries that lead out of the directory, by their name or through a link, and devices, pipes and sockets are errors. A symbolic link is only
 // written down, wherever it points: what follows it later stays in the directory too. Owners and special permissions are not kept.
 func Extract(ctx context.Context, archive io.Reader, to *os.Root, limit *Limit) error {
-	in := bufio.NewReaderSize(reader{ctx, archive}, 1<<16)
+	sent := arrive(ctx, archive, limit)
+	defer sent.Close()
+	in := bufio.NewReaderSize(sent, 1<<16)
 	magic, err := in.Peek(4)
 	if len(magic) == 0 {
 		return fmt.Errorf("read archive: %w", or(err, io.ErrUnexpectedEOF, "nothing was uploaded"))
@@ -220,21 +222,10 @@ func Store(ctx context.Context, upload io.Reader, to *os.Root, name string, limi
 	if err != nil {
 		return fmt.Errorf("store %q: %w", name, err)
 	}
-	if err := writeFile(to, name, 0o644, reader{ctx, upload}, limit); err != nil {
+	sent := arrive(ctx, upload, limit)
+	defer sent.Close()
+	if err := writeFile(to, name, 0o644, sent, limit); err != nil {
 		return fmt.Errorf("store %q: %w", name, err)
 	}
 	return nil
-}
-
-// reader ends with its context, between two reads.
-type reader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
@@ -41,14 +42,45 @@ type Proxy struct{ HTTP, HTTPS, No string }
 // remote is what the server is called in the clone.
 const remote = "origin"
 
-// Clone fetches a commit and its submodules to dir and says which commit it is. Secrets are in no error and not in the clone. Only submodules of the
-// same server get the repository's credentials.
+// Clone fetches a commit and its submodules to dir and says which commit it is. Secrets are in no error and not in the clone, those of the URL neither. Only
+// submodules of the same server get the repository's credentials.
 func (g *Git) Clone(ctx context.Context, dir string) (*object.Commit, error) {
-	commit, err := g.clone(ctx, dir)
+	apart := *g
+	apart.URL, apart.Secret = separate(g.URL, g.Secret)
+	ctx, stop := g.Limit.watch(ctx)
+	defer stop()
+	commit, err := apart.cloneDuring(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("clone %q: %w", Anonymous(g.URL), err)
 	}
 	return commit, nil
+}
+
+// cloneDuring clones until its context ends. go-git does not always notice that: what does not end soon after is left to the end of the process.
+func (g *Git) cloneDuring(ctx context.Context, dir string) (commit *object.Commit, err error) {
+	type result struct {
+		commit *object.Commit
+		err    error
+	}
+	cloned := make(chan result, 1)
+	go func() {
+		commit, err := g.clone(ctx, dir)
+		cloned <- result{commit, err}
+	}()
+	select {
+	case r := <-cloned:
+		commit, err = r.commit, r.err
+	case <-ctx.Done():
+		const soon = 5 * time.Second
+		select {
+		case <-cloned:
+		case <-time.After(soon):
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return commit, err
 }
 
 func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
@@ -161,11 +193,30 @@ func (g *Git) auth(to string) (transport.AuthMethod, error) {
 	return g.Secret.auth(endpoint)
 }
 
-// Anonymous is a URL without its password, for logs.
+// separate takes user and password of a URL over to the secret: the clone has the URL in it.
+func separate(raw string, secret Secret) (string, Secret) {
+	parsed, err := url.Parse(raw)
+	if err != nil || parsed.User == nil || !isWeb(parsed) {
+		return raw, secret
+	}
+	secret.User = parsed.User.Username()
+	if password, given := parsed.User.Password(); given {
+		secret.Password = password
+	}
+	parsed.User = nil
+	return parsed.String(), secret
+}
+
+func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// Anonymous is a URL without its password, for logs and images. Web servers also take tokens in place of a user.
 func Anonymous(raw string) string {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil {
 		return raw
+	}
+	if isWeb(parsed) {
+		parsed.User = nil
 	}
 	return parsed.Redacted()
 }

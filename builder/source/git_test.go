@@ -132,8 +132,21 @@ func TestAPasswordIsForItsServerAlone(t *testing.T) {
 	if _, err := g.Clone(t.Context(), dir); err != nil || content(dir, "file") != "first" {
 		t.Error(err)
 	}
-	if config := content(dir, ".git/config"); strings.Contains(config, "secret-word") {
+	g = s.clone("")
+	g.URL = strings.Replace(g.URL, "//", "//somebody:secret-word@", 1)
+	dir = t.TempDir()
+	if _, err := g.Clone(t.Context(), dir); err != nil || content(dir, "file") != "first" {
+		t.Errorf("with the password in the URL: %v", err)
+	}
+	if config := content(dir, ".git/config"); strings.Contains(config, "secret-word") || !strings.Contains(config, s.URL) {
 		t.Errorf("the clone keeps the password: %s", config)
+	}
+	g.URL += "/missing"
+	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || strings.Contains(err.Error(), "secret-word") {
+		t.Errorf("the error tells the password: %v", err)
+	}
+	if url := Anonymous("https://token@example.com/app.git"); url != "https://example.com/app.git" {
+		t.Errorf("a log shows %s", url)
 	}
 	if auth, err := g.auth("http://other.example.com/x.git"); auth != nil || err != nil {
 		t.Errorf("another server gets %v, %v", auth, err)

@@ -4,22 +4,26 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/docker/go-units"
 )
 
-// Limit bounds what a source may take of the disk. It is used up by everything that is written of one build's source.
+// Limit bounds what a source may take of the disk, and how long nothing may come of it. It is used up by everything that is written of one build's source.
 type Limit struct {
 	// Bytes and Files are what may be written.
 	Bytes, Files int64
+	// Silence is how long a source may stand still; 0 means DefaultSilence.
+	Silence time.Duration
 
 	bytes, files atomic.Int64
 }
 
 // Defaults of Limit.
 const (
-	DefaultBytes = 8 << 30
-	DefaultFiles = 1_000_000
+	DefaultBytes   = 8 << 30
+	DefaultFiles   = 1_000_000
+	DefaultSilence = 15 * time.Minute
 )
 
 // NewLimit is a limit with the defaults.

@@ -79,7 +79,7 @@ func ReadSecret(dir string) (Secret, error) {
 func (s Secret) auth(to *transport.Endpoint) (transport.AuthMethod, error) {
 	switch to.Protocol {
 	case "http", "https":
-		if s.Password == "" {
+		if s.User == "" && s.Password == "" {
 			return nil, nil
 		}
 		user := s.User
