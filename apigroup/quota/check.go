@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
@@ -19,12 +20,16 @@ const PluginName = "ClusterResourceQuota"
 // evaluators is how many namespaces are evaluated at once.
 const evaluators = 10
 
+// ownEvaluators is that for image streams in projects.
+const ownEvaluators = 2
+
 // check is the plug-in. Kubernetes evaluates requests; the ledger is what they are evaluated against.
 type check struct {
 	*admission.Handler
-	feature   *feature
-	drained   <-chan struct{}
-	evaluator resourcequota.Evaluator
+	feature *feature
+	drained <-chan struct{}
+	// evaluator is for quotas over projects, own for image streams in the quotas of one project.
+	evaluator, own resourcequota.Evaluator
 }
 
 var _ admission.ValidationInterface = &check{}
@@ -41,6 +46,8 @@ func (c *check) SetQuotaConfiguration(configuration quota.Configuration) {
 	c.feature.known.Store(&configuration)
 	c.evaluator = resourcequota.NewQuotaEvaluator(later{c.feature}, configuration.IgnoredResources(),
 		generic.NewRegistry(append(configuration.Evaluators(), imageStreams())), c.feature.locks.acquire, &resourcequotaapi.Configuration{}, evaluators, c.drained)
+	c.own = resourcequota.NewQuotaEvaluator(laterProjects{c.feature}, configuration.IgnoredResources(),
+		generic.NewRegistry([]quota.Evaluator{imageStreams()}), nil, &resourcequotaapi.Configuration{}, ownEvaluators, c.drained)
 }
 
 // ValidateInitialization says whether everything was given.
@@ -64,6 +71,13 @@ func (c *check) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
+	projects, err := c.feature.counter.projects.limiting(a.GetNamespace())
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	for _, one := range projects {
+		names = append(names, flight(one))
+	}
 	if len(names) == 0 {
 		return nil
 	}
@@ -71,7 +85,37 @@ func (c *check) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	if a.GetOperation() == admission.Delete {
 		return nil
 	}
-	return c.evaluator.Evaluate(a)
+	end := c.feature.counter.flights.begin(ctx, names)
+	if err := c.evaluate(ctx, ledger, a, len(projects) > 0); err != nil {
+		end()
+		return err
+	}
+	return nil
+}
+
+// evaluate reserves what a request will use, and the image stream that it makes on the way.
+func (c *check) evaluate(ctx context.Context, ledger *ledger, a admission.Attributes, limited bool) error {
+	if err := c.evaluator.Evaluate(a); err != nil {
+		return err
+	}
+	stream, err := ledger.madeStream(ctx, a)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	made := a
+	switch {
+	case stream != "":
+		made = creation(a, stream)
+		if err := c.evaluator.Evaluate(made); err != nil {
+			return err
+		}
+	case a.GetResource().GroupResource() != imagev1.Resource("imagestreams") || a.GetOperation() != admission.Create:
+		return nil
+	}
+	if !limited {
+		return nil
+	}
+	return c.own.Evaluate(made)
 }
 
 // later is the ledger, which exists once the server's hooks have run.
@@ -91,6 +135,25 @@ func (l later) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 func (l later) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
 	if ledger := l.feature.ledger.Load(); ledger != nil {
 		return ledger.UpdateQuotaStatus(used)
+	}
+	return errTooEarly
+}
+
+// laterProjects is later for the quotas of one project.
+type laterProjects struct{ feature *feature }
+
+// GetQuotas gives the quotas of a namespace.
+func (l laterProjects) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
+	if l.feature.ledger.Load() != nil {
+		return l.feature.counter.projects.GetQuotas(namespace)
+	}
+	return nil, errTooEarly
+}
+
+// UpdateQuotaStatus writes what is used.
+func (l laterProjects) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+	if l.feature.ledger.Load() != nil {
+		return l.feature.counter.projects.UpdateQuotaStatus(used)
 	}
 	return errTooEarly
 }

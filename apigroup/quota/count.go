@@ -33,10 +33,14 @@ const (
 // counter counts what projects use, again after requests that may have changed it: those that come from elsewhere, or fail after they were
 // counted, are found by the next recount.
 type counter struct {
-	ledger *ledger
+	ledger   *ledger
+	projects *projectQuotas
 	// known are Kubernetes' evaluators; objects lists the objects of a namespace that one of them is for.
 	known   func() []quota.Evaluator
 	objects func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
+
+	// flights are requests that a count must not overlook: what they have reserved is used, stored or not.
+	flights flights
 
 	mu      sync.Mutex
 	changed map[string]bool
@@ -67,6 +71,9 @@ func (c *counter) Run(ctx context.Context) {
 			if err := c.look(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
 				slog.Warn("count quota", "quota", quotas[i].Name, "error", err)
 			}
+		}
+		if err := c.countProjects(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			slog.Warn("count image streams of projects", "error", err)
 		}
 	}, glance)
 }
@@ -115,6 +122,8 @@ func (c *counter) count(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	// Whoever begins after this changes the quota first, which then cannot be written; whoever has ended has stored what is listed below.
+	busy := c.flights.busy(name)
 	namespaces, err := c.ledger.selected(one)
 	if err != nil {
 		return err
@@ -130,11 +139,29 @@ func (c *counter) count(ctx context.Context, name string) error {
 			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: used},
 		})
 	}
+	if busy {
+		c.stale([]string{name}) // what is free is found by the next count
+		keepReserved(&status, &one.Status)
+	}
 	if equality.Semantic.DeepEqual(status, one.Status) {
 		return nil
 	}
 	one.Status = status
 	return c.ledger.write(ctx, one)
+}
+
+// keepReserved lets a count free nothing of what was used before.
+func keepReserved(counted, before *quotav1.ClusterResourceQuotaStatus) {
+	counted.Total.Used = zero(counted.Total.Hard)
+	for i := range counted.Namespaces {
+		project := &counted.Namespaces[i]
+		at := slices.IndexFunc(before.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == project.Namespace })
+		if at >= 0 {
+			reserved := quota.Mask(before.Namespaces[at].Status.Used, quota.ResourceNames(counted.Total.Hard))
+			project.Status.Used = quota.Max(project.Status.Used, reserved)
+		}
+		counted.Total.Used = quota.Add(counted.Total.Used, project.Status.Used)
+	}
 }
 
 // usage is what a project uses of the resources of a quota.
@@ -190,5 +217,5 @@ func withCounts(known []quota.Evaluator, limited []corev1.ResourceName) []quota.
 
 // imageStreams counts image streams under the name that OpenShift 3 has for them too.
 func imageStreams() quota.Evaluator {
-	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, "openshift.io/imagestreams")
+	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)
 }

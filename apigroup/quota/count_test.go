@@ -2,16 +2,22 @@ package quota
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
 func TestEveryObjectIsCountedOnceUnderEachName(t *testing.T) {
@@ -89,4 +95,38 @@ func TestQuotasAreClaimedOneAfterTheOther(t *testing.T) {
 	release()
 	(<-claimed)()
 	l.acquire(one)()
+}
+
+func TestWhatRequestsUnderWayHaveReservedIsNotFreed(t *testing.T) {
+	var f flights
+	ctx, answered := context.WithCancel(t.Context())
+	f.begin(ctx, []string{"q", "r"})
+	refused := f.begin(t.Context(), []string{"q"})
+	refused()
+	refused() // counts once
+	if !f.busy("q") || !f.busy("r") || f.busy("other") {
+		t.Error("a request under way is not known")
+	}
+	answered()
+	eventually.True(t, "the end of the request", func() bool { return !f.busy("q") && !f.busy("r") })
+
+	used := func(secrets, configMaps string) corev1.ResourceQuotaStatus {
+		return corev1.ResourceQuotaStatus{
+			Hard: corev1.ResourceList{"secrets": apiresource.MustParse("9"), "configmaps": apiresource.MustParse("9")},
+			Used: corev1.ResourceList{"secrets": apiresource.MustParse(secrets), "configmaps": apiresource.MustParse(configMaps)},
+		}
+	}
+	status := func(total corev1.ResourceQuotaStatus, projects map[string]corev1.ResourceQuotaStatus) *quotav1.ClusterResourceQuotaStatus {
+		made := &quotav1.ClusterResourceQuotaStatus{Total: total}
+		for _, name := range slices.Sorted(maps.Keys(projects)) {
+			made.Namespaces = append(made.Namespaces, quotav1.ResourceQuotaStatusByNamespace{Namespace: name, Status: projects[name]})
+		}
+		return made
+	}
+	counted := status(used("3", "1"), map[string]corev1.ResourceQuotaStatus{"a": used("1", "1"), "b": used("2", "0")})
+	keepReserved(counted, status(used("5", "0"), map[string]corev1.ResourceQuotaStatus{"a": used("4", "0"), "gone": used("1", "0")}))
+	want := status(used("6", "1"), map[string]corev1.ResourceQuotaStatus{"a": used("4", "1"), "b": used("2", "0")})
+	if !equality.Semantic.DeepEqual(counted, want) {
+		t.Errorf("counted %+v, want %+v", counted, want)
+	}
 }

@@ -28,8 +28,7 @@ type objects struct {
 }
 
 func newObjects(config *rest.Config) (*objects, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
+	config = unlimited(config)
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (o *objects) list(ctx context.Context, resource schema.GroupResource, names
 	if err != nil {
 		return nil, fmt.Errorf("find resource %q: %w", resource, err)
 	}
-	options := metav1.ListOptions{ResourceVersion: "0"}
+	options := metav1.ListOptions{} // with everything that was stored until now
 	var listed []runtime.Object
 	if !measured(resource) {
 		list, err := o.names.Resource(at).Namespace(namespace).List(ctx, options)

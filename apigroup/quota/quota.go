@@ -21,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	quota "k8s.io/apiserver/pkg/quota/v1"
-	"k8s.io/apiserver/pkg/registry/rest"
+	registryrest "k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -43,7 +45,7 @@ func Feature(rules Rules) apiserver.Feature {
 			Legacy:       quotav1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				clusterQuotas(rules),
-				apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (registryrest.Storage, error) {
 					return newApplied(deps), nil
 				}},
 			},
@@ -69,6 +71,11 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
 	}
 	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
+	client, err := kubernetes.NewForConfig(unlimited(deps.Loopback))
+	if err != nil {
+		return apiserver.Hooks{}, fmt.Errorf("connect to write quotas: %w", err)
+	}
+	f.counter.projects = &projectQuotas{client: client, cached: deps.Informers.Core().V1().ResourceQuotas().Lister()}
 	f.counter.ledger, f.counter.objects = ledger, counted.list
 	f.counter.known = func() []quota.Evaluator {
 		if known := f.known.Load(); known != nil {
@@ -132,4 +139,11 @@ func annotationText(selector *quotav1.ClusterResourceQuotaSelector) string {
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, ",")
+}
+
+// unlimited lifts the client's own limit: it writes on behalf of requests, which are limited already.
+func unlimited(config *rest.Config) *rest.Config {
+	own := rest.CopyConfig(config)
+	own.QPS = -1
+	return own
 }

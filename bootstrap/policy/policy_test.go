@@ -123,3 +123,32 @@ func TestLinesThatCannotBeReadAreNamed(t *testing.T) {
 		t.Error(`subject "robot:r2" is read`)
 	}
 }
+
+func TestRolesSayWhatTheyAreFor(t *testing.T) {
+	all := roles(t)
+	for _, name := range []string{"cluster-admin", "cluster-debugger", "cluster-reader"} {
+		if all[name].Annotations["authorization.openshift.io/system-only"] != "true" {
+			t.Errorf("role %s is not for the system alone", name)
+		}
+	}
+	for _, name := range []string{"admin", "basic-user", "cluster-admin", "cluster-status", "edit", "self-provisioner", "view"} {
+		if all[name].Annotations["openshift.io/description"] == "" || all[name].Annotations["rbac.authorization.kubernetes.io/autoupdate"] != "true" {
+			t.Errorf("role %s has the annotations %v", name, all[name].Annotations)
+		}
+	}
+	debug := []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics", "/debug/pprof", "/debug/pprof/*"}}}
+	if covered, missing := validation.Covers(all["cluster-debugger"].Rules, debug); !covered {
+		t.Errorf("cluster-debugger lacks %v", missing)
+	}
+	if covered, extra := validation.Covers(debug, all["cluster-debugger"].Rules); !covered {
+		t.Errorf("cluster-debugger has more than is specified: %v", extra)
+	}
+	status := []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz", "/version", "/api", "/apis"}}}
+	if covered, missing := validation.Covers(all["cluster-status"].Rules, status); !covered {
+		t.Errorf("cluster-status lacks %v", missing)
+	}
+	sudo := []rbacv1.PolicyRule{{Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{"system:admin"}}}
+	if covered, missing := validation.Covers(all["sudoer"].Rules, sudo); !covered {
+		t.Errorf("sudoer lacks %v", missing)
+	}
+}

@@ -3,6 +3,7 @@ package tenants
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -89,6 +90,11 @@ spec:
 	stream := "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: one}}"
 	ann.may("POST", group("image.openshift.io", "ann-one", "imagestreams"), stream)
 	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreams"), stream, "openshift.io/imagestreams=1")
+	// An import, or a tag, of a stream that is not there makes one.
+	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreamtags"),
+		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}", "openshift.io/imagestreams=1")
+	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreamimports"),
+		"{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: two}, spec: {import: true, images: [{from: {kind: DockerImage, name: registry.invalid/two}}]}}", "openshift.io/imagestreams=1")
 	route := "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: one}, spec: {to: {name: web}}}"
 	ann.may("POST", group("route.openshift.io", "ann-two", "routes"), route)
 	ann.mayNot("POST", group("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
@@ -121,4 +127,34 @@ func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
 	c.OC("label", "namespace", c.Namespace, "team-")
 	used(c, "by-label", "services=0")
 	c.OC("create", "service", "externalname", "after", "--external-name=example.com")
+}
+
+func TestTheQuotaOfAProjectCountsImageStreams(t *testing.T) {
+	c := tenants(t)
+	kim := as(t, c, "kim")
+	kim.project(c, "kim-shop")
+	administrator(t, c).may("POST", core("kim-shop", "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: images}, spec: {hard: {openshift.io/imagestreams: 2, secrets: 50}}}")
+	uses := func(streams string) {
+		t.Helper()
+		c.WaitFor("the quota to have "+streams, func(context.Context) error {
+			quota := kim.may("GET", core("kim-shop", "resourcequotas/images"), "")
+			if !strings.Contains(quota, `"used":{"openshift.io/imagestreams":"`+streams+`","secrets"`) {
+				return errors.New(quota)
+			}
+			return nil
+		})
+	}
+	uses("0")
+	streams := group("image.openshift.io", "kim-shop", "imagestreams")
+	stream := func(name string) string {
+		return "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: " + name + "}}"
+	}
+	kim.may("POST", streams, stream("one"))
+	kim.may("POST", group("image.openshift.io", "kim-shop", "imagestreamtags"),
+		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}")
+	kim.mayNot("POST", streams, stream("three"), "exceeded quota: images, requested: openshift.io/imagestreams=1, used: openshift.io/imagestreams=2, limited: openshift.io/imagestreams=2")
+	uses("2")
+	kim.may("DELETE", streams+"/one", "")
+	uses("1")
+	kim.may("POST", streams, stream("three"))
 }
