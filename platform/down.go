@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/teardown"
+	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/storage/local"
 )
@@ -65,7 +66,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		{"processes stopped", h.stopSupervisor},
 		{"pods stopped, volumes released", h.releasePods},
 		{"leftover processes ended", func(ctx context.Context) error {
-			return teardown.Processes(ctx, h.dataDir, h.Node.Slipway.CgroupRoot)
+			return errors.Join(haproxy.EndLeft(h.routerDir()), teardown.Processes(ctx, h.dataDir, h.Node.Slipway.CgroupRoot))
 		}},
 		{"network removed", h.removeNetwork},
 		{"mounts removed", func(context.Context) error {

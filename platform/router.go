@@ -37,11 +37,14 @@ func (h *host) router() (Component, error) {
 	return &edge{
 		problem: problem, disabled: given.Disabled, note: func(string) {},
 		router: &router.Router{
-			Config: config, Settings: read, Dir: filepath.Join(h.runDir(), "router"), User: accountOf("haproxy"),
+			Config: config, Settings: read, Dir: h.routerDir(), User: accountOf("haproxy"), Outlive: true,
 			Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.identity.ServiceCA, Grace: 2 * time.Second,
 		},
 	}, nil
 }
+
+// routerDir is the working directory of the node's router.
+func (h *host) routerDir() string { return filepath.Join(h.runDir(), "router") }
 
 // ingress makes routes of Ingress objects.
 func (h *host) ingress() (Component, error) {

@@ -46,6 +46,8 @@ type Router struct {
 	Domain string
 	// Grace is how long requests may go on when the router stops.
 	Grace time.Duration
+	// Outlive lets HAProxy go on serving when this process is killed, until the next router of Dir takes over.
+	Outlive bool
 }
 
 // Name is the part's name.
@@ -88,9 +90,9 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	}
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
-		Rejected: s.rejected, Observe: observed.observe,
+		Outlive: r.Outlive, Rejected: s.rejected, Observe: observed.observe,
 	}
-	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") {
+	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") && !s.engine.Serves() {
 		empty, err := s.writer.Write(model.Build(nil, model.Source{}), true)
 		if err != nil {
 			return err

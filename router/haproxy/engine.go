@@ -27,6 +27,8 @@ type Engine struct {
 	Script string
 	// Grace is how long requests may go on when the engine stops.
 	Grace time.Duration
+	// Outlive lets HAProxy go on serving when this process is killed. The next engine of the directory takes over from it.
+	Outlive bool
 	// Rejected, if set, is told the configuration that HAProxy did not take, with its reason.
 	Rejected func(*Config, error)
 	// Observe, if set, is told how long writing and reloading took.
@@ -61,7 +63,15 @@ func (e *Engine) want() *Config {
 }
 
 // File is the path of HAProxy's configuration.
-func (e *Engine) File() string { return filepath.Join(e.Dir, "conf", "haproxy.config") }
+func (e *Engine) File() string { return configFile(e.Dir) }
+
+func configFile(dir string) string { return filepath.Join(dir, "conf", "haproxy.config") }
+
+// Serves reports whether HAProxy serves already, on behalf of an engine that was killed.
+func (e *Engine) Serves() bool {
+	_, err := e.Stats()
+	return e.Outlive && err == nil
+}
 
 func (e *Engine) control() runtime {
 	return runtime{filepath.Join(e.Dir, "run", "haproxy.sock"), 10 * time.Second}
@@ -76,6 +86,7 @@ func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock"
 // running is what an engine has brought about.
 type running struct {
 	process  *process
+	left     []*process // by an engine that was killed, until they are taken over from
 	config   *Config
 	files    map[string][]byte
 	reloaded time.Time
@@ -90,8 +101,11 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			return fmt.Errorf("make directory of the router: %w", err)
 		}
 	}
-	now := running{parked: map[string]Server{}}
-	defer func() { e.stop(&now) }()
+	now, err := e.begin()
+	if err != nil {
+		return err
+	}
+	defer func() { stopAll(slices.Concat(now.former, now.before()), e.Grace) }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -108,7 +122,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
 			now.process, now.config, now.parked = nil, nil, map[string]Server{}
 		}
-		wait, err := e.step(ctx, &now)
+		wait, err := e.step(ctx, now)
 		if err != nil && ctx.Err() == nil {
 			slog.Error("the router's configuration is not as it should be", "error", err)
 			wait = max(wait, again)
@@ -123,14 +137,31 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-func (e *Engine) stop(now *running) {
-	var group sync.WaitGroup
-	for _, p := range append(now.former, now.process) {
-		if p != nil {
-			group.Go(func() { p.stop(e.Grace) })
+// begin finds what there is in the directory: processes, and files of routes, which are removed when they are not needed.
+func (e *Engine) begin() (*running, error) {
+	now := &running{parked: map[string]Server{}, files: map[string][]byte{}}
+	for _, pattern := range []string{"router/certs/*", "router/cacerts/*"} {
+		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("look for files of routes: %w", err)
+		}
+		for _, path := range paths {
+			now.files[filepath.Join(filepath.Dir(pattern), filepath.Base(path))] = nil
 		}
 	}
-	group.Wait()
+	var err error
+	if e.Outlive {
+		now.left, err = left(e.Dir)
+	}
+	return now, err
+}
+
+// before are the processes that the next one takes over from.
+func (r *running) before() []*process {
+	if r.process != nil {
+		return []*process{r.process}
+	}
+	return slices.DeleteFunc(r.left, func(p *process) bool { return !p.alive() })
 }
 
 // again is how long a HAProxy that does not start is left alone.
@@ -245,7 +276,12 @@ func (e *Engine) replace(ctx context.Context, now *running) error {
 		}
 		return nil
 	}
-	next, err := start(e.Program, e.File(), e.control().socket, now.process)
+	before := now.before()
+	if now.process == nil && !e.Serves() { // what is left has given its sockets away, or is no use
+		stopAll(before, 0)
+		before = nil
+	}
+	next, err := start(e.Program, e.File(), e.control().socket, e.Outlive, before...)
 	if err != nil {
 		return err
 	}
@@ -257,9 +293,7 @@ func (e *Engine) replace(ctx context.Context, now *running) error {
 		}
 		return err
 	}
-	if now.process != nil {
-		now.former = append(now.former, now.process)
-	}
-	now.process = next
+	now.former = append(now.former, before...)
+	now.process, now.left = next, nil
 	return nil
 }

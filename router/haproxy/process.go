@@ -19,36 +19,47 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// process is one HAProxy: a master, which the kernel ends with the router, and below it a worker, which ends with its master. A process that changes its user,
-// as the worker does, would not be ended by the kernel. After a reload the former one lives on until its last connection ends.
+// process is one HAProxy: a master, and below it a worker, which ends with its master. After a reload the former one lives on until its last
+// connection ends.
 type process struct {
-	command *exec.Cmd
-	output  tail
-	ended   chan struct{}
-	err     error // what it ended with; valid when ended is closed
+	pid    int
+	handle *os.Process
+	output tail
+	ended  chan struct{}
+	err    error // what it ended with; valid when ended is closed
 }
 
-// start runs HAProxy on a configuration file. It takes the listening sockets over from the one before, if there is one, and tells it
-// to end with its connections; if the configuration is not valid, the one before goes on.
-func start(program, file, socket string, before *process) (*process, error) {
+// start runs HAProxy on a configuration file. It takes the listening sockets over from the ones before, if there are any, and tells them
+// to end with their connections; if the configuration is not valid, they go on. The kernel ends the master with this process unless it is to outlive
+// it; the worker, which changes its user, would not be ended so.
+func start(program, file, socket string, outlive bool, before ...*process) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
-	if before != nil {
-		args = append(args, "-x", socket, "-sf", strconv.Itoa(before.command.Process.Pid))
+	if len(before) > 0 {
+		args = append(args, "-x", socket, "-sf")
 	}
-	p := &process{command: exec.Command(program, args...), ended: make(chan struct{})}
-	p.command.Stdout, p.command.Stderr = &p.output, &p.output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	for _, former := range before {
+		args = append(args, strconv.Itoa(former.pid))
+	}
+	p, command := &process{ended: make(chan struct{})}, exec.Command(program, args...)
+	command.Stdout, command.Stderr = &p.output, &p.output
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if !outlive {
+		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
 	began := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
 		// The kernel ends the program with the thread that started it.
 		p.err = thread.Run(func() error {
-			err := p.command.Start()
+			err := command.Start()
+			if err == nil {
+				p.handle, p.pid = command.Process, command.Process.Pid
+			}
 			began <- err
 			if err != nil {
 				return err
 			}
-			return p.command.Wait()
+			return command.Wait()
 		})
 	}()
 	if err := <-began; err != nil {
@@ -87,7 +98,7 @@ func workerOf(info string) (pid string) {
 
 func (p *process) isParentOf(pid string) bool {
 	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
-	return err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", p.command.Process.Pid))
+	return err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", p.pid))
 }
 
 func (p *process) ending() error {
@@ -108,17 +119,17 @@ func (p *process) alive() bool {
 
 // stop lets the process finish its requests, for as long as grace says.
 func (p *process) stop(grace time.Duration) {
-	_ = p.command.Process.Signal(syscall.SIGUSR1) // it may have ended
+	_ = p.handle.Signal(syscall.SIGUSR1) // it may have ended
 	select {
 	case <-p.ended:
 		return
 	case <-time.After(grace):
 	}
-	_ = p.command.Process.Signal(syscall.SIGTERM)
+	_ = p.handle.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
 	case <-time.After(time.Second):
-		_ = p.command.Process.Kill()
+		_ = p.handle.Kill()
 		<-p.ended
 	}
 }

@@ -74,6 +74,30 @@ func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
+// load asks for a host all the time, until it is stopped, which returns what failed.
+func load(c *kit.Cluster, host string) (stop func() []string) {
+	var end atomic.Bool
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failures []string
+	for range 3 {
+		group.Go(func() {
+			for !end.Load() {
+				if status, body := fetch(c, 80, host); status != http.StatusOK {
+					mu.Lock()
+					failures = append(failures, fmt.Sprint(status, " ", body))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	return func() []string {
+		end.Store(true)
+		group.Wait()
+		return failures
+	}
+}
+
 func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	t.Helper()
 	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
@@ -110,25 +134,12 @@ func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 		t.Errorf("the route is shown as\n%s", shown)
 	}
 
-	var end atomic.Bool
-	var group sync.WaitGroup
-	failures := make(chan string, 10_000)
-	for range 3 {
-		group.Go(func() {
-			for !end.Load() {
-				if status, body := fetch(c, 80, host); status != http.StatusOK {
-					failures <- fmt.Sprint(status, " ", body)
-				}
-			}
-		})
-	}
+	stop := load(c, host)
 	c.Apply(fmt.Sprintf(site, "web", "two"))
 	c.OC("rollout", "status", "deployment/web", "--timeout=120s")
 	serves(t, c, 80, host, "two")
-	end.Store(true)
-	group.Wait()
-	if len(failures) > 0 {
-		t.Errorf("%d requests failed during the update, the first with: %s", len(failures), <-failures)
+	if failures := stop(); len(failures) > 0 {
+		t.Errorf("%d requests failed during the update, the first with: %s", len(failures), failures[0])
 	}
 }
 
@@ -171,11 +182,16 @@ func TestAnotherRouterServesItsShard(t *testing.T) {
 	}
 }
 
-func TestRoutesAreServedAfterTheNodesProcessIsKilled(t *testing.T) {
+func TestRoutesAreServedWhileTheNodesProcessIsKilled(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kept", "kept"))
 	c.Apply(fmt.Sprintf(route, "kept", "", "kept.example.com", "kept"))
 	serves(t, c, 80, "kept.example.com", "kept")
+	stop := load(c, "kept.example.com")
 	c.Kill("node")
-	serves(t, c, 80, "kept.example.com", "kept")
+	c.Apply(fmt.Sprintf(route, "later", "", "later.example.com", "kept"))
+	serves(t, c, 80, "later.example.com", "kept")
+	if failures := stop(); len(failures) > 0 {
+		t.Errorf("%d requests failed, the first with: %s", len(failures), failures[0])
+	}
 }

@@ -1,0 +1,82 @@
+package haproxy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// leave runs HAProxy as a router leaves it that is killed.
+func (b *bench) leave() *process {
+	b.t.Helper()
+	config := b.config()
+	for _, dir := range []string{"conf", "run"} {
+		if err := os.MkdirAll(filepath.Join(b.writer.Dir, dir), 0o700); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if err := writeFiles(b.writer.Dir, nil, config.Files); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(b.engine.File(), []byte(config.Text()), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	p, err := start(b.engine.Program, b.engine.File(), b.engine.control().socket, true)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { p.stop(0) })
+	if err := p.waitReady(b.t.Context(), b.engine.control()); err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+func TestTheNextRouterTakesOverWithoutALostRequest(t *testing.T) {
+	b := newBench(t, nil)
+	b.engine.Outlive = true
+	b.pod("web", "web", nil)
+	b.route("web", "web.com", "web")
+	former := b.leave()
+	stale := filepath.Join(b.writer.Dir, "router", "certs", "shop:gone.pem")
+	if err := os.MkdirAll(filepath.Dir(stale), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(stale, []byte("of a route that is gone"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.until("http://web.com", "web")
+	stop := b.load("http://web.com")
+	if !b.engine.Serves() {
+		t.Error("the engine does not see that HAProxy serves")
+	}
+	b.route("next", "next.com", "web")
+	b.apply()
+	parttest.Run(t, b.engine.Run)
+	b.until("http://next.com", "web")
+	eventually.True(t, "the former HAProxy ends", func() bool { return !former.alive() })
+	if failed := stop(); len(failed) > 0 {
+		t.Errorf("%d requests failed, the first with %s", len(failed), failed[0])
+	}
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("the key of a route that is gone is still there: %v", err)
+	}
+}
+
+func TestWhatAKilledRouterHasLeftIsEnded(t *testing.T) {
+	b := newBench(t, nil)
+	former := b.leave()
+	if err := EndLeft(t.TempDir()); err != nil || !former.alive() {
+		t.Fatalf("HAProxy of another directory was ended (%v)", err)
+	}
+	if err := EndLeft(b.writer.Dir); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "HAProxy ends", func() bool { return !former.alive() })
+	if pids, _, err := ofDir(b.writer.Dir); err != nil || len(pids) > 0 {
+		t.Errorf("processes %v are left (%v)", pids, err)
+	}
+}
