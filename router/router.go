@@ -90,7 +90,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	}
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
-		Outlive: r.Outlive, Rejected: s.rejected, Observe: observed.observe,
+		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: observed.observe,
 	}
 	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") && !s.engine.Serves() {
 		empty, err := s.writer.Write(model.Build(nil, model.Source{}), true)
@@ -165,7 +165,11 @@ func (s *session) once() error {
 			admitted = append(admitted, verdicts[i].Route)
 		}
 	}
-	config, err := s.writer.Write(model.Build(admitted, s.seen.source()), true)
+	state := model.Build(admitted, s.seen.source())
+	if namespace := s.Settings.Text("ROUTER_SERVICE_NAMESPACE"); namespace != "" {
+		state.PeerEndpoints = s.seen.source().Endpoints(namespace, canonical(s.Settings))
+	}
+	config, err := s.writer.Write(state, true)
 	if err != nil {
 		return err
 	}

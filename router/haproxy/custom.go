@@ -30,7 +30,7 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 		return fmt.Errorf("read TEMPLATE_FILE %q: %w", file, err)
 	}
 	data := map[string]any{
-		"WorkingDir": w.Dir, "State": state.Aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": []model.Endpoint{},
+		"WorkingDir": w.Dir, "State": state.Aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": state.PeerEndpoints,
 		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "StatsPort": w.statsPort(),
 		"StatsUser": w.Settings.Text("STATS_USERNAME"), "StatsPassword": w.Settings.Text("STATS_PASSWORD"),
 	}

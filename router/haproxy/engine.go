@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type Engine struct {
 	Script string
 	// Grace is how long requests may go on when the engine stops.
 	Grace time.Duration
+	// StatsTimeout is how long HAProxy may take to tell its statistics; 0 means 10 seconds.
+	StatsTimeout time.Duration
 	// Outlive lets HAProxy go on serving when this process is killed. The next engine of the directory takes over from it.
 	Outlive bool
 	// Rejected, if set, is told the configuration that HAProxy did not take, with its reason.
@@ -78,7 +81,11 @@ func (e *Engine) control() runtime {
 }
 
 // Stats is HAProxy's statistics as CSV.
-func (e *Engine) Stats() (string, error) { return e.control().ask("show stat") }
+func (e *Engine) Stats() (string, error) {
+	control := e.control()
+	control.timeout = cmp.Or(e.StatsTimeout, control.timeout)
+	return control.ask("show stat")
+}
 
 // Page is the socket of HAProxy's page of statistics.
 func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }

@@ -37,7 +37,8 @@ type bench struct {
 	engine    *Engine
 	routes    map[string]*routev1.Route
 	pods      map[string][]string // addresses by service
-	made      int                 // pods
+	peers     []model.Endpoint
+	made      int // pods
 	reloads   chan struct{}
 	refused   chan error
 }
@@ -191,7 +192,9 @@ func (b *bench) state() *model.State {
 
 func (b *bench) config() *Config {
 	b.t.Helper()
-	config, err := b.writer.Write(b.state(), true)
+	state := b.state()
+	state.PeerEndpoints = b.peers
+	config, err := b.writer.Write(state, true)
 	if err != nil {
 		b.t.Fatal(err)
 	}

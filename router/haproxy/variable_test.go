@@ -3,6 +3,7 @@ package haproxy
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/router/model"
 )
 
 // Each variable comes into the configuration as HAProxy says it, and HAProxy takes it.
@@ -226,6 +229,9 @@ defaults
 frontend public
   bind :{{ env "ROUTER_SERVICE_HTTP_PORT" "80" }}
   http-request set-header X-Custom yes
+{{- range .PeerEndpoints }}
+  http-response set-header X-Peer {{ .IP }}:{{ .Port }}
+{{- end }}
   use_backend %[base,map_reg(/var/lib/haproxy/conf/os_http_be.map)]
 {{- range $cfgIdx, $cfg := .State }}
 {{- if eq $cfg.TLSTermination "" }}
@@ -258,16 +264,33 @@ func TestCustomTemplates(t *testing.T) {
 	b.pod("test", "test", nil)
 	b.route("web", "web.com", "web", annotated(annotationBalance, "mine"))
 	b.route("path", "web.com/test", "test")
+	b.peers = []model.Endpoint{{IP: "192.0.2.7", Port: "1936"}}
 	b.run()
 	b.until("http://web.com/testing", "web")
 	b.until("http://web.com/test", "test")
-	if _, _, header := b.get("http://web.com"); header.Get("X-Balance") != "is-mine" {
-		t.Errorf("the template's header is %q", header.Get("X-Balance"))
+	if _, _, header := b.get("http://web.com"); header.Get("X-Balance") != "is-mine" || header.Get("X-Peer") != "192.0.2.7:1936" {
+		t.Errorf("the template's headers are %v", header)
 	}
 	b.pods["web"] = nil
 	b.pod("web", "later", nil)
 	b.apply()
 	b.until("http://web.com", "later")
+}
+
+func TestStatisticsAreNotWaitedForWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Listen("unix", filepath.Join(dir, "run", "haproxy.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	engine := Engine{Dir: dir, StatsTimeout: time.Millisecond}
+	if _, err := engine.Stats(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 func TestAReloadScriptReplacesTheRoutersOwnWay(t *testing.T) {

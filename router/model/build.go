@@ -30,7 +30,7 @@ const maxWeight = 256
 
 // Build makes the state of a router from the routes that it has admitted.
 func Build(routes []*routev1.Route, source Source) *State {
-	state := &State{map[ServiceAliasConfigKey]ServiceAliasConfig{}, map[ServiceUnitKey]ServiceUnit{}}
+	state := &State{Aliases: map[ServiceAliasConfigKey]ServiceAliasConfig{}, ServiceUnits: map[ServiceUnitKey]ServiceUnit{}}
 	for _, route := range routes {
 		key := ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
 		config := alias(route)
@@ -82,6 +82,11 @@ func alias(route *routev1.Route) ServiceAliasConfig {
 	}
 	config.VerifyServiceHostname = tls.Termination == routev1.TLSTerminationReencrypt && tls.DestinationCACertificate == ""
 	return config
+}
+
+// Endpoints are those of a service that are ready.
+func (s Source) Endpoints(namespace, name string) []Endpoint {
+	return s.unit(ServiceUnitKey(namespace + "/" + name)).EndpointTable
 }
 
 // unit is a service with all of its endpoints that are ready.

@@ -16,6 +16,8 @@ type ServiceUnitKey string
 type State struct {
 	Aliases      map[ServiceAliasConfigKey]ServiceAliasConfig
 	ServiceUnits map[ServiceUnitKey]ServiceUnit
+	// PeerEndpoints are those of the router's own service.
+	PeerEndpoints []Endpoint
 }
 
 // ServiceAliasConfig is a route.

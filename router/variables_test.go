@@ -1,0 +1,189 @@
+package router
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/haproxy"
+)
+
+func TestSelectorsChooseTheShard(t *testing.T) {
+	for variables, want := range map[string]string{
+		"": "blue/b red/a red/b", "ROUTE_LABELS=tier=gold": "red/a", "NAMESPACE_LABELS=team=red": "red/a red/b",
+		"PROJECT_LABELS=team!=red": "blue/b", "NAMESPACE_LABELS=team=red PROJECT_LABELS=stage=test": "", "NAMESPACE_LABELS=team=red ROUTE_LABELS=tier!=gold": "red/b",
+	} {
+		given := map[string]string{}
+		for _, pair := range strings.Fields(variables) {
+			name, value, _ := strings.Cut(pair, "=")
+			given[name] = value
+		}
+		v, err := newView(&rest.Config{Host: "http://127.0.0.1:1"}, read(t, given))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range []*routev1.Route{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "a", Labels: map[string]string{"tier": "gold"}}},
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "b"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "b"}},
+		} {
+			if err := v.routes.GetStore().Add(route); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"red", "blue"} {
+			if v.namespaces == nil {
+				break
+			}
+			if err := v.namespaces.GetStore().Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": name}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, route := range v.shard() {
+			got = append(got, describe(route))
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q chooses %v, want %s", variables, got, want)
+		}
+	}
+}
+
+func TestTheStatusNamesTheRouter(t *testing.T) {
+	verdict := claim.Verdict{Route: &routev1.Route{Spec: routev1.RouteSpec{Host: "a.com"}}}
+	writer := statusWriter{settings: read(t, map[string]string{"ROUTER_SERVICE_NAME": "gold", "ROUTER_CANONICAL_HOSTNAME": "gold.example.com"})}
+	if got := writer.entry(verdict); got.RouterName != "gold" || got.RouterCanonicalHostname != "gold.example.com" || got.Host != "a.com" {
+		t.Errorf("the entry is %+v", got)
+	}
+	writer.settings = read(t, nil)
+	if got := writer.entry(verdict); got.RouterName != "public" || got.RouterCanonicalHostname != "" {
+		t.Errorf("by default the entry is %+v", got)
+	}
+}
+
+// freePort is a port of this machine that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
+}
+
+func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
+	for kind, want := range map[string]string{"haproxy": "haproxy_exporter_up", "none": ""} {
+		address := "127.0.0.1:" + freePort(t)
+		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind})
+		engine := &haproxy.Engine{Dir: t.TempDir()} // where no HAProxy runs
+		parttest.Start(t, func(ctx context.Context, ready func()) error {
+			ready()
+			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), s, engine, newMetrics())
+		})
+		var body string
+		eventually.True(t, "an answer on "+address, func() bool {
+			response, err := http.Get("http://" + address + "/metrics")
+			if err != nil {
+				return false
+			}
+			defer response.Body.Close()
+			content, err := io.ReadAll(response.Body)
+			body = string(content)
+			return err == nil
+		})
+		if strings.Contains(body, "haproxy_exporter_up") != (want != "") || strings.Contains(body, "template_router_reload_seconds") != (want != "") {
+			t.Errorf("with ROUTER_METRICS_TYPE=%s the metrics are\n%s", kind, body)
+		}
+		response, err := http.Get("http://" + address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("without HAProxy the health is %d", response.StatusCode)
+		}
+	}
+}
+
+func TestHAProxyIsAskedOnceInAnInterval(t *testing.T) {
+	for interval, want := range map[string]int{"1h": 1, "1us": 2} {
+		asked := 0
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(newCollector(read(t, map[string]string{"ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL": interval}), func() (string, error) {
+			asked++
+			return "# pxname,svname\n", nil
+		}))
+		for range 2 {
+			if _, err := registry.Gather(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked != want {
+			t.Errorf("with an interval of %s HAProxy was asked %d times, want %d", interval, asked, want)
+		}
+	}
+}
+
+func TestPortsAreBoundBeforeOrAfterRoutesAreKnown(t *testing.T) {
+	for after, bound := range map[string]bool{"false": true, "true": false} {
+		asked := make(chan struct{}, 100)
+		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // routes are never known
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}))
+		dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		variables := map[string]string{"ROUTER_BIND_PORTS_AFTER_SYNC": after, "ROUTER_LISTEN_ADDR": "127.0.0.1:" + freePort(t)}
+		for _, name := range []string{"ROUTER_SERVICE_HTTP_PORT", "ROUTER_SERVICE_HTTPS_PORT", "ROUTER_SERVICE_SNI_PORT", "ROUTER_SERVICE_NO_SNI_PORT"} {
+			variables[name] = freePort(t)
+		}
+		s := read(t, variables)
+		router := &Router{Config: &rest.Config{Host: silent.URL}, Settings: s, Program: "/usr/sbin/haproxy", Dir: dir}
+		part := parttest.Start(t, router.Run)
+		<-asked
+		dial := func() bool {
+			connection, err := net.Dial("tcp", "127.0.0.1:"+s.Text("ROUTER_SERVICE_HTTP_PORT"))
+			if err == nil {
+				connection.Close()
+			}
+			return err == nil
+		}
+		if bound {
+			eventually.True(t, "the port is bound", dial)
+		} else {
+			eventually.True(t, "health is told", func() bool {
+				response, err := http.Get("http://" + s.Text("ROUTER_LISTEN_ADDR") + "/healthz")
+				if err == nil {
+					response.Body.Close()
+				}
+				return err == nil
+			})
+			if dial() {
+				t.Error("the port is bound before routes are known")
+			}
+		}
+		silent.CloseClientConnections()
+		part.Stop()
+		silent.Close()
+	}
+}
