@@ -24,6 +24,7 @@ needs() {
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
 		haproxy                             haproxy         slipway: the router
+		chromium                            chromium        tests of routes
 		skopeo                              skopeo          tests of the registry
 		shellcheck                          shellcheck      make lint
 	ROWS
