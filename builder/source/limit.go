@@ -23,7 +23,7 @@ type Limit struct {
 const (
 	DefaultBytes   = 8 << 30
 	DefaultFiles   = 1_000_000
-	DefaultSilence = 15 * time.Minute
+	DefaultSilence = 30 * time.Minute
 )
 
 // NewLimit is a limit with the defaults.

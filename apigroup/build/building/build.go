@@ -113,6 +113,9 @@ func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
 	}
 	if err != nil {
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		if apierrors.IsInvalid(err) { // as it will be each time: neither the build nor what is made of it changes
+			return l.end(ctx, build, outcome{buildv1.BuildPhaseError, buildv1.StatusReasonCannotCreateBuildPod, "Failed creating build pod: " + err.Error()})
+		}
 		return l.postpone(ctx, build, &problem{buildv1.StatusReasonCannotCreateBuildPod, "Failed creating build pod.", fmt.Errorf("create build pod %q: %w", pod.Name, err)})
 	}
 	next := build.DeepCopy()

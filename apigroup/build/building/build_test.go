@@ -1,6 +1,7 @@
 package building
 
 import (
+	"context"
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -41,7 +43,7 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildL
 	}
 	kube := fake.NewClientset(running...).CoreV1()
 	return &buildLoop{
-		core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
+		maker: *newMaker(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
 		builds: buildlisters.NewBuildLister(known), pods: corelisters.NewPodLister(made), events: record.NewFakeRecorder(10),
 	}
 }
@@ -90,5 +92,27 @@ func TestAPipelineHoldsNoOtherBuildAndIsCancelled(t *testing.T) {
 	}
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
 		t.Errorf("the pipeline is %+v, %v", got.Status, err)
+	}
+}
+
+// invalid refuses all pods.
+type invalid struct{ coreclient.PodInterface }
+
+func (i invalid) Pods(string) coreclient.PodInterface { return i }
+
+func (invalid) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), pod.Name, nil)
+}
+
+func TestABuildWhosePodCanNeverBeEnds(t *testing.T) {
+	never := build()
+	never.Status.Phase = buildv1.BuildPhaseNew
+	loop := newLoop(t, []*buildv1.Build{never})
+	loop.creator = invalid{}
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseError || got.Status.Reason != "CannotCreateBuildPod" {
+		t.Errorf("the build is %+v, %v", got.Status, err)
 	}
 }

@@ -254,4 +254,11 @@ func TestWhoMayNotMakeSuchPodsNeitherBuildsNorEntersThem(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "only the build's own pod") {
 		t.Errorf("the administrator forges a report: %v", err)
 	}
+	// A build gives the log of its own pod, and not of one that is called like it.
+	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)
+	p.Apply(`{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: notes}, spec: {strategy: {customStrategy: {from: {kind: DockerImage, name: localhost/none}}}}}`)
+	p.waitOutput("build/notes", "{.status.phase} {.status.reason}", "Error BuildPodExists")
+	if out, err := p.TryOC("logs", "build/notes"); err == nil || !strings.Contains(err.Error(), `pods "notes-build" not found`) {
+		t.Errorf("the log of another pod: %s, %v", out, err)
+	}
 }
