@@ -59,6 +59,7 @@ func (b *Builder) Run(ctx context.Context) error {
 type run struct {
 	*Builder
 	pull, push credentials
+	images     []credentials // of images that files are taken from
 	// context is the directory that the image is made of.
 	context string
 }
@@ -82,11 +83,16 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	defer e.Close() // the pod ends too
+	if err := r.addImages(ctx, e); err != nil {
+		return err
+	}
 	switch strategy := r.Build.Spec.Strategy; {
 	case strategy.DockerStrategy != nil:
 		return r.docker(ctx, e, strategy.DockerStrategy)
+	case strategy.SourceStrategy != nil:
+		return r.sourceToImage(ctx, e, strategy.SourceStrategy)
 	default:
-		return fmt.Errorf("build with strategy %q: this builder makes images of Dockerfiles", strategy.Type)
+		return fmt.Errorf("build with strategy %q: this builder knows the strategies Docker and Source", strategy.Type)
 	}
 }
 

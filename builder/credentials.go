@@ -67,5 +67,13 @@ func (r *run) credentialsOf(host string, push bool) (user, password string) {
 	if user, password = first.of(host); password != "" {
 		return user, password
 	}
-	return second.of(host)
+	if user, password = second.of(host); password != "" {
+		return user, password
+	}
+	for _, image := range r.images {
+		if user, password = image.of(host); password != "" {
+			return user, password
+		}
+	}
+	return "", ""
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	gateway "github.com/moby/buildkit/frontend/gateway/client"
 	buildv1 "github.com/openshift/api/build/v1"
@@ -22,6 +21,9 @@ const dockerfileName = "Dockerfile"
 
 // docker builds a Dockerfile.
 func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.DockerBuildStrategy) error {
+	if err := r.addMaterials(); err != nil {
+		return because(buildv1.StatusReasonFetchSourceFailed, err)
+	}
 	dir, err := r.dockerfile(strategy)
 	if err != nil {
 		return because(buildv1.StatusReasonManageDockerfileFailed, err)
@@ -36,6 +38,11 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 			options["build-arg:"+name] = proxy
 		}
 	}
+	for _, image := range r.Build.Spec.Source.Images {
+		for _, name := range image.As {
+			options["context:"+name] = "docker-image://" + image.From.Name
+		}
+	}
 	if strategy.NoCache {
 		options["no-cache"] = ""
 	}
@@ -46,9 +53,14 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 		result, err := c.Solve(ctx, gateway.SolveRequest{
 			Frontend: engine.DockerfileFrontend, FrontendOpt: options, CacheImports: r.remembered(strategy.NoCache), Evaluate: true,
 		})
+		if err == nil && squashed(strategy) {
+			result, err = r.squash(ctx, c, result, filepath.Join(dir, dockerfileName))
+		}
 		return result, because(buildv1.StatusReasonDockerBuildFailed, err)
 	}
-	return r.image(ctx, e, solve, map[string]string{"context": r.context, "dockerfile": dir})
+	return r.image(ctx, e, recipe{
+		step: buildv1.StepDockerBuild, solve: solve, folders: map[string]string{"context": r.context, "dockerfile": dir}, remember: !squashed(strategy),
+	})
 }
 
 // dockerfile writes the Dockerfile to a directory of its own, which it returns: the source's, or the one in the Build, adapted.
@@ -86,7 +98,7 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	defer root.Close()
 	file, err := root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %q: %w", path, errNoDockerfile)
+		return nil, fmt.Errorf("read %q: the source has no such Dockerfile", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Dockerfile: %w", err)
@@ -121,58 +133,3 @@ func (r *run) remembered(not bool) []gateway.CacheOptionsEntry {
 	}
 	return []gateway.CacheOptionsEntry{{Type: "registry", Attrs: map[string]string{"ref": r.output()}}}
 }
-
-// output is the reference that the image is pushed to; empty: nowhere.
-func (r *run) output() string {
-	if r.Build.Spec.Output.To == nil {
-		return ""
-	}
-	return r.Build.Spec.Output.To.Name
-}
-
-// image makes an image by solve, runs the hook in it and pushes it.
-func (r *run) image(ctx context.Context, e *engine.Engine, solve gateway.BuildFunc, folders map[string]string) error {
-	var pushing time.Time
-	make := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
-		var result *gateway.Result
-		err := r.timed(buildv1.StageBuild, buildv1.StepDockerBuild, func() (err error) {
-			result, err = solve(ctx, c)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := r.describe(result); err != nil {
-			return nil, err
-		}
-		if err := r.hook(ctx, c, result); err != nil {
-			return nil, because(buildv1.StatusReasonPostCommitHookFailed, err)
-		}
-		if pushing = time.Now(); r.output() != "" {
-			fmt.Fprintf(r.Out, "\nPushing image %s ...\n", r.output())
-		}
-		return result, nil
-	}
-	digest, err := e.Run(ctx, engine.Job{
-		Build: make, Folders: folders, Push: r.output(), Remember: true, Credentials: r.credentialsOf, Out: r.Out, Verbose: r.verbose(),
-	})
-	if r.output() != "" && !pushing.IsZero() {
-		r.took(buildv1.StagePushImage, buildv1.StepPushImage, pushing, time.Since(pushing))
-	}
-	var push *engine.PushError
-	switch {
-	case errors.As(err, &push):
-		return because(buildv1.StatusReasonPushImageToRegistryFailed, err)
-	case err != nil:
-		return err
-	case r.output() == "":
-		fmt.Fprintln(r.Out, "Build complete, no image push requested")
-		return nil
-	}
-	fmt.Fprintln(r.Out, "Push successful")
-	r.Build.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: digest}
-	return nil
-}
-
-// verbose tells whether the log shows each of the engine's own steps.
-func (r *run) verbose() bool { return r.Variable("BUILD_LOGLEVEL") >= "4" }

@@ -2,7 +2,6 @@ package builder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,6 +123,3 @@ func first(texts ...string) string {
 	}
 	return ""
 }
-
-// errNoDockerfile says that there is nothing to build from.
-var errNoDockerfile = errors.New("there is no such Dockerfile in the source")

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/buildkit/exporter/containerimage/exptypes"
 	gateway "github.com/moby/buildkit/frontend/gateway/client"
 	"github.com/moby/buildkit/session"
+	"github.com/moby/buildkit/session/secrets/secretsprovider"
 	"github.com/tonistiigi/fsutil"
 )
 
@@ -21,6 +22,10 @@ type Job struct {
 	Folders map[string]string
 	// Push is the reference that the image gets in a registry; empty: it is not pushed.
 	Push string
+	// Archive gets the files of the image as a tar archive, if it is set, and is closed then.
+	Archive io.WriteCloser
+	// Secrets are contents that steps may mount as files, by their names. They are in no layer.
+	Secrets map[string][]byte
 	// Remember stores with the pushed image what the next build needs to take its layers over.
 	Remember bool
 	// Credentials gives the user and the password for a registry; empty: none. push is set once the image is made. The default registry is asked
@@ -50,11 +55,19 @@ func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 		}
 	}
 	var built atomic.Bool
-	options.Session = []session.Attachable{&credentials{of: func(host string) (string, string) { return job.Credentials(host, built.Load()) }}}
+	options.Session = []session.Attachable{
+		&credentials{of: func(host string) (string, string) { return job.Credentials(host, built.Load()) }},
+		secretsprovider.FromMap(job.Secrets),
+	}
 	if job.Push != "" {
 		options.Exports = []client.ExportEntry{{Type: client.ExporterImage, Attrs: map[string]string{
 			string(exptypes.OptKeyName): job.Push, string(exptypes.OptKeyPush): "true", string(exptypes.OptKeyUnpack): "false",
 		}}}
+	}
+	if job.Archive != nil {
+		options.Exports = append(options.Exports, client.ExportEntry{
+			Type: client.ExporterTar, Output: func(map[string]string) (io.WriteCloser, error) { return job.Archive, nil },
+		})
 	}
 	if job.Push != "" && job.Remember {
 		options.CacheExports = []client.CacheOptionsEntry{{Type: "inline"}}

@@ -2,34 +2,16 @@ package source
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"syscall"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/plumbing/transport/client"
 	"github.com/go-git/go-git/v5/plumbing/transport/git"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/plumbing/transport/ssh"
-	"golang.org/x/net/http/httpproxy"
 )
-
-// Own tells whether an address is the build's own machine's or its link's, where services trust whoever reaches them, such as a cloud's
-// metadata. No repository is there.
-func Own(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()
-}
-
-// connectTimeout is how long a server may take to accept a connection, and to begin to answer.
-const connectTimeout = 2 * time.Minute
 
 // install makes go-git use the transports of this repository. It knows transports of the process only; a process builds one thing.
 func (g *Git) install(ctx context.Context) error {
@@ -45,41 +27,13 @@ func (g *Git) install(ctx context.Context) error {
 	return nil
 }
 
-// web is the client for http and https. It asks at each connection where that leads, so that neither a redirection nor a name that changes its
-// address gets past it.
+// web is the client for http and https.
 func (g *Git) web() (*http.Client, error) {
-	dialer := &net.Dialer{Timeout: connectTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		return g.forbidden(to.Addr())
-	}}
-	trust := &tls.Config{InsecureSkipVerify: g.Secret.Insecure} //nolint: what the secret's .gitconfig says
-	if len(g.Secret.Authority) > 0 {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(g.Secret.Authority) {
-			return nil, errors.New("the source secret's ca.crt has no certificate in PEM form")
-		}
-		trust.RootCAs = pool
-	}
-	proxy := (&httpproxy.Config{HTTPProxy: g.Proxy.HTTP, HTTPSProxy: g.Proxy.HTTPS, NoProxy: g.Proxy.No}).ProxyFunc()
-	return &http.Client{Transport: &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: trust, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout,
-		ForceAttemptHTTP2: true, Proxy: func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-	}}, nil
+	return Web{Authority: g.Secret.Authority, Insecure: g.Secret.Insecure, Proxy: g.Proxy, Forbidden: g.Forbidden}.client()
 }
 
 // forbidden is an error if no repository can be at an address.
-func (g *Git) forbidden(ip netip.Addr) error {
-	if g.Forbidden(ip) {
-		return fmt.Errorf("the repository leads to %s, an address of the building machine itself, which builds may not ask", ip)
-	}
-	return nil
-}
+func (g *Git) forbidden(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.allowed(ip) }
 
 // guarded is a transport that connects by itself: the addresses of a host are checked before.
 type guarded struct {

@@ -1,0 +1,128 @@
+package builder
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// builderFiles are the scripts of a builder image.
+var builderFiles = map[string]string{
+	"s2i/assemble": `#!/bin/sh
+set -e
+id -u >/app/user
+cp /tmp/src/code /app/code
+cat secret/word >/app/word
+test ! -e /tmp/artifacts/kept || cat /tmp/artifacts/kept >/app/kept
+echo "$FROM_FILE $FROM_STRATEGY $OPENSHIFT_BUILD_NAME" >/app/env
+find /tmp/src >/app/list
+echo kept >/app/old
+`,
+	"s2i/run":            "#!/bin/sh\ncat /app/code\n",
+	"s2i/save-artifacts": "#!/bin/sh\nmkdir -p /tmp/out; cat /app/old >/tmp/out/kept; tar -C /tmp/out -cf - kept\n",
+}
+
+// builderImage is one whose user may write to /app.
+func builderImage(s *site, user string) string {
+	base := s.base("plain", builderFiles, v1.Config{})
+	spec := buildv1.CommonSpec{
+		Source:   buildv1.BuildSource{Dockerfile: ptr.To("FROM " + base + "\nWORKDIR /work\nRUN mkdir -p /app /work/secret; echo \"app:x:1001:0::/:/bin/sh\" >/etc/passwd; echo app:x:1001: >/etc/group\nRUN [\"/bin/chmod\", \"777\", \"/app\", \"/tmp\"]\nUSER " + user + "\nENV PATH=/bin\nLABEL io.openshift.s2i.scripts-url=image:///s2i io.k8s.description=builder\n")},
+		Strategy: buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}},
+		Output:   buildv1.BuildOutput{To: &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/base/builder-" + user + ":latest"}},
+	}
+	if _, log, err := s.build(spec, nil); err != nil {
+		s.t.Fatalf("%v\n%s", err, log)
+	}
+	return spec.Output.To.Name
+}
+
+func TestABuilderImageAssemblesSource(t *testing.T) {
+	s := newSite(t)
+	image := builderImage(s, "1001")
+	s.write(filepath.Join(s.secrets, "build", "password"), map[string]string{"word": "secret-word"})
+	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{
+		From: corev1.ObjectReference{Kind: "DockerImage", Name: image}, Incremental: ptr.To(true),
+		Env: []corev1.EnvVar{{Name: "FROM_STRATEGY", Value: "strategy"}},
+	}})
+	spec.Source.Secrets = []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "password"}, DestinationDir: "secret"}}
+	upload := tarOf(t, map[string]string{
+		"code": "print", ".s2i/environment": "# comment\nFROM_FILE=file\n", ".s2iignore": "*.log\n", "big.log": "noise", "sub/x.log": "noise", "sub/kept": "",
+	})
+	made, log := s.must(spec, bytes.NewReader(upload))
+	for file, want := range map[string]string{
+		"app/user": "1001\n", "app/code": "print", "app/word": "secret-word", "app/env": "file strategy app-1\n", "work/secret/word": "", "app/kept": "",
+	} {
+		if got := made.files[file]; got != want {
+			t.Errorf("%s has %q, want %q\n%s", file, got, want, log)
+		}
+	}
+	if list := made.files["app/list"]; strings.Contains(list, "big.log") || !strings.Contains(list, "/tmp/src/sub/kept") {
+		t.Errorf("the source is %s", list)
+	}
+	if made.Config.User != "1001" || len(made.Config.Cmd) != 1 || made.Config.Cmd[0] != "/s2i/run" {
+		t.Errorf("the image is configured as %+v", made.Config)
+	}
+	for label, want := range map[string]string{"io.openshift.build.image": image, "io.k8s.description": "builder", "io.openshift.build.name": "app-1"} {
+		if made.Config.Labels[label] != want {
+			t.Errorf("label %s is %q, want %q", label, made.Config.Labels[label], want)
+		}
+	}
+	if env := strings.Join(made.Config.Env, " "); !strings.Contains(env, "FROM_FILE=file FROM_STRATEGY=strategy OPENSHIFT_BUILD_NAME=app-1 OPENSHIFT_BUILD_NAMESPACE=team") {
+		t.Errorf("the environment is %s", env)
+	}
+
+	made, log = s.must(spec, bytes.NewReader(upload))
+	if made.files["app/kept"] != "kept\n" {
+		t.Errorf("the second build has %q of the first\n%s", made.files["app/kept"], log)
+	}
+}
+
+func TestScriptsOfTheSourceComeFirst(t *testing.T) {
+	s := newSite(t)
+	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: builderImage(s, "1001")}}})
+	made, log := s.must(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": "#!/bin/sh\necho own >/app/own\n"})))
+	if made.files["app/own"] != "own\n" || made.Config.Cmd[0] != "/s2i/run" {
+		t.Errorf("own assemble wrote %q, the command is %v\n%s", made.files["app/own"], made.Config.Cmd, log)
+	}
+}
+
+func TestAssemblingFailsForAReason(t *testing.T) {
+	s := newSite(t)
+	image := builderImage(s, "1001")
+	for what, tt := range map[string]struct {
+		image  func() string
+		script string
+		reason buildv1.StatusReason
+	}{
+		"a script that fails": {func() string { return image }, "#!/bin/sh\necho it broke; exit 3\n", reasonAssembleFailed},
+		"no such image":       {func() string { return s.host + "/base/none:latest" }, "", buildv1.StatusReasonPullBuilderImageFailed},
+		"root":                {func() string { return builderImage(s, "0") }, "", buildv1.StatusReasonPullBuilderImageFailed},
+		"a named user":        {func() string { return builderImage(s, "app") }, "", buildv1.StatusReasonPullBuilderImageFailed},
+	} {
+		spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: tt.image()}}})
+		build, log, err := s.build(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": tt.script})))
+		if err == nil || build.Status.Reason != tt.reason || build.Status.Message == "" {
+			t.Errorf("%s: %v, reason %q\n%s", what, err, build.Status.Reason, log)
+		}
+	}
+}
+
+func TestUsersOfBuilderImages(t *testing.T) {
+	for _, tt := range []struct {
+		user, allowed string
+		ok            bool
+	}{
+		{"1001", "1-", true}, {"1001:0", "1-", true}, {"0", "1-", false}, {"", "1-", false}, {"app", "1-", false}, {"0", "0", true}, {"5", "0,4-6", true},
+		{"7", "0,4-6", false}, {"root", "0-", false}, {"99999999999", "1-", false},
+	} {
+		if err := allowedUser(tt.user, tt.allowed); (err == nil) != tt.ok {
+			t.Errorf("user %q, allowed %q: %v", tt.user, tt.allowed, err)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package builder
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/builder/source"
+	"github.com/slipway-platform/slipway/internal/payload"
+)
+
+// site has what builds need: a registry, and directories of secrets and config maps.
+type site struct {
+	t         *testing.T
+	host      string
+	runc      string
+	secrets   string
+	configs   string
+	variables map[string]string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
+	t.Cleanup(server.Close)
+	programs, err := payload.Unpack(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{
+		t: t, host: strings.TrimPrefix(server.URL, "http://"), runc: programs.Runc, secrets: t.TempDir(), configs: t.TempDir(),
+		variables: map[string]string{},
+	}
+}
+
+// toBusybox is the content of a link to busybox.
+const toBusybox = "-> busybox"
+
+// tarOf makes an archive of files, which anyone may run.
+func tarOf(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		header := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(files[name]))}
+		if files[name] == toBusybox {
+			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, "busybox", 0
+		}
+		if err := writer.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeSymlink {
+			continue
+		}
+		if _, err := io.WriteString(writer, files[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// base puts an image with a shell and files into the registry and returns its reference.
+func (s *site) base(name string, files map[string]string, config v1.Config) string {
+	s.t.Helper()
+	busybox, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all := map[string]string{"tmp/empty": "", "bin/busybox": string(busybox)}
+	for _, applet := range []string{"sh", "cat", "cp", "mkdir", "id", "find", "tar", "echo", "false", "test", "chmod"} {
+		all["bin/"+applet] = toBusybox
+	}
+	maps.Copy(all, files)
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tarOf(s.t, all))), nil })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: config})
+	if err == nil {
+		image, err = mutate.AppendLayers(image, layer)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	reference := s.host + "/base/" + name + ":latest"
+	if err := remote.Write(s.reference(reference), image); err != nil {
+		s.t.Fatal(err)
+	}
+	return reference
+}
+
+func (s *site) reference(text string) name.Reference {
+	s.t.Helper()
+	reference, err := name.ParseReference(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reference
+}
+
+// build runs a build whose upload is given, and returns the Build as it was reported last, and the log.
+func (s *site) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build, string, error) {
+	s.t.Helper()
+	if spec.Output.To == nil {
+		spec.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/team/app:latest"}
+	}
+	var log bytes.Buffer
+	var reported *buildv1.Build
+	b := &Builder{
+		Build:  &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "team"}, Spec: buildv1.BuildSpec{CommonSpec: spec}},
+		Report: func(_ context.Context, build *buildv1.Build) error { reported = build.DeepCopy(); return nil },
+		Work:   s.t.TempDir(), Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
+		Variable: func(name string) string { return s.variables[name] }, In: upload, Out: &log,
+	}
+	err := b.Run(context.WithoutCancel(s.t.Context()))
+	return reported, log.String(), err
+}
+
+// built is an image and the files of its layers.
+type built struct {
+	*v1.ConfigFile
+	digest string
+	layers int
+	files  map[string]string
+}
+
+// must builds and reads the image.
+func (s *site) must(spec buildv1.CommonSpec, upload io.Reader) (built, string) {
+	s.t.Helper()
+	build, log, err := s.build(spec, upload)
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, log)
+	}
+	image, err := remote.Image(s.reference(s.host + "/team/app:latest"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made := built{files: map[string]string{}}
+	if made.ConfigFile, err = image.ConfigFile(); err != nil {
+		s.t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made.digest = digest.String()
+	if build.Status.Output.To == nil || build.Status.Output.To.ImageDigest != made.digest {
+		s.t.Errorf("the build reports %+v, the registry has %s", build.Status.Output.To, made.digest)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made.layers = len(layers)
+	content := mutate.Extract(image)
+	defer content.Close()
+	for archive := tar.NewReader(content); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return made, log
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg && !strings.HasPrefix(header.Name, "bin/") {
+			made.files[path.Clean(header.Name)] = string(data)
+		}
+	}
+}
+
+// binary is the specification of a build from an upload.
+func binary(strategy buildv1.BuildStrategy) buildv1.CommonSpec {
+	return buildv1.CommonSpec{Source: buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}, Strategy: strategy}
+}
+
+// write writes files of a mounted secret or config map.
+func (s *site) write(dir string, files map[string]string) {
+	s.t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

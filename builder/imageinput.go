@@ -1,0 +1,61 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/buildkit/client/llb"
+	gateway "github.com/moby/buildkit/frontend/gateway/client"
+	buildv1 "github.com/openshift/api/build/v1"
+
+	"github.com/slipway-platform/slipway/builder/engine"
+)
+
+// addImages copies files of other images into the context.
+func (r *run) addImages(ctx context.Context, e *engine.Engine) error {
+	for i, image := range r.Build.Spec.Source.Images {
+		chain, err := readCredentials(filepath.Join(r.Secrets, "source-image", fmt.Sprint(i)))
+		if err != nil {
+			return err
+		}
+		r.images = append(r.images, chain)
+		if len(image.Paths) == 0 {
+			continue
+		}
+		fmt.Fprintf(r.Out, "Copying files of image %s ...\n", image.From.Name)
+		err = r.timed(buildv1.StageFetchInputs, buildv1.StepPullInputImage, func() error { return r.addImage(ctx, e, image) })
+		if err != nil {
+			return because(buildv1.StatusReasonFetchImageContentFailed, err)
+		}
+	}
+	return nil
+}
+
+// addImage takes the files out of the image as an archive, which is extracted as suspiciously as one that is uploaded.
+func (r *run) addImage(ctx context.Context, e *engine.Engine, image buildv1.ImageSource) error {
+	root, err := os.OpenRoot(r.context)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files := llb.Scratch()
+	for _, p := range image.Paths {
+		files = files.File(llb.Copy(llb.Image(image.From.Name), p.SourcePath, path.Clean("/"+p.DestinationDir)+"/", &llb.CopyInfo{
+			CreateDestPath: true, FollowSymlinks: true, CopyDirContentsOnly: strings.HasSuffix(p.SourcePath, "/."),
+		}), llb.WithCustomName("[internal] copy files of "+image.From.Name))
+	}
+	writer, extracted := r.extractTo(ctx, root)
+	_, err = e.Run(ctx, engine.Job{
+		Build:   func(ctx context.Context, c gateway.Client) (*gateway.Result, error) { return solve(ctx, c, files, nil) },
+		Archive: writer, Credentials: r.credentialsOf, Out: r.Out, Verbose: r.verbose(),
+	})
+	writer.CloseWithError(err)
+	if extractErr := extracted(); extractErr != nil && err == nil {
+		err = extractErr
+	}
+	return err
+}

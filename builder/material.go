@@ -1,0 +1,76 @@
+package builder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// material is a secret or a config map of the source: where it is mounted, and the directory that it is for.
+type material struct{ dir, destination string }
+
+// materials are those of the Build.
+func (r *run) materials() (list []material) {
+	for _, secret := range r.Build.Spec.Source.Secrets {
+		list = append(list, material{filepath.Join(r.Secrets, "build", secret.Secret.Name), secret.DestinationDir})
+	}
+	for _, config := range r.Build.Spec.Source.ConfigMaps {
+		list = append(list, material{filepath.Join(r.ConfigMaps, "build", config.ConfigMap.Name), config.DestinationDir})
+	}
+	return list
+}
+
+// files are the contents by their names. Kubelet's own entries, which begin with two dots, are none.
+func (m material) files() (map[string][]byte, error) {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read secret or config map of the source: %w", err)
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "..") {
+			continue
+		}
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(m.dir, entry.Name())); err != nil {
+			return nil, fmt.Errorf("read secret or config map of the source: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// addMaterials writes them to the context, from which a Dockerfile copies them.
+func (r *run) addMaterials() error {
+	root, err := os.OpenRoot(r.context)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, m := range r.materials() {
+		files, err := m.files()
+		if err != nil {
+			return err
+		}
+		dir := path.Clean("./" + m.destination)
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("add secret or config map to the source: %w", err)
+		}
+		for name, content := range files {
+			if err := replace(root, path.Join(dir, name), content); err != nil {
+				return fmt.Errorf("add secret or config map to the source: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// replace writes a file in place of what has its name, without following it.
+func replace(root *os.Root, name string, content []byte) error {
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.WriteFile(name, content, 0o644)
+}
