@@ -98,8 +98,7 @@ func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result
 	if err != nil {
 		return nil, because(buildv1.StatusReasonFetchSourceFailed, err)
 	}
-	assembled := state.Run(options...).Root()
-	result, err := solve(ctx, c, oneLayer(a.base, assembled), nil)
+	result, err := solve(ctx, c, state.Run(options...).Root(), nil)
 	if err != nil {
 		return nil, because(reasonAssembleFailed, fmt.Errorf("run assemble: %w", err))
 	}

@@ -45,16 +45,16 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 	}
 	if strategy.NoCache {
 		options["no-cache"] = ""
+	} else if err := r.remember(options); err != nil {
+		return err
 	}
 	if strategy.ForcePull {
 		options["image-resolve-mode"] = "pull"
 	}
 	solve := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
-		result, err := c.Solve(ctx, gateway.SolveRequest{
-			Frontend: engine.DockerfileFrontend, FrontendOpt: options, CacheImports: r.remembered(strategy.NoCache), Evaluate: true,
-		})
+		result, err := c.Solve(ctx, gateway.SolveRequest{Frontend: engine.DockerfileFrontend, FrontendOpt: options, Evaluate: true})
 		if err == nil && squashed(strategy) {
-			result, err = r.squash(ctx, c, result, filepath.Join(dir, dockerfileName))
+			result, err = squash(ctx, c, result)
 		}
 		return result, because(buildv1.StatusReasonDockerBuildFailed, err)
 	}

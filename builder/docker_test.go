@@ -1,0 +1,183 @@
+package builder
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// dockerStrategy is the strategy of a Dockerfile.
+func dockerStrategy(strategy buildv1.DockerBuildStrategy) buildv1.BuildStrategy {
+	return buildv1.BuildStrategy{DockerStrategy: &strategy}
+}
+
+// inline is the specification of a build of a Dockerfile alone.
+func inline(dockerfile string, strategy buildv1.DockerBuildStrategy) buildv1.CommonSpec {
+	return buildv1.CommonSpec{Source: buildv1.BuildSource{Dockerfile: &dockerfile}, Strategy: dockerStrategy(strategy)}
+}
+
+func TestADockerfileIsBuiltAsTheStrategySays(t *testing.T) {
+	s := newSite(t)
+	base, other := s.base("one", nil, v1.Config{}), s.base("two", map[string]string{"which": "two"}, v1.Config{})
+	s.variables["REFERRED"] = "referred"
+	spec := binary(dockerStrategy(buildv1.DockerBuildStrategy{
+		From: &corev1.ObjectReference{Name: other}, DockerfilePath: "docker/file", BuildArgs: []corev1.EnvVar{{Name: "ARGUMENT", Value: "argued"}},
+		Env: []corev1.EnvVar{{Name: "VARIABLE", Value: "va$lue"}, {Name: "REFERRED", ValueFrom: &corev1.EnvVarSource{}}},
+	}))
+	spec.Source.ContextDir = "sub"
+	spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: "label", Value: "labelled"}}
+	s.write(filepath.Join(s.secrets, "build", "password"), map[string]string{"word": "secret"})
+	s.write(filepath.Join(s.configs, "build", "settings"), map[string]string{"set": "config"})
+	spec.Source.Secrets = []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "password"}, DestinationDir: "in/secret"}}
+	spec.Source.ConfigMaps = []buildv1.ConfigMapBuildSource{{ConfigMap: corev1.LocalObjectReference{Name: "settings"}}}
+	spec.Source.Images = []buildv1.ImageSource{
+		{From: corev1.ObjectReference{Name: other}, Paths: []buildv1.ImageSourcePath{{SourcePath: "/which", DestinationDir: "from-image"}}},
+		{From: corev1.ObjectReference{Name: other}, As: []string{"elsewhere.example.com/x"}},
+	}
+	dockerfile := "# syntax=elsewhere.example.com/frontend\nFROM " + base + `
+ARG ARGUMENT
+RUN echo "$ARGUMENT $VARIABLE $REFERRED" >/said
+COPY in/secret/word set from-image/which /copied/
+COPY --from=elsewhere.example.com/x /which /as
+`
+	upload := tarOf(t, map[string]string{"sub/docker/file": dockerfile})
+	made, log := s.must(spec, bytes.NewReader(upload))
+	for file, want := range map[string]string{
+		"which": "two", "said": "argued va$lue referred\n", "copied/word": "secret", "copied/set": "config", "copied/which": "two", "as": "two",
+	} {
+		if got := made.files[file]; got != want {
+			t.Errorf("%s has %q, want %q\n%s", file, got, want, log)
+		}
+	}
+	env := strings.Join(made.Config.Env, " ")
+	for _, want := range []string{"VARIABLE=va$lue", "OPENSHIFT_BUILD_NAME=app-1", "OPENSHIFT_BUILD_NAMESPACE=team"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("the environment %q lacks %s", env, want)
+		}
+	}
+	if made.Config.Labels["label"] != "labelled" || made.Config.Labels["io.openshift.build.namespace"] != "team" {
+		t.Errorf("the labels are %v", made.Config.Labels)
+	}
+}
+
+func TestTheNextBuildTakesLayersOver(t *testing.T) {
+	s := newSite(t)
+	dockerfile := "FROM " + s.base("one", nil, v1.Config{}) + "\nRUN echo made >/made\nRUN echo more >/more\n"
+	first, log := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
+	if strings.Contains(log, "Using cache") {
+		t.Errorf("the first build has something to take over:\n%s", log)
+	}
+	second, log := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
+	if strings.Count(log, "Using cache") != 2 || second.RootFS.DiffIDs[2] != first.RootFS.DiffIDs[2] {
+		t.Errorf("the second makes its layers anew:\n%s", log)
+	}
+	if _, log = s.must(inline(dockerfile, buildv1.DockerBuildStrategy{NoCache: true}), nil); strings.Contains(log, "Using cache") {
+		t.Errorf("noCache takes layers over:\n%s", log)
+	}
+}
+
+func TestLayersAreSquashed(t *testing.T) {
+	s := newSite(t)
+	dockerfile := "FROM " + s.base("one", nil, v1.Config{}) + "\nRUN echo large >/large\nRUN echo small >/small; cp /small /large\n"
+	policy := buildv1.ImageOptimizationSkipLayers
+	made, _ := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{ImageOptimizationPolicy: &policy}), nil)
+	if made.layers != 1 || made.files["large"] != "small\n" || made.files["small"] != "small\n" {
+		t.Errorf("%d layers with %v", made.layers, made.files)
+	}
+}
+
+func TestTheHookDecidesWhetherTheImageIsPushed(t *testing.T) {
+	s := newSite(t)
+	base := s.base("one", nil, v1.Config{Env: []string{"WORD=hooked", "PATH=/bin"}, Entrypoint: []string{"echo", "entered"}})
+	for what, tt := range map[string]struct {
+		hook buildv1.BuildPostCommitSpec
+		says string
+		ok   bool
+	}{
+		"a script with arguments":     {buildv1.BuildPostCommitSpec{Script: "echo $WORD $1", Args: []string{"argument"}}, "hooked argument\n", true},
+		"a command":                   {buildv1.BuildPostCommitSpec{Command: []string{"echo", "commanded"}, Args: []string{"x"}}, "commanded x\n", true},
+		"arguments of the image":      {buildv1.BuildPostCommitSpec{Args: []string{"argued"}}, "entered argued\n", true},
+		"a script that fails":         {buildv1.BuildPostCommitSpec{Script: "echo broken; false"}, "broken\n", false},
+		"a command that is not there": {buildv1.BuildPostCommitSpec{Command: []string{"nothing"}}, "", false},
+	} {
+		spec := inline("FROM "+base+"\nRUN echo x >/x\n", buildv1.DockerBuildStrategy{})
+		spec.PostCommit = tt.hook
+		build, log, err := s.build(spec, nil)
+		if (err == nil) != tt.ok || !strings.Contains(log, tt.says) {
+			t.Errorf("%s: %v\n%s", what, err, log)
+		}
+		if !tt.ok && (build.Status.Reason != buildv1.StatusReasonPostCommitHookFailed || strings.Contains(log, "Pushing")) {
+			t.Errorf("%s: reason %q\n%s", what, build.Status.Reason, log)
+		}
+	}
+}
+
+func TestBuildsFailForAReason(t *testing.T) {
+	s := newSite(t)
+	base := s.base("one", nil, v1.Config{})
+	lost := inline("FROM "+base, buildv1.DockerBuildStrategy{})
+	lost.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: "127.0.0.1:1/team/app"}
+	noDirectory := binary(dockerStrategy(buildv1.DockerBuildStrategy{}))
+	noDirectory.Source.ContextDir = "../.."
+	noImage := inline("FROM "+base, buildv1.DockerBuildStrategy{})
+	noImage.Source.Images = []buildv1.ImageSource{{From: corev1.ObjectReference{Name: base}, Paths: []buildv1.ImageSourcePath{{SourcePath: "/none", DestinationDir: "x"}}}}
+	repository := inline("FROM "+base, buildv1.DockerBuildStrategy{})
+	repository.Source.Git = &buildv1.GitBuildSource{URI: "http://169.254.169.254/latest"}
+	for what, tt := range map[string]struct {
+		spec   buildv1.CommonSpec
+		reason buildv1.StatusReason
+	}{
+		"a step that fails":      {inline("FROM "+base+"\nRUN echo oh; false\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonDockerBuildFailed},
+		"no Dockerfile":          {binary(dockerStrategy(buildv1.DockerBuildStrategy{})), buildv1.StatusReasonManageDockerfileFailed},
+		"a registry that is out": {lost, buildv1.StatusReasonPushImageToRegistryFailed},
+		"no such directory":      {noDirectory, buildv1.StatusReasonInvalidContextDirectory},
+		"no such file of image":  {noImage, buildv1.StatusReasonFetchImageContentFailed},
+		"the metadata address":   {repository, buildv1.StatusReasonFetchSourceFailed},
+	} {
+		build, log, err := s.build(tt.spec, bytes.NewReader(tarOf(t, map[string]string{"file": ""})))
+		if err == nil || build.Status.Reason != tt.reason || build.Status.Message == "" || build.Status.Phase != buildv1.BuildPhaseFailed {
+			t.Errorf("%s: %v, status %+v\n%s", what, err, build.Status, log)
+		}
+	}
+}
+
+func TestAnUploadedFileIsInTheContext(t *testing.T) {
+	s := newSite(t)
+	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nCOPY app.war /app.war\n", buildv1.DockerBuildStrategy{})
+	spec.Source.Binary = &buildv1.BinaryBuildSource{AsFile: "app.war"}
+	if made, log := s.must(spec, strings.NewReader("content")); made.files["app.war"] != "content" {
+		t.Errorf("the image has %v\n%s", made.files, log)
+	}
+}
+
+func TestStagesAreTimed(t *testing.T) {
+	s := newSite(t)
+	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nRUN echo x\n", buildv1.DockerBuildStrategy{})
+	spec.Source.Binary = &buildv1.BinaryBuildSource{AsFile: "file"}
+	spec.PostCommit.Script = "echo hook"
+	build, log, err := s.build(spec, strings.NewReader(""))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	var stages []string
+	for _, stage := range build.Status.Stages {
+		stages = append(stages, string(stage.Name)+"/"+string(stage.Steps[0].Name))
+	}
+	if got := strings.Join(stages, " "); got != "FetchInputs/FetchBinarySource Build/DockerBuild PostCommit/RunPostCommitHook PushImage/PushImage" {
+		t.Errorf("the stages are %s", got)
+	}
+}
+
+func TestNothingIsPushedWhereNothingIsAskedFor(t *testing.T) {
+	s := newSite(t)
+	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nRUN echo x\n", buildv1.DockerBuildStrategy{})
+	spec.Output.To = &corev1.ObjectReference{}
+	if _, log, err := s.build(spec, nil); err != nil || !strings.Contains(log, "no image push requested") {
+		t.Errorf("%v\n%s", err, log)
+	}
+}
