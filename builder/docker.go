@@ -2,6 +2,7 @@ package builder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,10 +127,16 @@ func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	return values
 }
 
-// remembered is where the engine looks for layers that it need not make again: in the image that this build replaces.
-func (r *run) remembered(not bool) []gateway.CacheOptionsEntry {
-	if not || r.output() == "" {
+// remember makes the frontend look for layers that it need not make again, in the image that this build replaces.
+func (r *run) remember(options map[string]string) error {
+	if r.output() == "" {
 		return nil
 	}
-	return []gateway.CacheOptionsEntry{{Type: "registry", Attrs: map[string]string{"ref": r.output()}}}
+	type place struct {
+		Type  string
+		Attrs map[string]string
+	}
+	places, err := json.Marshal([]place{{"registry", map[string]string{"ref": r.output()}}})
+	options["cache-imports"] = string(places)
+	return err
 }
