@@ -36,7 +36,7 @@ type assembly struct {
 	base    llb.State
 	// destination is the directory that source, scripts and artifacts go into.
 	destination string
-	// user runs the scripts, as uid or uid:gid.
+	// user runs the scripts, as uid:gid.
 	user    string
 	scripts scripts
 	// env are variables for the script and for the image.
@@ -84,6 +84,7 @@ func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result
 	if err := allowedUser(a.user, first(a.Variable("ALLOWED_UIDS"), "1-")); err != nil {
 		return nil, because(buildv1.StatusReasonPullBuilderImageFailed, fmt.Errorf("builder image %q: %w", a.strategy.From.Name, err))
 	}
+	a.user = withGroup(a.user)
 	if a.scripts, err = a.findScripts(ctx); err != nil {
 		return nil, because("FetchScriptsFailed", err)
 	}
@@ -149,11 +150,7 @@ func (a *assembly) ignored() []string {
 
 // copyOf copies a folder to a directory that the scripts' user owns.
 func (a *assembly) copyOf(folder llb.State, to string) *llb.FileAction {
-	name := a.user
-	if !strings.Contains(name, ":") {
-		name += ":0"
-	}
-	owner, target := llb.WithUser(name), path.Join(a.destination, to)
+	owner, target := llb.WithUser(a.user), path.Join(a.destination, to)
 	return llb.Mkdir(target, 0o755, llb.WithParents(true), owner).
 		Copy(folder, "/", target+"/", &llb.CopyInfo{CreateDestPath: true, CopyDirContentsOnly: true}, owner)
 }

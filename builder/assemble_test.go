@@ -32,7 +32,7 @@ echo kept >/app/old
 func builderImage(s *site, user string) string {
 	base := s.base("plain", builderFiles, v1.Config{})
 	spec := buildv1.CommonSpec{
-		Source:   buildv1.BuildSource{Dockerfile: ptr.To("FROM " + base + "\nWORKDIR /work\nRUN mkdir -p /app /work/secret; echo \"app:x:1001:0::/:/bin/sh\" >/etc/passwd; echo app:x:1001: >/etc/group\nRUN [\"/bin/chmod\", \"777\", \"/app\", \"/tmp\"]\nUSER " + user + "\nENV PATH=/bin\nLABEL io.openshift.s2i.scripts-url=image:///s2i io.k8s.description=builder\n")},
+		Source:   buildv1.BuildSource{Dockerfile: ptr.To("FROM " + base + "\nWORKDIR /work\nRUN mkdir -p /app /work/secret\nRUN [\"/bin/chmod\", \"777\", \"/app\", \"/tmp\"]\nUSER " + user + "\nENV PATH=/bin\nLABEL io.openshift.s2i.scripts-url=image:///s2i io.k8s.description=builder\n")},
 		Strategy: buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}},
 		Output:   buildv1.BuildOutput{To: &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/base/builder-" + user + ":latest"}},
 	}

@@ -131,3 +131,11 @@ func allowedUser(user, allowed string) error {
 	}
 	return fmt.Errorf("its user %d is not among those allowed (%s): builds do not run as root", uid, allowed)
 }
+
+// withGroup is a user with the group root if it is a number alone, which the files of an image need not name.
+func withGroup(user string) string {
+	if _, err := strconv.ParseUint(user, 10, 32); err == nil {
+		return user + ":0"
+	}
+	return user
+}

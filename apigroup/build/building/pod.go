@@ -69,6 +69,7 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	}
 	m.Settings.applyToPod(pod)
 	mount(pod, told)
+	secure(&pod.Spec)
 	return pod, output, nil
 }
 
@@ -101,7 +102,6 @@ func (m *maker) container(build *buildv1.Build) (corev1.Container, error) {
 	strategy := &build.Spec.Strategy
 	container := corev1.Container{
 		Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Resources: build.Spec.Resources,
-		SecurityContext:          securityContext(strategy),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	switch {
