@@ -14,6 +14,7 @@ import (
 
 // builderFiles are the scripts of a builder image.
 var builderFiles = map[string]string{
+	"app/": "", "home/": "", "tmp/": "",
 	"s2i/assemble": `#!/bin/sh
 set -e
 id -u >/app/user
@@ -30,16 +31,10 @@ echo kept >/app/old
 
 // builderImage is one whose user may write to /app.
 func builderImage(s *site, user string) string {
-	base := s.base("plain", builderFiles, v1.Config{})
-	spec := buildv1.CommonSpec{
-		Source:   buildv1.BuildSource{Dockerfile: ptr.To("FROM " + base + "\nWORKDIR /work\nRUN mkdir -p /app /work/secret\nRUN [\"/bin/chmod\", \"777\", \"/app\", \"/tmp\"]\nUSER " + user + "\nENV PATH=/bin\nLABEL io.openshift.s2i.scripts-url=image:///s2i io.k8s.description=builder\n")},
-		Strategy: buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}},
-		Output:   buildv1.BuildOutput{To: &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/base/builder-" + user + ":latest"}},
-	}
-	if _, log, err := s.build(spec, nil); err != nil {
-		s.t.Fatalf("%v\n%s", err, log)
-	}
-	return spec.Output.To.Name
+	return s.base("builder-"+user, builderFiles, v1.Config{
+		User: user, WorkingDir: "/home", Env: []string{"PATH=/bin"},
+		Labels: map[string]string{"io.openshift.s2i.scripts-url": "image:///s2i", "io.k8s.description": "builder"},
+	})
 }
 
 func TestABuilderImageAssemblesSource(t *testing.T) {
@@ -56,7 +51,7 @@ func TestABuilderImageAssemblesSource(t *testing.T) {
 	})
 	made, log := s.must(spec, bytes.NewReader(upload))
 	for file, want := range map[string]string{
-		"app/user": "1001\n", "app/code": "print", "app/word": "secret-word", "app/env": "file strategy app-1\n", "work/secret/word": "", "app/kept": "",
+		"app/user": "1001\n", "app/code": "print", "app/word": "secret-word", "app/env": "file strategy app-1\n", "home/secret/word": "", "app/kept": "",
 	} {
 		if got := made.files[file]; got != want {
 			t.Errorf("%s has %q, want %q\n%s", file, got, want, log)

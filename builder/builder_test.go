@@ -58,20 +58,23 @@ func newSite(t *testing.T) *site {
 // toBusybox is the content of a link to busybox.
 const toBusybox = "-> busybox"
 
-// tarOf makes an archive of files, which anyone may run.
+// tarOf makes an archive of files, which anyone may run, and of directories, whose names end with a slash and which anyone may write to.
 func tarOf(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		header := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(files[name]))}
-		if files[name] == toBusybox {
+		switch {
+		case files[name] == toBusybox:
 			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, "busybox", 0
+		case strings.HasSuffix(name, "/"):
+			header.Typeflag, header.Mode = tar.TypeDir, 0o777
 		}
 		if err := writer.WriteHeader(header); err != nil {
 			t.Fatal(err)
 		}
-		if header.Typeflag == tar.TypeSymlink {
+		if header.Size == 0 {
 			continue
 		}
 		if _, err := io.WriteString(writer, files[name]); err != nil {

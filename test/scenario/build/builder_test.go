@@ -80,7 +80,7 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	p.dockerConfig("maker", "binary: {}", "maker:latest")
 	maker := files(t, map[string]string{
 		"Dockerfile": "FROM " + p.base() + "\n" + shell + "RUN /bin/busybox --install -s /bin; mkdir -p /tmp /app; chmod 777 /tmp /app\nCOPY s2i /s2i\n" +
-			"ENV PATH=/bin\nUSER 1001\nLABEL io.openshift.s2i.scripts-url=image:///s2i\n",
+			"ENV PATH=/bin\nENTRYPOINT []\nUSER 1001\nLABEL io.openshift.s2i.scripts-url=image:///s2i\n",
 		"s2i/assemble": "#!/bin/sh\nset -e\nid -u >/app/user\ncp /tmp/src/code /app/code\n",
 		"s2i/run":      "#!/bin/sh\ncat /app/code /app/user\n",
 	})
