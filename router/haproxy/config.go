@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -54,7 +55,7 @@ type Server struct {
 	Checked        bool
 }
 
-// Writer makes configurations.
+// Writer makes configurations, one after the other. Its fields stay as they are after the first.
 type Writer struct {
 	// Dir is the working directory, absolute.
 	Dir string
@@ -67,6 +68,15 @@ type Writer struct {
 	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
 	// pods of re-encrypt routes without a destinationCACertificate are not checked.
 	ServiceCA string
+
+	backend *template.Template
+	texts   map[model.ServiceAliasConfigKey]written // of the configuration before
+}
+
+// written is the text of a backend, with what it was made of.
+type written struct {
+	alias model.ServiceAliasConfig
+	text  string
 }
 
 const (
@@ -96,26 +106,44 @@ func (w *Writer) Write(state *model.State, bind bool) (*Config, error) {
 		return nil, err
 	}
 	config.Frame = frame
-	parsed, err := template.New("backend").Funcs(functions(w.Settings)).Parse(backendTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("read template: %w", err)
-	}
+	texts := make(map[model.ServiceAliasConfigKey]written, len(state.Aliases))
 	for _, key := range slices.Sorted(maps.Keys(state.Aliases)) {
 		alias := state.Aliases[key]
-		var text bytes.Buffer
-		name := backendName(key, alias)
-		if err := parsed.Execute(&text, struct {
-			Name   string
-			Config model.ServiceAliasConfig
-		}{name, alias}); err != nil {
-			return nil, fmt.Errorf("write backend %q: %w", name, err)
+		text, err := w.text(key, alias)
+		if err != nil {
+			return nil, err
 		}
+		texts[key] = written{alias, text}
 		config.Backends = append(config.Backends, Backend{
-			Name: name, Text: text.String(), Servers: w.servers(key, alias, state, config.Files[serviceCAFile] != nil), Cookie: strings.Contains(text.String(), "\n  cookie "),
+			Name: backendName(key, alias), Text: text, Servers: w.servers(key, alias, state, config.Files[serviceCAFile] != nil), Cookie: strings.Contains(text, "\n  cookie "),
 		})
 	}
+	w.texts = texts
 	slices.SortFunc(config.Backends, func(a, b Backend) int { return strings.Compare(a.Name, b.Name) })
 	return config, nil
+}
+
+// text is the text of a route's backend above its servers. It is made anew only when the route has changed.
+func (w *Writer) text(key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig) (string, error) {
+	if before, known := w.texts[key]; known && reflect.DeepEqual(before.alias, alias) {
+		return before.text, nil
+	}
+	if w.backend == nil {
+		parsed, err := template.New("backend").Funcs(functions(w.Settings)).Parse(backendTemplate)
+		if err != nil {
+			return "", fmt.Errorf("read template: %w", err)
+		}
+		w.backend = parsed
+	}
+	var text bytes.Buffer
+	name := backendName(key, alias)
+	if err := w.backend.Execute(&text, struct {
+		Name   string
+		Config model.ServiceAliasConfig
+	}{name, alias}); err != nil {
+		return "", fmt.Errorf("write backend %q: %w", name, err)
+	}
+	return text.String(), nil
 }
 
 // Text is the whole configuration.

@@ -146,3 +146,34 @@ func TestTenThousandRoutesAreWritten(t *testing.T) {
 		t.Errorf("there are %d backends", got)
 	}
 }
+
+// What is kept of a configuration for the next one must not change what that is.
+func TestAConfigurationDoesNotDependOnTheOneBefore(t *testing.T) {
+	b := newBench(t, nil)
+	b.pods["web"], b.pods["test"] = []string{"192.0.2.1:80"}, []string{"192.0.2.2:80"}
+	b.route("web", "web.com", "web")
+	b.route("gone", "gone.com", "web")
+	for _, change := range []func(){
+		func() { b.routes["web"].Annotations = map[string]string{annotationBalance: "source"} },
+		func() { b.pods["web"] = append(b.pods["web"], "192.0.2.3:80") },
+		func() { b.routes["web"].Spec.Host = "other.com" },
+		func() { delete(b.routes, "gone") },
+		func() { b.route("gone", "gone.com/x", "test") },
+		func() {
+			secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"})(b.routes["web"])
+		},
+	} {
+		b.config()
+		change()
+		kept := b.config().Text()
+		fresh := b.writer
+		fresh.texts = nil
+		anew, err := fresh.Write(b.state(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept != anew.Text() {
+			t.Errorf("the configuration is\n%s\nand without the one before it would be\n%s", kept, anew.Text())
+		}
+	}
+}
