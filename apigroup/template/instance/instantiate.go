@@ -68,7 +68,9 @@ func (l *loop) instantiate(ctx context.Context, instance *templatev1.TemplateIns
 		if err != nil {
 			return fmt.Errorf("create %s %q: %w", one.object.GetKind(), one.object.GetName(), err)
 		}
-		instance.Status.Objects[i].Ref = reference(made)
+		if owns(instance.UID, made) {
+			instance.Status.Objects[i].Ref = reference(made)
+		}
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionFalse, "Waiting", "Waiting for all resources to report ready.")
 	return l.update(ctx, instance)
@@ -175,12 +177,20 @@ func (l *loop) create(ctx context.Context, client dynamic.Interface, owner types
 	}
 	found, unread := one.namespaced(l.objects).Get(ctx, one.object.GetName(), metav1.GetOptions{})
 	switch {
+	case apierrors.IsMethodNotSupported(unread): // a request for something else, such as a project
+		return nil, judged(err)
 	case unread != nil:
 		return nil, unread
-	case found.GetLabels()[templatev1.TemplateInstanceOwner] != string(owner):
+	case !owns(owner, found):
 		return nil, judged(err)
 	}
 	return found, nil
+}
+
+// owns reports whether an object was made for an instance. The answer to a request need not be: a review has no identity and is kept nowhere, and
+// a DeploymentConfigRollback is answered with a configuration that was there before.
+func owns(owner types.UID, object *unstructured.Unstructured) bool {
+	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)
 }
 
 // as is a connection with the rights of a requester.

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,10 +40,16 @@ const (
 	waitShare        = 20
 )
 
+// patience is how long the objects of an instance may take to be ready, as in OpenShift 3.
+const patience = time.Hour
+
 // await looks whether the objects of an instance are ready.
 func (l *loop) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	all := true
 	for _, made := range instance.Status.Objects {
+		if made.Ref.UID == "" {
+			continue // nothing was kept
+		}
 		one, err := l.referred(made)
 		if err != nil {
 			return judged(err)
@@ -69,6 +76,9 @@ func (l *loop) await(ctx context.Context, instance *templatev1.TemplateInstance)
 	}
 	if !all {
 		waited := time.Since(condition(instance, templatev1.TemplateInstanceReady).LastTransitionTime.Time)
+		if waited > patience {
+			return final(errors.New("timeout while waiting for template instance to be ready"))
+		}
 		return controller.After(min(max(waited/waitShare, minWait), maxWait))
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionTrue, "Created", "")

@@ -44,13 +44,13 @@ func (l *loop) delete(ctx context.Context, owner types.UID, made templatev1.Temp
 	uid := made.Ref.UID
 	if uid == "" {
 		found, err := one.namespaced(l.objects).Get(ctx, made.Ref.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // nobody keeps what cannot be read
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if found.GetLabels()[templatev1.TemplateInstanceOwner] != string(owner) {
+		if !owns(owner, found) {
 			return nil
 		}
 		uid = found.GetUID()

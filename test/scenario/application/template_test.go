@@ -133,4 +133,17 @@ func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
 	waitOutput(c, "templateinstance/taken", `{.status.conditions[?(@.type=="InstantiateFailure")].message}`, `create Secret "made-taken": secrets "made-taken" already exists`)
 	c.OC("delete", "templateinstance/taken")
 	waitOutput(c, "secret/made-taken", "{.metadata.name}", "made-taken")
+	// An instance goes though the server can neither show nor delete what it was to make.
+	review := `{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}, spec: {nonResourceAttributes: {path: /, verb: get}}}`
+	if err := apply(c, "bob", instance("asks", "", secret+", "+review)); err != nil {
+		t.Fatal(err)
+	}
+	waitOutput(c, "templateinstance/asks", `{.status.conditions[?(@.type=="InstantiateFailure")].reason}`, "Failed")
+	c.OC("delete", "templateinstance/asks")
+	c.WaitFor("the other object to be removed", func(context.Context) error {
+		if left := c.OC("get", "secret/made-asks", "-o", "name", "--ignore-not-found"); left != "" {
+			return fmt.Errorf("there is %s", left)
+		}
+		return nil
+	})
 }
