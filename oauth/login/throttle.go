@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func NewThrottle() *Throttle {
 func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, user := t.now(), user[:min(len(user), maxKey)]
+	now, user := t.now(), strings.ToLower(user[:min(len(user), maxKey)]) // many providers do not tell cases apart
 	together := key{user, address}
 	limits := map[key]int{together: freeTogether}
 	if since, ok := t.known.Get(together); !ok || now.Sub(since.(time.Time)) > trusted {
@@ -73,13 +74,17 @@ func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err e
 	}
 	for k, free := range limits {
 		// Beyond what is free one password is looked at a time, so that many at once are no way around.
-		if r := t.of(k, now); r.wrong >= free && (now.Before(r.end) || r.trying > 0) {
+		if r := t.of(k, now); r != nil && r.wrong >= free && (now.Before(r.end) || r.trying > 0) {
 			return nil, ErrThrottled
 		}
 	}
 	records := map[*record]int{}
 	for k, free := range limits {
 		r := t.of(k, now)
+		if r == nil { // only now, or what is refused could push out what is known of others
+			r = &record{}
+			t.records.Add(k, r)
+		}
 		r.trying++
 		records[r] = free
 	}
@@ -101,17 +106,16 @@ func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err e
 	}, nil
 }
 
-// of is the record of a key, which it makes where there is none.
+// of is the record of a key, nil where there is none.
 func (t *Throttle) of(k key, now time.Time) *record {
-	if found, ok := t.records.Get(k); ok {
-		r := found.(*record)
-		if now.Sub(r.last) > forgotten {
-			r.wrong = 0
-		}
-		return r
+	found, ok := t.records.Get(k)
+	if !ok {
+		return nil
 	}
-	r := &record{}
-	t.records.Add(k, r)
+	r := found.(*record)
+	if now.Sub(r.last) > forgotten {
+		r.wrong = 0
+	}
 	return r
 }
 

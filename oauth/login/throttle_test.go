@@ -90,6 +90,19 @@ func TestGuessesForManyUsersAndFromManyAddressesBecomeSlow(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedPushesNothingOut(t *testing.T) {
+	g := newGuesser()
+	for i := range freeUser {
+		g.guess("alice", fmt.Sprint("a", i), 1)
+	}
+	for i := range freeAddress + remembered {
+		g.guess(fmt.Sprint("user", i), "b", 1)
+	}
+	if got := g.guess("Alice", "c", 1); got != 0 {
+		t.Error("guesses for the user are forgotten")
+	}
+}
+
 func TestAUserIsNotKeptOut(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
