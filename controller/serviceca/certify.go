@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,6 +77,9 @@ func asRefusal(err error) (error, bool) {
 // keep makes the secret of a service, or what is in it anew.
 func (c *Certificates) keep(ctx context.Context, service *metav1.PartialObjectMetadata, signer *authority) error {
 	secrets, name := c.client.CoreV1().Secrets(service.Namespace), annotation(service.Annotations, secretName)
+	if problems := validation.NameIsDNSSubdomain(name, false); len(problems) > 0 {
+		return refusal{fmt.Errorf("%q is no name of a secret: %s", name, strings.Join(problems, "; "))}
+	}
 	hosts := c.hosts(service)
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

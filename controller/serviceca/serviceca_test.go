@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,14 @@ func TestASecretOfSomebodyElseIsLeftAlone(t *testing.T) {
 		if got := c.service().Annotations; got[p+failures] != "" || got[p+failure] != "" {
 			t.Errorf("annotations are %v", got)
 		}
+	}
+}
+
+func TestAServiceIsToldThatItsSecretCannotHaveTheName(t *testing.T) {
+	c := newCluster(t, web(map[string]string{prefixes()[0] + secretName: "../web"}))
+	_ = c.step()
+	if got := c.service().Annotations[prefixes()[0]+failure]; !strings.Contains(got, `"../web" is no name of a secret`) {
+		t.Errorf("it is told %q", got)
 	}
 }
 
