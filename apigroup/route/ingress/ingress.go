@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -48,7 +49,7 @@ type Controller struct {
 // Name is the part's name.
 func (*Controller) Name() string { return "ingress" }
 
-// byOwner is the index of routes by the identity of the Ingress that they were made of.
+// byOwner is the index of routes by the namespace and identity of the Ingress that they were made of: anybody can write that a route has an owner elsewhere.
 const byOwner = "owner"
 
 // Run makes routes until ctx ends. It calls ready when it knows what there is.
@@ -132,10 +133,12 @@ func (c *Controller) naming(names func(*networkingv1.Ingress, string) bool) func
 	}
 }
 
+func ownedBy(namespace string, ingress types.UID) string { return namespace + "/" + string(ingress) }
+
 func ownersOf(object any) (owners []string, _ error) {
 	if route, ok := object.(*routev1.Route); ok {
 		if owner := metav1.GetControllerOf(route); owner != nil && owner.Kind == "Ingress" {
-			owners = append(owners, string(owner.UID))
+			owners = append(owners, ownedBy(route.Namespace, owner.UID))
 		}
 	}
 	return owners, nil

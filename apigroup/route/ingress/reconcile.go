@@ -63,13 +63,25 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	c.events.Event(ingress, corev1.EventTypeWarning, NotServed, strings.Join(notes, "; "))
+	c.events.Event(ingress, corev1.EventTypeWarning, NotServed, summary(notes))
 	return controller.After(retryNotServed)
+}
+
+// maxSummary is how much an event says, in bytes: an Ingress may have thousands of paths.
+const maxSummary = 1000
+
+// summary is as much of notes as an event holds.
+func summary(notes []string) string {
+	text := strings.Join(notes, "; ")
+	if len(text) > maxSummary {
+		text = strings.ToValidUTF8(text[:maxSummary], "") + "..."
+	}
+	return text
 }
 
 // owned are the routes that were made of an Ingress, by name.
 func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.Route, error) {
-	found, err := c.made.GetIndexer().ByIndex(byOwner, string(ingress.UID))
+	found, err := c.made.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
 	if err != nil {
 		return nil, fmt.Errorf("find routes of Ingress: %w", err)
 	}
