@@ -50,6 +50,9 @@ func (h *host) configuration() (Component, error) {
 // followPeriod is how often the files are looked at.
 const followPeriod = time.Second
 
+// retryLooks is after how many looks a configuration is tried again that could not be used: the cause may lie in another file, such as a certificate.
+const retryLooks = 10
+
 // follower is the part that lets a changed configuration count. A file counts when two looks in a row find it the same, so that one that is just
 // being written is not read. All adjustments are prepared before the first is applied: a configuration counts as a whole or not at all.
 type follower struct {
@@ -62,6 +65,9 @@ type follower struct {
 
 	began []look // what was there at the start
 	seen  []look // what was read last
+
+	refused string // why that could not be used; empty when it could
+	looks   int    // since it was tried
 }
 
 // Name is the part's.
@@ -83,8 +89,13 @@ func (f *follower) Run(ctx context.Context, ready func()) error {
 		case <-tick.C:
 		}
 		now := f.look()
-		if !slices.Equal(now, f.seen) && slices.Equal(now, last) {
-			f.seen = now
+		f.looks++
+		switch {
+		case !slices.Equal(now, last):
+		case !slices.Equal(now, f.seen):
+			f.seen, f.refused = now, ""
+			f.follow()
+		case f.refused != "" && f.looks >= retryLooks:
 			f.follow()
 		}
 		last = now
@@ -94,7 +105,13 @@ func (f *follower) Run(ctx context.Context, ready func()) error {
 // follow reads the files and says what came of it.
 func (f *follower) follow() {
 	rest, err := f.apply()
+	before := f.refused
+	f.looks, f.refused = 0, ""
+	if err != nil {
+		f.refused = err.Error()
+	}
 	switch {
+	case err != nil && f.refused == before: // which was said
 	case err != nil:
 		slog.Error("the changed configuration cannot be used; the former one stays", "error", err)
 		f.note("the changed configuration cannot be used, and the former one stays: " + err.Error())

@@ -21,6 +21,7 @@ type following struct {
 
 	mu            sync.Mutex
 	message, note string
+	broken        bool // something that the configuration names
 }
 
 const header = "apiVersion: v1\nkind: MasterConfig\n"
@@ -40,6 +41,11 @@ func followed(t *testing.T) *following {
 	h.adjust(func(next *config.Config) (func(), error) {
 		if next.Master.ProjectConfig.DefaultNodeSelector == "bad" {
 			return nil, errors.New("the selector is bad")
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.broken {
+			return nil, errors.New("a certificate is damaged")
 		}
 		return func() {}, nil
 	}, "projectConfig.defaultNodeSelector")
@@ -108,4 +114,15 @@ func TestADamagedConfigurationChangesNothing(t *testing.T) {
 	}
 	w.write("projectConfig: {projectRequestMessage: mended}")
 	eventually.Equal(t, "message", func() string { message, _ := w.state(); return message }, "mended")
+}
+
+func TestAConfigurationThatCouldNotBeUsedIsTriedAgain(t *testing.T) {
+	w := followed(t)
+	mend := func(broken bool) { w.mu.Lock(); defer w.mu.Unlock(); w.broken = broken }
+	mend(true)
+	w.write("projectConfig: {projectRequestMessage: second}")
+	w.waitNote("a certificate is damaged")
+	mend(false)
+	eventually.Equal(t, "message", func() string { message, _ := w.state(); return message }, "second")
+	eventually.Equal(t, "note", func() string { _, note := w.state(); return note }, "")
 }
