@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -92,6 +93,15 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 		return Event{}, fmt.Errorf("read body as %s: %w", media, err)
 	}
 	event := Event{Env: sent.Env, Options: sent.DockerStrategyOptions}
+	variables := sent.Env
+	if event.Options != nil {
+		variables = slices.Concat(variables, event.Options.BuildArgs)
+	}
+	for _, variable := range variables {
+		if variable.ValueFrom != nil { // whoever knows a hook's secret may not have others put into images
+			return Event{}, fmt.Errorf("variable %q has no value: a webhook may give values, and not refer to them by valueFrom", variable.Name)
+		}
+	}
 	if git == nil || sent.Git == nil {
 		return event, nil
 	}

@@ -47,6 +47,8 @@ func TestCallsOfEachKind(t *testing.T) {
 		"generic, empty":      {Generic, "X-Any", "", "", "", "main", "build"},
 		"generic, other type": {Generic, "X-Any", "", "text/plain", "hello", "main", "build"},
 		"generic, YAML":       {Generic, "X-Any", "", "application/yaml", "git: {ref: main, commit: abc}", "main", "abc"},
+		"generic, secret":     {Generic, "X-Any", "", asJSON, `{"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}]}`, "main", "error"},
+		"generic, argument":   {Generic, "X-Any", "", "application/yaml", "dockerStrategyOptions: {buildArgs: [{name: A, valueFrom: {}}]}", "main", "error"},
 		"generic, broken":     {Generic, "X-Any", "", asJSON, "hello", "main", "error"},
 	} {
 		header := http.Header{}
