@@ -79,7 +79,9 @@ func (l Loader) loadPause(ctx context.Context) error {
 		return fmt.Errorf("wait for containerd: %w", err)
 	}
 	connection, err := grpc.NewClient("unix://"+l.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: retryDelay, Multiplier: 1, MaxDelay: retryDelay}}))
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: retryDelay, Multiplier: 1, MaxDelay: retryDelay}, MinConnectTimeout: 5 * time.Second, // a busy machine is slow to answer
+		}))
 	if err != nil {
 		return fmt.Errorf("connect to containerd: %w", err)
 	}

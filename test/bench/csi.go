@@ -11,6 +11,7 @@ import (
 
 const (
 	csiVolumes   = 500                   // that are made, attached and detached
+	csiWarm      = 50                    // that are taken through the same before
 	csiLatency   = 10 * time.Millisecond // of each call of the driver
 	csiWrite     = 4 * time.Millisecond  // of each write of the API server, about what one with etcd takes
 	csiWorkers   = 5                     // calls of the driver at once: few enough that two cores are no limit for what is compared

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -126,12 +127,17 @@ func (c *csiCluster) fill(ctx context.Context, volumes int) error {
 	return each(ctx, volumes, func(i int) error {
 		driver := i % len(c.drivers)
 		name := fmt.Sprintf("old-%d", i)
-		if err := c.makeVolume(ctx, name, driverName(driver), name); err != nil {
+		handle, err := c.newVolume(ctx, name, driver)
+		if err != nil {
+			return err
+		}
+		_, err = c.drivers[driver].ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: handle, NodeId: "node", VolumeCapability: &csi.VolumeCapability{}})
+		if err != nil {
 			return err
 		}
 		va := attachment(name, driverName(driver))
-		va.Status.Attached = true
-		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, va, metav1.CreateOptions{})
+		va.Annotations, va.Status.Attached = map[string]string{"csi.alpha.kubernetes.io/node-id": "node"}, true
+		_, err = c.client.StorageV1().VolumeAttachments().Create(ctx, va, metav1.CreateOptions{})
 		return err
 	})
 }

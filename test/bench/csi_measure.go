@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,23 +24,12 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 	if err := c.warmUp(ctx); err != nil {
 		return r, left, err
 	}
-	born := c.requests()
-	if provisions {
-		r.provision, err = c.provision(ctx)
-	} else {
-		err = each(ctx, csiVolumes, func(i int) error { return c.newVolume(ctx, fmt.Sprintf("new-%d", i)) })
-	}
-	if err != nil {
+	// The first volumes are for what a process does only once.
+	if _, err := c.lives(ctx, "warm", csiWarm, provisions); err != nil {
 		return r, left, err
 	}
-	if err := c.attachAndDetach(ctx, &r); err != nil {
+	if r, err = c.lives(ctx, "new", csiVolumes, provisions); err != nil {
 		return r, left, err
-	}
-	if provisions {
-		if err := c.release(ctx); err != nil {
-			return r, left, err
-		}
-		r.life = float64(c.requests()-born) / csiVolumes
 	}
 	if idle > 0 {
 		left, err = c.idle(ctx, idle)
@@ -48,21 +37,32 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 	return r, left, err
 }
 
-// attachAndDetach measures that for all volumes but the first, which stays attached.
-func (c *csiCluster) attachAndDetach(ctx context.Context, r *csiRates) error {
+// lives takes volumes through all that the program does for them.
+func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r csiRates, err error) {
+	born := c.requests()
 	var volumes []string
-	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, pv := range list.Items {
-		if pv.Name != firstVolume {
-			volumes = append(volumes, pv.Name)
+	if provisions {
+		volumes, r.provision, err = c.provision(ctx, prefix, count)
+	} else {
+		for i := range count {
+			volumes = append(volumes, fmt.Sprintf("%s-%d", prefix, i))
 		}
+		err = each(ctx, count, func(i int) error { _, err := c.newVolume(ctx, volumes[i], 0); return err })
 	}
-	if len(volumes) != csiVolumes {
-		return fmt.Errorf("count volumes: %d, not %d", len(volumes), csiVolumes)
+	if err != nil {
+		return r, err
 	}
+	if err := c.attachAndDetach(ctx, volumes, &r); err != nil || !provisions {
+		return r, err
+	}
+	if err := c.release(ctx, volumes); err != nil {
+		return r, err
+	}
+	r.life = float64(c.requests()-born) / float64(count)
+	return r, nil
+}
+
+func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *csiRates) error {
 	asked, own := c.requests(), process{pid: c.process.Process.Pid}
 	before, err := own.usage()
 	if err != nil {
@@ -75,7 +75,8 @@ func (c *csiCluster) attachAndDetach(ctx context.Context, r *csiRates) error {
 		return err
 	}
 	after, err := own.usage()
-	r.requests, r.processor = float64(c.requests()-asked)/csiVolumes, (after.Seconds-before.Seconds)/csiVolumes
+	count := float64(len(volumes))
+	r.requests, r.processor = float64(c.requests()-asked)/count, (after.Seconds-before.Seconds)/count
 	return err
 }
 
@@ -99,16 +100,17 @@ func (c *csiCluster) idle(ctx context.Context, long time.Duration) (usage, error
 	return process{pid: c.process.Process.Pid}.usage()
 }
 
-// newVolume makes a volume in the storage and its PersistentVolume.
-func (c *csiCluster) newVolume(ctx context.Context, name string) error {
-	answer, err := c.drivers[0].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
+// newVolume makes a volume in the storage of a driver, and its PersistentVolume.
+func (c *csiCluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
+	answer, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 	}}})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return c.makeVolume(ctx, name, driverName(0), answer.GetVolume().GetVolumeId())
+	handle = answer.GetVolume().GetVolumeId()
+	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 
 // firstVolume is attached to learn when the program serves.
@@ -116,13 +118,14 @@ const firstVolume = "first"
 
 // warmUp waits until the program serves.
 func (c *csiCluster) warmUp(ctx context.Context) error {
-	if err := c.newVolume(ctx, firstVolume); err != nil {
+	before := c.drivers[0].Attachments()
+	if _, err := c.newVolume(ctx, firstVolume, 0); err != nil {
 		return err
 	}
 	if _, err := c.client.StorageV1().VolumeAttachments().Create(ctx, attachment(firstVolume, driverName(0)), metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return c.until(ctx, "the program attaches", func() bool { return c.drivers[0].Attachments() == 1 })
+	return c.until(ctx, "the program attaches", func() bool { return c.drivers[0].Attachments() == before+1 })
 }
 
 // requests counts what only the program asks: everything but what the benchmark makes and releases, lists and watches, and events.
@@ -172,39 +175,47 @@ func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, err
 }
 
 // provision makes claims that the volume binder has given to the driver, and waits for their PersistentVolumes.
-func (c *csiCluster) provision(ctx context.Context) (float64, error) {
+func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
 	class := "fast"
+	volumes = make([]string, count)
+	there := c.api.Count("persistentvolumes", nil)
 	began := time.Now()
-	err := each(ctx, csiVolumes, func(i int) error {
-		claim := &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("claim-%d", i), Annotations: map[string]string{"volume.kubernetes.io/storage-provisioner": driverName(0)}},
+	err = each(ctx, count, func(i int) error {
+		claim, err := c.client.CoreV1().PersistentVolumeClaims("default").Create(ctx, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s-%d", prefix, i), Annotations: map[string]string{"volume.kubernetes.io/storage-provisioner": driverName(0)},
+			},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 			},
+		}, metav1.CreateOptions{})
+		if err == nil {
+			volumes[i] = "pvc-" + string(claim.UID)
 		}
-		_, err := c.client.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim, metav1.CreateOptions{})
 		return err
 	})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = c.until(ctx, "all volumes are made", func() bool { return c.api.Count("persistentvolumes", nil) == there+count })
 	}
-	err = c.until(ctx, "all volumes are made", func() bool { return c.api.Count("persistentvolumes", nil) == csiVolumes+1 })
-	rate := csiVolumes / time.Since(began).Seconds()
-	return rate, errors.Join(err, c.until(ctx, "all claims have heard of it", func() bool {
-		return c.api.Count("persistentvolumeclaims", func(claim *unstructured.Unstructured) bool { return len(claim.GetFinalizers()) > 0 }) == 0
-	}))
+	rate = float64(count) / time.Since(began).Seconds()
+	if err == nil {
+		err = c.until(ctx, "all claims have heard of it", func() bool {
+			return c.api.Count("persistentvolumeclaims", func(claim *unstructured.Unstructured) bool { return len(claim.GetFinalizers()) > 0 }) == 0
+		})
+	}
+	return volumes, rate, err
 }
 
-// release says of all provisioned volumes that their claims are gone, as the volume binder does, and waits until the program has deleted them.
-func (c *csiCluster) release(ctx context.Context) error {
+// release says of provisioned volumes that their claims are gone, as the volume binder does, and waits until the program has deleted them.
+func (c *csiCluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	err = each(ctx, len(list.Items), func(i int) error {
 		pv := &list.Items[i]
-		if pv.Name == firstVolume {
+		if !slices.Contains(volumes, pv.Name) {
 			return nil
 		}
 		pv.Status.Phase, pv.ResourceVersion = corev1.VolumeReleased, ""
@@ -214,5 +225,5 @@ func (c *csiCluster) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.until(ctx, "all volumes are deleted", func() bool { return c.api.Count("persistentvolumes", nil) == 1 })
+	return c.until(ctx, "all volumes are deleted", func() bool { return c.api.Count("persistentvolumes", nil) == len(list.Items)-len(volumes) })
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/controller"
-	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
@@ -17,7 +17,7 @@ func TestIllnessIsToldOnce(t *testing.T) {
 	list := []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH}
 	for name, options := range map[string]fake.Options{"list": {}, "each": {LacksController: list}} {
 		t.Run(name, func(t *testing.T) {
-			b := apitest.NewBench(t, options)
+			b := csitest.NewBench(t, options)
 			events := record.NewFakeRecorder(10)
 			b.Start(func(s *session.Session) ([]controller.Loop, error) {
 				s.Events = events

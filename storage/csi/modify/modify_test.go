@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
@@ -22,16 +22,16 @@ func feature() session.Feature {
 	return Feature(Options{Retry: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 }
 
-func newBench(t *testing.T, options fake.Options) *apitest.Bench {
+func newBench(t *testing.T, options fake.Options) *csitest.Bench {
 	t.Helper()
-	b := apitest.NewBench(t, options)
+	b := csitest.NewBench(t, options)
 	class(t, b, "gold", fake.Name, map[string]string{"iops": "9000"})
 	class(t, b, "odd", fake.Name, map[string]string{"colour": "red"})
 	class(t, b, "other", "other.example.com", nil)
 	return b
 }
 
-func class(t *testing.T, b *apitest.Bench, name, driver string, parameters map[string]string) {
+func class(t *testing.T, b *csitest.Bench, name, driver string, parameters map[string]string) {
 	t.Helper()
 	_, err := b.Kube.StorageV1().VolumeAttributesClasses().Create(t.Context(), &storagev1.VolumeAttributesClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, DriverName: driver, Parameters: parameters,
@@ -41,12 +41,12 @@ func class(t *testing.T, b *apitest.Bench, name, driver string, parameters map[s
 	}
 }
 
-func choose(b *apitest.Bench, class string) {
+func choose(b *csitest.Bench, class string) {
 	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = ptr.To(class) })
 }
 
 // told is the claim's class, how far a change is, and its condition.
-func told(b *apitest.Bench) string {
+func told(b *csitest.Bench) string {
 	claim := b.Claim()
 	text := current(claim)
 	if s := claim.Status.ModifyVolumeStatus; s != nil {
@@ -104,7 +104,7 @@ func TestKilledAnywhereItConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, ended := 1, false; !ended; at++ {
 			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) {
-				killer := &apitest.Killer{After: after}
+				killer := &csitest.Killer{After: after}
 				b := newBench(t, fake.Options{Plan: killer.Plan()})
 				b.Killer = killer
 				part := b.Start(feature())

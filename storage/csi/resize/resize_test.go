@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
@@ -24,14 +24,14 @@ func feature() session.Feature {
 	return Feature(Options{Retry: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 }
 
-func ask(b *apitest.Bench, size string) {
+func ask(b *csitest.Bench, size string) {
 	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) {
 		spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 	})
 }
 
 // told is the claim's capacity, the state of its resize, what is allocated and its condition.
-func told(b *apitest.Bench) string {
+func told(b *csitest.Bench) string {
 	claim := b.Claim()
 	condition := ""
 	for _, c := range claim.Status.Conditions {
@@ -41,7 +41,7 @@ func told(b *apitest.Bench) string {
 	return fmt.Sprintf("%s/%s/%s/%s", have.String(), stateOf(claim), allocated.String(), condition)
 }
 
-func check(t *testing.T, b *apitest.Bench, volume string, storage int64) {
+func check(t *testing.T, b *csitest.Bench, volume string, storage int64) {
 	t.Helper()
 	if got := b.Volume().Spec.Capacity[corev1.ResourceStorage]; got.Cmp(resource.MustParse(volume)) != 0 {
 		t.Errorf("the PersistentVolume has %s, want %s", got.String(), volume)
@@ -52,7 +52,7 @@ func check(t *testing.T, b *apitest.Bench, volume string, storage int64) {
 }
 
 func TestVolumeGrows(t *testing.T) {
-	b := apitest.NewBench(t, fake.Options{})
+	b := csitest.NewBench(t, fake.Options{})
 	b.Start(feature())
 	ask(b, "3Gi")
 	eventually.Equal(t, "the claim", func() string { return told(b) }, "3Gi//3Gi/")
@@ -66,7 +66,7 @@ func TestNodeHasTheLastStep(t *testing.T) {
 	}
 	for name, options := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := apitest.NewBench(t, options)
+			b := csitest.NewBench(t, options)
 			b.Start(feature())
 			ask(b, "3Gi")
 			eventually.Equal(t, "the claim", func() string { return told(b) }, "1Gi/NodeResizePending/3Gi/FileSystemResizePending")
@@ -80,7 +80,7 @@ func TestNodeHasTheLastStep(t *testing.T) {
 }
 
 func TestDriverThatCannotIsTold(t *testing.T) {
-	b := apitest.NewBench(t, fake.Options{
+	b := csitest.NewBench(t, fake.Options{
 		LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME},
 		LacksNode:       []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_EXPAND_VOLUME},
 	})
@@ -90,7 +90,7 @@ func TestDriverThatCannotIsTold(t *testing.T) {
 }
 
 func TestUserAsksForLessAfterARefusal(t *testing.T) {
-	b := apitest.NewBench(t, fake.Options{Capacity: 4 << 30})
+	b := csitest.NewBench(t, fake.Options{Capacity: 4 << 30})
 	b.Start(feature())
 	ask(b, "9Gi")
 	eventually.Equal(t, "the refusal", func() string { return told(b) }, "1Gi/ControllerResizeInfeasible/9Gi/ControllerResizeError")
@@ -101,7 +101,7 @@ func TestUserAsksForLessAfterARefusal(t *testing.T) {
 
 func TestUnknownOutcomeStaysTheGoal(t *testing.T) {
 	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
-	b := apitest.NewBench(t, fake.Options{Plan: fake.Always("ControllerExpandVolume", late)})
+	b := csitest.NewBench(t, fake.Options{Plan: fake.Always("ControllerExpandVolume", late)})
 	b.Start(feature())
 	ask(b, "5Gi")
 	eventually.Equal(t, "the error", func() string { return told(b) }, "1Gi/ControllerResizeInProgress/5Gi/ControllerResizeError")
@@ -112,7 +112,7 @@ func TestUnknownOutcomeStaysTheGoal(t *testing.T) {
 }
 
 func TestVolumeInUseGrowsWhenItIsDetached(t *testing.T) {
-	b := apitest.NewBench(t, fake.Options{OfflineOnly: true})
+	b := csitest.NewBench(t, fake.Options{OfflineOnly: true})
 	_, err := b.Driver.Controller().ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{
 		VolumeId: b.Handle, NodeId: "node", VolumeCapability: &csi.VolumeCapability{},
 	})
@@ -145,8 +145,8 @@ func TestKilledAnywhereItConverges(t *testing.T) {
 }
 
 func killAt(t *testing.T, at int, after bool) (ended bool) {
-	killer := &apitest.Killer{After: after}
-	b := apitest.NewBench(t, fake.Options{Plan: killer.Plan()})
+	killer := &csitest.Killer{After: after}
+	b := csitest.NewBench(t, fake.Options{Plan: killer.Plan()})
 	b.Killer = killer
 	part := b.Start(feature())
 	killer.Arm(at)
@@ -164,7 +164,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 func TestRandomFaultsConverge(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			b := apitest.NewBench(t, fake.Options{})
+			b := csitest.NewBench(t, fake.Options{})
 			b.Start(feature())
 			b.Storage.SetPlan(fake.Random(seed, 0.6, 6))
 			ask(b, "2Gi")

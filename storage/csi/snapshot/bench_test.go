@@ -9,19 +9,22 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
-	snapshotfake "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/fake"
+	snapshotclient "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
 	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/apitest"
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
-	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/session"
@@ -32,23 +35,16 @@ type bench struct {
 	t       *testing.T
 	storage *fake.Driver
 	driver  *driver.Driver
-	server  apitest.Server
-	kube    *kubefake.Clientset
-	objects *snapshotfake.Clientset
+	server  *apitest.Server
+	kube    kubernetes.Interface     // of a user, whom no killer concerns
+	objects snapshotclient.Interface // the same
+	killer  *csitest.Killer
 	node    string
 	part    *parttest.Part
 	timeout time.Duration
 }
 
 const namespace = "ns"
-
-// TestMain has informers list and watch: the fake clientset of snapshots cannot send a list as a watch.
-func TestMain(m *testing.M) {
-	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
 
 func newBench(t *testing.T, options fake.Options) *bench {
 	t.Helper()
@@ -58,23 +54,29 @@ func newBench(t *testing.T, options fake.Options) *bench {
 // newBenchWith gives calls of the driver another deadline.
 func newBenchWith(t *testing.T, options fake.Options, timeout time.Duration) *bench {
 	t.Helper()
-	b := &bench{t: t, storage: fake.New(options), timeout: timeout}
-	b.kube = kubefake.NewSimpleClientset() // the other one manages fields, which is slow; nothing here applies
-	b.objects = snapshotfake.NewSimpleClientset()
-	b.server.Serve(&b.kube.Fake, b.kube.Tracker())
-	b.server.Serve(&b.objects.Fake, b.objects.Tracker())
+	b := &bench{t: t, storage: fake.New(options), timeout: timeout, server: apitest.Start(t)}
+	b.kube, b.objects = b.clients(b.server.Config())
 	b.connect()
 	volume := b.makeVolume("data")
-	b.must(b.kube.Tracker().Add(&corev1.PersistentVolume{
+	_, err := b.kube.CoreV1().PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv"},
 		Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
 			CSI: &corev1.CSIPersistentVolumeSource{Driver: fake.Name, VolumeHandle: volume},
 		}},
-	}))
-	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("data", "pv"), metav1.CreateOptions{})
+	}, metav1.CreateOptions{})
+	b.must(err)
+	_, err = b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("data", "pv"), metav1.CreateOptions{})
 	b.must(err)
 	b.class("fast", snapshotv1.VolumeSnapshotContentDelete, true)
 	return b
+}
+
+func (b *bench) clients(config *rest.Config) (kubernetes.Interface, snapshotclient.Interface) {
+	kube, err := kubernetes.NewForConfig(config)
+	b.must(err)
+	objects, err := snapshotclient.NewForConfig(config)
+	b.must(err)
+	return kube, objects
 }
 
 func claim(name, volume string) *corev1.PersistentVolumeClaim {
@@ -106,7 +108,7 @@ func (b *bench) connect() {
 }
 
 func (b *bench) makeVolume(name string) string {
-	answer, err := b.driver.Controller().CreateVolume(b.t.Context(), &csi.CreateVolumeRequest{
+	answer, err := b.storage.CreateVolume(b.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csi.VolumeCapability{{}}, CapacityRange: &csi.CapacityRange{RequiredBytes: 5 << 20},
 	})
 	b.must(err)
@@ -128,10 +130,11 @@ func (b *bench) start() *bench {
 	b.t.Helper()
 	description, err := b.driver.Describe(b.t.Context())
 	b.must(err)
-	shared := informers.NewSharedInformerFactory(b.kube, 0)
-	objects := snapshotinformers.NewSharedInformerFactory(b.objects, 0)
+	kube, snapshots := b.clients(b.killer.Config(b.server.Config()))
+	shared := informers.NewSharedInformerFactory(kube, 0)
+	objects := snapshotinformers.NewSharedInformerFactory(snapshots, 0)
 	loops, err := Feature(Options{Retry: 5 * time.Millisecond, Poll: 5 * time.Millisecond})(&session.Session{
-		Client: b.kube, Informers: shared, Snapshots: b.objects, SnapshotInformers: objects, Driver: b.driver, Description: description, Events: &record.FakeRecorder{}, Node: b.node,
+		Client: kube, Informers: shared, Snapshots: snapshots, SnapshotInformers: objects, Driver: b.driver, Description: description, Events: &record.FakeRecorder{}, Node: b.node,
 	})
 	b.must(err)
 	for i := range loops {
@@ -172,11 +175,12 @@ func (b *bench) delete(name string) {
 
 // get is a snapshot, or nil.
 func (b *bench) get(name string) *snapshotv1.VolumeSnapshot {
-	object, err := b.objects.Tracker().Get(snapshotv1.SchemeGroupVersion.WithResource("volumesnapshots"), namespace, name)
-	if err != nil {
+	snapshot, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return object.(*snapshotv1.VolumeSnapshot)
+	b.must(err)
+	return snapshot
 }
 
 func (b *bench) contents() []snapshotv1.VolumeSnapshotContent {
@@ -186,9 +190,9 @@ func (b *bench) contents() []snapshotv1.VolumeSnapshotContent {
 }
 
 func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
-	object, err := b.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name)
+	claim, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Get(context.Background(), name, metav1.GetOptions{})
 	b.must(err)
-	return object.(*corev1.PersistentVolumeClaim)
+	return claim
 }
 
 func (b *bench) waitReady(name string) *snapshotv1.VolumeSnapshot {
@@ -224,10 +228,4 @@ func (b *bench) clean(when string) {
 		b.t.Errorf("%s: %d contents are left: %v", when, len(left), left)
 	}
 	eventually.Equal(b.t, when+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
-}
-
-// deleteAsUser deletes a snapshot without the process's being able to end there.
-func (b *bench) deleteAsUser(name string) {
-	b.t.Helper()
-	b.server.AsUser(func() { b.delete(name) })
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/storage/csi/apitest"
+	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
@@ -78,7 +78,9 @@ func TestSnapshotDeletedWhileItsOutcomeIsUnknownDoesNotLeak(t *testing.T) {
 func TestOnlyTheNodeOfTheVolumeServes(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	for _, name := range []string{"one", "two"} {
-		b.must(b.kube.Tracker().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}))
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		_, err := b.kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+		b.must(err)
 	}
 	volume, err := b.kube.CoreV1().PersistentVolumes().Get(t.Context(), "pv", metav1.GetOptions{})
 	b.must(err)
@@ -115,9 +117,9 @@ func TestKilledAnywhereItConverges(t *testing.T) {
 
 // killAt tells whether the life was over before the process would have been killed.
 func killAt(t *testing.T, at int, after bool) (ended bool) {
-	killer := &apitest.Killer{After: after}
+	killer := &csitest.Killer{After: after}
 	b := newBench(t, fake.Options{SnapshotSteps: 1, Plan: killer.Plan()})
-	b.server.Killer = killer
+	b.killer = killer
 	b.start()
 	b.take("monday", "")
 	killer.Arm(at)
@@ -129,7 +131,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 		}
 		if ready(s) && !deleted {
 			deleted = true
-			b.deleteAsUser("monday")
+			b.delete("monday")
 		}
 		return false
 	})
@@ -142,7 +144,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 	b.start()
 	if !deleted {
 		b.waitReady("monday")
-		b.deleteAsUser("monday")
+		b.delete("monday")
 	}
 	b.waitGone("monday")
 	b.clean("killed at " + killer.Where())
@@ -159,7 +161,7 @@ func TestRandomFaultsLeakNothing(t *testing.T) {
 			for i := range 4 {
 				b.take(fmt.Sprint("s", i), "")
 			}
-			b.deleteAsUser("s0") // perhaps before it was taken
+			b.delete("s0") // perhaps before it was taken
 			for i := 1; i < 4; i++ {
 				b.waitReady(fmt.Sprint("s", i))
 			}
@@ -168,7 +170,7 @@ func TestRandomFaultsLeakNothing(t *testing.T) {
 				t.Errorf("%d snapshots in the storage, %d contents; want 3", n, m)
 			}
 			for i := 1; i < 4; i++ {
-				b.deleteAsUser(fmt.Sprint("s", i))
+				b.delete(fmt.Sprint("s", i))
 			}
 			for i := 1; i < 4; i++ {
 				b.waitGone(fmt.Sprint("s", i))

@@ -214,8 +214,12 @@ func TestContentWhoseSnapshotVanishedIsDeleted(t *testing.T) {
 	b := newBench(t, fake.Options{}).start()
 	b.take("monday", "")
 	s := b.waitReady("monday")
+	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 	b.part.Stop()
-	b.must(b.objects.Tracker().Delete(snapshotv1.SchemeGroupVersion.WithResource("volumesnapshots"), namespace, s.Name)) // somebody took the finalizers off
+	s.Finalizers = nil // somebody takes them off
+	_, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Update(t.Context(), s, metav1.UpdateOptions{})
+	b.must(err)
+	b.delete(s.Name)
 	b.start()
 	eventually.Equal(t, "contents", func() int { return len(b.contents()) }, 0)
 	b.clean("afterwards")

@@ -1,4 +1,6 @@
-package apitest
+// Package csitest is for tests of the loops that serve CSI drivers: a driver with a volume at an API server in memory, and what ends a process between any
+// two calls that it makes, of the API or of the driver.
+package csitest
 
 import (
 	"context"
@@ -12,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/apitest"
 	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
@@ -27,20 +31,23 @@ const Namespace = "ns"
 
 // Bench is a driver with one volume of 1 GiB, and an API server where the volume is bound to the claim "data" of Namespace.
 type Bench struct {
-	Server
 	Storage *fake.Driver
 	Driver  *driver.Driver
-	Kube    *kubefake.Clientset
-	Handle  string // the volume's
+	Kube    kubernetes.Interface // of a user, whom no Killer concerns
+	Handle  string               // the volume's
+	Killer  *Killer              // ends the processes that Start begins; nil never does
 
-	t testing.TB
+	t   testing.TB
+	api *apitest.Server
 }
 
 // NewBench makes a bench that ends with the test.
 func NewBench(t testing.TB, options fake.Options) *Bench {
 	t.Helper()
-	b := &Bench{t: t, Storage: fake.New(options), Kube: kubefake.NewSimpleClientset()} // the other one manages fields, which is slow
-	b.Serve(&b.Kube.Fake, b.Kube.Tracker())
+	b := &Bench{t: t, Storage: fake.New(options), api: apitest.Start(t)}
+	var err error
+	b.Kube, err = kubernetes.NewForConfig(b.api.Config())
+	b.must(err)
 	dir, err := os.MkdirTemp("", "csi") // short, for a socket
 	b.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -50,7 +57,7 @@ func NewBench(t testing.TB, options fake.Options) *Bench {
 	b.Driver, err = driver.Dial(filepath.Join(dir, "csi.sock"), driver.Options{Timeout: time.Second})
 	b.must(err)
 	t.Cleanup(func() { _ = b.Driver.Close() })
-	answer, err := b.Driver.Controller().CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
+	answer, err := b.Storage.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
 	b.must(err)
 	b.Handle = answer.GetVolume().GetVolumeId()
 	b.bound()
@@ -89,9 +96,11 @@ func (b *Bench) Start(feature session.Feature) *parttest.Part {
 	b.t.Helper()
 	description, err := b.Driver.Describe(b.t.Context())
 	b.must(err)
-	shared := informers.NewSharedInformerFactory(b.Kube, 0)
+	client, err := kubernetes.NewForConfig(b.Killer.Config(b.api.Config()))
+	b.must(err)
+	shared := informers.NewSharedInformerFactory(client, 0)
 	loops, err := feature(&session.Session{
-		Client: b.Kube, Informers: shared, Driver: b.Driver, Description: description, Events: &record.FakeRecorder{},
+		Client: client, Informers: shared, Driver: b.Driver, Description: description, Events: &record.FakeRecorder{},
 	})
 	b.must(err)
 	return parttest.Run(b.t, func(ctx context.Context, ready func()) error {
@@ -103,26 +112,25 @@ func (b *Bench) Start(feature session.Feature) *parttest.Part {
 
 // Claim is the claim now.
 func (b *Bench) Claim() *corev1.PersistentVolumeClaim {
-	object, err := b.Kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), Namespace, "data")
+	claim, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Get(context.Background(), "data", metav1.GetOptions{})
 	b.must(err)
-	return object.(*corev1.PersistentVolumeClaim)
+	return claim
 }
 
 // Volume is the PersistentVolume now.
 func (b *Bench) Volume() *corev1.PersistentVolume {
-	object, err := b.Kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("persistentvolumes"), "", "pv")
+	volume, err := b.Kube.CoreV1().PersistentVolumes().Get(context.Background(), "pv", metav1.GetOptions{})
 	b.must(err)
-	return object.(*corev1.PersistentVolume)
+	return volume
 }
 
 // Change changes the claim's specification as its user does.
 func (b *Bench) Change(change func(*corev1.PersistentVolumeClaimSpec)) {
 	b.t.Helper()
-	b.AsUser(func() {
+	b.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		claim := b.Claim()
-		claim.ResourceVersion = ""
 		change(&claim.Spec)
-		_, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Update(b.t.Context(), claim, metav1.UpdateOptions{})
-		b.must(err)
-	})
+		_, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Update(context.Background(), claim, metav1.UpdateOptions{})
+		return err
+	}))
 }

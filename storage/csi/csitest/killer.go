@@ -1,11 +1,14 @@
-package apitest
+package csitest
 
 import (
 	"errors"
+	"net/http"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
@@ -53,6 +56,38 @@ func (k *Killer) Revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead, k.left = false, 0
+}
+
+// Config connects a process to the API server. The process ends before or after one of its writes; once it has, none of its requests is sent.
+func (k *Killer) Config(config *rest.Config) *rest.Config {
+	if k != nil {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{k, next} })
+	}
+	return config
+}
+
+type transport struct {
+	*Killer
+	next http.RoundTripper
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		if t.Dead() {
+			return nil, errKilled
+		}
+		return t.next.RoundTrip(r)
+	}
+	before, after := t.step(strings.ToLower(r.Method) + " " + r.URL.Path)
+	if before != nil {
+		return nil, before
+	}
+	answer, err := t.next.RoundTrip(r)
+	if err == nil && after != nil {
+		_ = answer.Body.Close()
+		return nil, after
+	}
+	return answer, err
 }
 
 // Plan ends the process at calls of a driver as well.
