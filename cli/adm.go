@@ -22,6 +22,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	adm.AddCommand(
 		newManageNode(factory, streams),
 		newGroups(factory, streams),
+		newPrune(factory, streams),
 		newAdmNewProject(factory, streams),
 		newPolicy(factory, streams, true),
 		drain.NewCmdCordon(factory, streams),

@@ -189,7 +189,7 @@ func (o *newApp) read(args []string) (err error) {
 			components = append(components, generate.Component{From: name, Kind: kinds[i], Group: 1 + len(args) + len(o.groups) + len(components)})
 		}
 	}
-	if len(components)+len(o.code)+len(o.files) == 0 {
+	if len(components)+len(o.code)+len(o.files) == 0 && !o.request.BuildOnly {
 		return errors.New("you must specify one or more images, image streams, templates, or source code locations to create an application.\n\n" +
 			"To list all local templates and image streams, use:\n\n  oc new-app -L\n\nTo search templates, image streams, and Docker images that match the arguments provided, use:\n\n" +
 			"  oc new-app -S php\n  oc new-app -S --template=rails\n  oc new-app -S --image-stream=mysql\n  oc new-app -S --docker-image=python")

@@ -252,5 +252,7 @@ func (o *newApp) farewell(out io.Writer, all []*unstructured.Unstructured) {
 	if len(open) > 0 {
 		fmt.Fprintf(out, "    Application is not exposed. You can expose services to the outside world by executing one or more of the commands below:\n%s", strings.Join(open, ""))
 	}
-	fmt.Fprintln(out, "    Run 'oc status' to view your app.")
+	if !o.request.BuildOnly {
+		fmt.Fprintln(out, "    Run 'oc status' to view your app.")
+	}
 }

@@ -50,6 +50,24 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 	}
 }
 
+// TestBuildConfigsAreSet does the same with a BuildConfig.
+func TestBuildConfigsAreSet(t *testing.T) {
+	for name, args := range map[string]string{
+		"build-secret":        "build-secret --push --pull --source login",
+		"build-secret-remove": "build-secret --source --remove",
+		"build-hook":          "build-hook --post-commit --command -- rake test --verbose",
+	} {
+		words := strings.Fields(args)
+		words = append([]string{"set", words[0], "--local", "-f", "testdata/set-build.yaml", "-o", "yaml"}, words[1:]...)
+		stdout, stderr, code := client(t, "oc", nil, words...)
+		if code != 0 {
+			t.Errorf("oc set %s: code %d, %s", args, code, stderr)
+			continue
+		}
+		golden(t, "set-"+name+".golden", stdout)
+	}
+}
+
 func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"probe":                                    "--readiness, --liveness or --startup",
@@ -57,6 +75,10 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		"probe --readiness --period-seconds=1":     `container "web" has no readiness probe`,
 		"probe --readiness -c x --open-tcp=1":      `no container "x"`,
 		"probe --readiness --get-url=ftp://a/":     "must begin with http://",
+		"build-secret --push login":                "only build configs",
+		"build-secret login":                       "--push, --pull or --source",
+		"build-hook --script=true":                 "--post-commit",
+		"build-hook --post-commit":                 "--script",
 		"triggers --auto --manual":                 "only one of --auto and --manual",
 		"triggers --from-image=side":               "must be STREAM:TAG",
 		"triggers --from-image=side:1":             "--containers",

@@ -42,6 +42,8 @@ type Request struct {
 	// BuildOnly makes no deployments and services; By is what the objects say that they were made by.
 	BuildOnly bool
 	By        string
+	// Options are those of builds alone.
+	Options BuildOptions
 }
 
 // Part is a container of the application, or a build alone.
@@ -61,6 +63,8 @@ type Build struct {
 	// Binary says that the files are sent to the build.
 	Binary     bool
 	Dockerfile *Dockerfile
+	// Inline is the text of a Dockerfile that is all of the source.
+	Inline string
 	// Language is what the source was found to be written in, where that mattered.
 	Language string
 }
@@ -80,6 +84,9 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(components) == 0 && request.BuildOnly {
+		components = []Component{{}}
+	}
 	var problems []error
 	for _, component := range components {
 		problems = append(problems, plan.add(ctx, finder, component))
@@ -88,7 +95,10 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 		return nil, err
 	}
 	plan.name()
-	return plan, nil
+	for _, part := range plan.Parts {
+		problems = append(problems, plan.checkOutput(part))
+	}
+	return plan, errors.Join(problems...)
 }
 
 // paired gives source that stands by itself to the only builder that does.
@@ -146,6 +156,14 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 			return err
 		}
 	}
+	if component.Source == "" && p.BuildOnly {
+		if part.Build, err = p.alone(ctx, finder, &part); err != nil {
+			return err
+		}
+	}
+	if part.Name == "" {
+		part.Name = p.Name
+	}
 	if part.Name == "" {
 		return fmt.Errorf("name the application with --name: %q gives none", cmp.Or(component.Source, component.From))
 	}
@@ -161,7 +179,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	}
 	defer source.Close()
 	part.Name = Name(source.Name)
-	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == ""}
+	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == "" || p.Options.Binary}
 	if part.Image != nil && build.Strategy != DockerStrategy {
 		build.Strategy = SourceStrategy
 		return build, nil

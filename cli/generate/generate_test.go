@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
@@ -110,6 +111,12 @@ func TestApplications(t *testing.T) {
 		"missing":      {[]string{"registry.example.com/a/later:2"}, Request{}},
 		"missing-base": {[]string{"later~https://example.com/later.git"}, Request{}},
 		"build":        {[]string{ruby}, Request{BuildOnly: true, By: "OpenShiftNewBuild"}},
+		"build-inline": {nil, Request{BuildOnly: true, Name: "web", Options: BuildOptions{Inline: "FROM quiet\nRUN true\n", Arguments: []corev1.EnvVar{{Name: "A", Value: "1"}}}}},
+		"build-binary": {[]string{"ruby:2.5"}, Request{BuildOnly: true, Name: "app", Options: BuildOptions{
+			Binary: true, To: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "other:v1"}, SourceSecret: "clone", PushSecret: "push",
+			Secrets: []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "npm"}, DestinationDir: "conf"}},
+		}}},
+		"build-scratch": {nil, Request{BuildOnly: true, Name: "empty", Strategy: DockerStrategy, Options: BuildOptions{Binary: true, NoOutput: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			finder := cluster(t)
@@ -154,6 +161,10 @@ func TestWhatIsNotFoundIsNamed(t *testing.T) {
 		"two builders":  {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
 		"no directory":  {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `it has no directory "none"`},
 		"dash":          {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "begins with a dash"},
+		"no source":     {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
+		"no builder":    {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
+		"unnamed build": {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
+		"own base":      {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "which it starts from"},
 		"no repository": {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
 	} {
 		components, _, err := Arguments(tt.args)

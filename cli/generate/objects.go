@@ -38,8 +38,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 			stream(image.Stream, follow(image))
 		}
 		if part.Build != nil {
-			if part.Build.Strategy != PipelineStrategy {
-				stream(part.Name)
+			if name := p.outputStream(*part); name != "" {
+				stream(name)
 			}
 			builds = append(builds, p.buildConfig(*part))
 		}
@@ -113,12 +113,16 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 		config.Spec.Strategy = buildv1.BuildStrategy{Type: buildv1.JenkinsPipelineBuildStrategyType, JenkinsPipelineStrategy: &buildv1.JenkinsPipelineBuildStrategy{Env: environment}}
 		return config
 	case DockerStrategy:
-		config.Spec.Strategy = buildv1.BuildStrategy{Type: buildv1.DockerBuildStrategyType, DockerStrategy: &buildv1.DockerBuildStrategy{From: part.Image.tag(p.Namespace), Env: environment}}
+		config.Spec.Strategy = buildv1.BuildStrategy{Type: buildv1.DockerBuildStrategyType, DockerStrategy: &buildv1.DockerBuildStrategy{Env: environment}}
+		if part.Image != nil {
+			config.Spec.Strategy.DockerStrategy.From = part.Image.tag(p.Namespace)
+		}
 	default:
 		config.Spec.Strategy = buildv1.BuildStrategy{Type: buildv1.SourceBuildStrategyType, SourceStrategy: &buildv1.SourceBuildStrategy{From: *part.Image.tag(p.Namespace), Env: environment}}
 	}
-	config.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
-	if !build.Binary {
+	config.Spec.Output.To = p.output(part)
+	p.Options.apply(config)
+	if !build.Binary && part.Image != nil {
 		config.Spec.Triggers = append(config.Spec.Triggers, buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}})
 	}
 	return config
@@ -126,6 +130,9 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 
 // source says where the build gets its files.
 func (b *Build) source() buildv1.BuildSource {
+	if b.Inline != "" {
+		return buildv1.BuildSource{Type: buildv1.BuildSourceDockerfile, Dockerfile: &b.Inline}
+	}
 	if b.Binary {
 		return buildv1.BuildSource{Type: buildv1.BuildSourceBinary, Binary: &buildv1.BinaryBuildSource{}}
 	}

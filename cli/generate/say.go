@@ -11,7 +11,7 @@ func (p *Plan) Describe(out io.Writer) {
 	for _, part := range p.Parts {
 		p.found(out, part)
 		if part.Build != nil {
-			part.build(out)
+			p.building(out, part)
 		}
 		if p.deployed(part) {
 			p.deployment(out, part)
@@ -23,6 +23,8 @@ func (p *Plan) Describe(out io.Writer) {
 func (p *Plan) found(out io.Writer, part Part) {
 	image := part.Image
 	switch {
+	case image == nil && part.Build.Strategy != PipelineStrategy:
+		return // it starts from nothing, or from what is sent
 	case image == nil:
 		fmt.Fprintf(out, "--> Found a Jenkinsfile in %q\n\n", part.Build.Source.Name)
 		return
@@ -48,17 +50,25 @@ func (p *Plan) found(out io.Writer, part Part) {
 	}
 }
 
-func (part Part) build(out io.Writer) {
+func (p *Plan) building(out io.Writer, part Part) {
 	build := part.Build
 	kind := map[string]string{DockerStrategy: "Docker", SourceStrategy: "source", PipelineStrategy: "pipeline"}[build.Strategy]
 	switch {
+	case build.Inline != "":
+		fmt.Fprintf(out, "    * A %s build using a predefined Dockerfile will be created\n", kind)
 	case build.Binary:
 		fmt.Fprintf(out, "    * A %s build using binary input will be created\n", kind)
 	default:
 		fmt.Fprintf(out, "    * A %s build using source code from %s will be created\n", kind, build.Source.URL)
 	}
-	if build.Strategy != PipelineStrategy {
-		fmt.Fprintf(out, "      * The resulting image will be pushed to image stream tag %q\n", part.Name+":latest")
+	switch to := p.output(part); {
+	case build.Strategy == PipelineStrategy:
+	case to == nil:
+		fmt.Fprintf(out, "      * The resulting image will not be pushed\n")
+	case to.Kind == "DockerImage":
+		fmt.Fprintf(out, "      * The resulting image will be pushed with Docker to %q\n", to.Name)
+	default:
+		fmt.Fprintf(out, "      * The resulting image will be pushed to image stream tag %q\n", to.Name)
 	}
 	if build.Binary {
 		fmt.Fprintf(out, "      * Use 'oc start-build %s --from-dir=DIR' to trigger a new build\n", part.Name)

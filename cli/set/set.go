@@ -1,4 +1,4 @@
-// Package set makes the commands below `oc set` that kubectl has not: probe, triggers and volume.
+// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, probe, triggers and volume.
 package set
 
 import (
@@ -16,9 +16,9 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Commands are `probe`, `triggers` and `volume`.
+// Commands are `build-hook`, `build-secret`, `probe`, `triggers` and `volume`.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	return []*cobra.Command{newProbe(factory, streams), newTriggers(factory, streams), newVolume(factory, streams)}
+	return []*cobra.Command{newBuildHook(factory, streams), newBuildSecret(factory, streams), newProbe(factory, streams), newTriggers(factory, streams), newVolume(factory, streams)}
 }
 
 // Env is `oc env`, the older form of `oc set env`.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -40,7 +42,19 @@ func TestANewImageOfATagStartsABuildAndOldOnesAreRemoved(t *testing.T) {
 
 func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	p := newProject(t)
-	p.OC("create", "secret", "generic", "hook", "--from-literal=WebHookSecretKey=s3cret")
+	word := filepath.Join(t.TempDir(), "word")
+	if err := os.WriteFile(word, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.OC("secrets", "new", "hook", "WebHookSecretKey="+word)
+	p.OC("secrets", "link", "builder", "hook", "--for=pull,mount")
+	if got := p.OC("get", "sa/builder", "-o", "jsonpath={.secrets[*].name} {.imagePullSecrets[*].name}"); strings.Count(got+" ", "hook ") != 2 {
+		t.Errorf("the account uses %s", got)
+	}
+	p.OC("secrets", "unlink", "builder", "hook")
+	if got := p.OC("get", "sa/builder", "-o", "jsonpath={.secrets[*].name} {.imagePullSecrets[*].name}"); strings.Contains(got+" ", "hook ") || got == " " {
+		t.Errorf("without the secret the account uses %s", got)
+	}
 	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
 		{type: GitHub, github: {secret: plain}}]`)
 	call := func(address string, header map[string]string, body string) (status int, answer string) {
@@ -79,7 +93,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		{"app/webhooks/plain/github", fmt.Sprintf(body, "other"), push, http.StatusOK, "skipping build"},
 		{"app/webhooks/plain/github", "{}", map[string]string{"X-GitHub-Event": "ping"}, http.StatusOK, "pong"},
 		{"app/webhooks/plain/github", "{}", map[string]string{"X-GitHub-Event": "issues"}, http.StatusBadRequest, "unknown X-GitHub-Event"},
-		{"app/webhooks/plain/github", strings.Repeat(" ", 5<<20), push, http.StatusRequestEntityTooLarge, ""},
+		{"app/webhooks/plain/github", strings.Repeat(" ", 4<<20+1), push, http.StatusRequestEntityTooLarge, ""},
 		{"app/webhooks/wrong/github", fmt.Sprintf(body, "main"), push, http.StatusUnauthorized, "did not accept your secret"},
 		{"app/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"none/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},

@@ -1,0 +1,157 @@
+package set
+
+import (
+	"errors"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// errNoBuild is for what is no BuildConfig.
+var errNoBuild = errors.New("only build configs have this")
+
+// buildSecret says which secrets of BuildConfigs are set or removed.
+type buildSecret struct {
+	push, pull, source, remove bool
+	name                       string
+}
+
+func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, s := newTargets(factory, streams, "secret updated"), &buildSecret{}
+	command := &cobra.Command{
+		Use:   "build-secret bc/NAME (SECRET | --remove) (--push | --pull | --source)",
+		Short: "Update a build secret on a build config",
+		Example: `  oc set build-secret --push bc/web registry-login
+  oc set build-secret --source bc/web clone-key
+  oc set build-secret --pull --remove bc/web`,
+		Run: func(command *cobra.Command, args []string) {
+			args, err := s.read(args)
+			util.CheckErr(err)
+			infos, err := t.find(args)
+			util.CheckErr(err)
+			util.CheckErr(t.change(command, infos, s.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&s.push, "push", false, "The secret for the registry that the image is pushed to.")
+	flags.BoolVar(&s.pull, "pull", false, "The secret for the registry of the image that is built upon.")
+	flags.BoolVar(&s.source, "source", false, "The secret for the repository of the source.")
+	flags.BoolVar(&s.remove, "remove", false, "Remove the secret from the build config.")
+	return command
+}
+
+// read takes the name of the secret from arguments and returns the others.
+func (s *buildSecret) read(args []string) ([]string, error) {
+	if !s.push && !s.pull && !s.source {
+		return nil, errors.New("say what the secret is for: --push, --pull or --source")
+	}
+	if s.remove {
+		return args, nil
+	}
+	if len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/") {
+		return nil, errors.New("name the secret behind the build config, or give --remove")
+	}
+	s.name = strings.TrimPrefix(args[len(args)-1], "secret/")
+	return args[:len(args)-1], nil
+}
+
+func (s *buildSecret) change(object runtime.Object) error {
+	config, ok := object.(*buildv1.BuildConfig)
+	if !ok {
+		return errNoBuild
+	}
+	var secret *corev1.LocalObjectReference
+	if !s.remove {
+		secret = &corev1.LocalObjectReference{Name: s.name}
+	}
+	if s.push {
+		config.Spec.Output.PushSecret = secret
+	}
+	if s.source {
+		config.Spec.Source.SourceSecret = secret
+	}
+	if !s.pull {
+		return nil
+	}
+	switch strategy := &config.Spec.Strategy; {
+	case strategy.DockerStrategy != nil:
+		strategy.DockerStrategy.PullSecret = secret
+	case strategy.SourceStrategy != nil:
+		strategy.SourceStrategy.PullSecret = secret
+	case strategy.CustomStrategy != nil:
+		strategy.CustomStrategy.PullSecret = secret
+	default:
+		return errors.New("its strategy pulls no image")
+	}
+	return nil
+}
+
+// buildHook is what runs in the image of a build before it is pushed.
+type buildHook struct {
+	postCommit, command, remove bool
+	script                      string
+	words                       []string
+}
+
+func newBuildHook(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, h := newTargets(factory, streams, "hooks updated"), &buildHook{}
+	command := &cobra.Command{
+		Use:   "build-hook bc/NAME --post-commit (--script=TEXT | [--command] -- ARGS... | --remove)",
+		Short: "Update a build hook on a build config",
+		Long: `Set or remove what runs in a container of the new image before it is pushed; its failure fails the build.
+
+A script runs in a shell of the image. With --command the words behind -- are a command, without they are arguments of the image's own.`,
+		Example: `  oc set build-hook bc/web --post-commit --script="bundle exec rake test"
+  oc set build-hook bc/web --post-commit --command -- rake test --verbose
+  oc set build-hook bc/web --post-commit --remove`,
+		Run: func(command *cobra.Command, args []string) {
+			if at := command.ArgsLenAtDash(); at >= 0 {
+				args, h.words = args[:at], args[at:]
+			}
+			util.CheckErr(h.validate())
+			infos, err := t.find(args)
+			util.CheckErr(err)
+			util.CheckErr(t.change(command, infos, h.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&h.postCommit, "post-commit", false, "The hook that runs when the image is made and not yet pushed.")
+	flags.BoolVar(&h.command, "command", false, "The words behind -- take the place of the image's entrypoint.")
+	flags.StringVar(&h.script, "script", "", "A script for a shell of the image.")
+	flags.BoolVar(&h.remove, "remove", false, "Remove the hook.")
+	return command
+}
+
+func (h *buildHook) validate() error {
+	switch {
+	case !h.postCommit:
+		return errors.New("say which hook: --post-commit")
+	case h.remove && (h.script != "" || h.command || len(h.words) > 0):
+		return errors.New("give --remove alone")
+	case !h.remove && h.script == "" && len(h.words) == 0:
+		return errors.New("give a script with --script, or a command or arguments behind --")
+	case h.script != "" && h.command:
+		return errors.New("give only one of --script and --command")
+	}
+	return nil
+}
+
+func (h *buildHook) change(object runtime.Object) error {
+	config, ok := object.(*buildv1.BuildConfig)
+	if !ok {
+		return errNoBuild
+	}
+	hook := buildv1.BuildPostCommitSpec{Script: h.script, Args: h.words}
+	if h.command {
+		hook.Command, hook.Args = h.words, nil
+	}
+	config.Spec.PostCommit = hook
+	return nil
+}
