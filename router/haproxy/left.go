@@ -36,8 +36,14 @@ func left(dir string) (found []*process, err error) {
 	return found, nil
 }
 
-// ofDir are the processes that have the configuration of a working directory, with their parents.
+// ofDir are the processes that have the configuration of a working directory, with their parents. Processes of pods can call themselves anything: those
+// of other process namespaces do not count.
 func ofDir(dir string) (pids []int, parents map[int]int, err error) {
+	const namespace = "ns/pid"
+	own, err := os.Readlink(filepath.Join("/proc/self", namespace))
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for HAProxy: %w", err)
+	}
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, nil, err
@@ -49,6 +55,9 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 		args := strings.Split(string(line), "\x00")
 		at := slices.Index(args, "-f")
 		if at < 0 || at+1 >= len(args) || args[at+1] != configFile(dir) || filepath.Base(args[0]) != "haproxy" {
+			continue
+		}
+		if of, _ := os.Readlink(filepath.Join(entry, namespace)); of != own {
 			continue
 		}
 		pids = append(pids, pid)

@@ -2,7 +2,9 @@ package haproxy
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
@@ -79,4 +81,31 @@ func TestWhatAKilledRouterHasLeftIsEnded(t *testing.T) {
 	if pids, _, err := ofDir(b.writer.Dir); err != nil || len(pids) > 0 {
 		t.Errorf("processes %v are left (%v)", pids, err)
 	}
+}
+
+func TestProcessesOfPodsAreNotTakenForHAProxy(t *testing.T) {
+	dir := t.TempDir()
+	run := func(flags uintptr) (pid int) {
+		command := exec.Command("/bin/sh")
+		command.Args = []string{"haproxy", "-c", "read line", "sh", "-f", configFile(dir)}
+		command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		input, err := command.StdinPipe()
+		if err == nil {
+			err = command.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = input.Close() // ends it
+			_ = command.Wait()
+		})
+		return command.Process.Pid
+	}
+	run(syscall.CLONE_NEWPID)
+	host := run(0)
+	eventually.True(t, "the host's process is found, and only that", func() bool {
+		pids, _, err := ofDir(dir)
+		return err == nil && len(pids) == 1 && pids[0] == host
+	})
 }
