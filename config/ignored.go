@@ -53,6 +53,7 @@ func actedUpon(kind string) []string {
 			"imagePolicyConfig.externalRegistryHostname",
 			"projectConfig",
 			"routingConfig.subdomain",
+			"serviceAccountConfig.limitSecretReferences",
 			"serviceAccountConfig.managedNames",
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",

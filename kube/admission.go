@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
 // onWireTypes shows the objects of Kubernetes to our admission plug-ins as the wire types (k8s.io/api) and writes their changes
@@ -22,6 +23,16 @@ func onWireTypes(names []string) admission.Decorator {
 			return plugin
 		}
 		return &wirePlugin{plugin}
+	})
+}
+
+// limitReferences switches on a check of upstream's plug-in ServiceAccount that has no flag: serviceAccountConfig.limitSecretReferences.
+func limitReferences() admission.Decorator {
+	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
+		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {
+			accounts.LimitSecretReferences = true
+		}
+		return plugin
 	})
 }
 

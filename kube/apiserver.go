@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/errors"
@@ -56,6 +57,8 @@ type APIServer struct {
 	AdmissionFile string
 	// EnabledPlugins and DisabledPlugins are admission plug-ins to turn on and off beside the defaults.
 	EnabledPlugins, DisabledPlugins []string
+	// LimitSecretReferences lets a pod use only secrets that its service account lists.
+	LimitSecretReferences bool
 	// Features are what we add: API groups, admission, authentication, handlers.
 	Features []apiserver.Feature
 }
@@ -192,6 +195,9 @@ func (s *APIServer) fillIdentity(opts *options.ServerRunOptions) {
 	admission.ConfigFile = s.AdmissionFile
 	admission.EnablePlugins = append([]string{"NodeRestriction"}, s.EnabledPlugins...)
 	admission.DisablePlugins = s.DisabledPlugins
+	if s.LimitSecretReferences {
+		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences()) // before others hide the plug-in
+	}
 }
 
 func (s *APIServer) fillAudit(opts *options.ServerRunOptions) {

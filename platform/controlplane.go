@@ -73,6 +73,8 @@ func (h *host) apiServer() (Component, error) {
 		Audit:       audit,
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
 		Features:    features,
+
+		LimitSecretReferences: h.Master.ServiceAccountConfig.LimitSecretReferences,
 	}
 	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
 		server.ServiceAccountKeyFile = private

@@ -86,6 +86,15 @@ func passwords(t *testing.T, _ *town, s *server) {
 	if back := s.form(s.browser(), "nobody", "alice", "secret").location(t); back.Query().Get("reason") != "access_denied" {
 		t.Errorf("DenyAll sends to %s", back)
 	}
+	counted := s.OC("get", "--raw", "/metrics")
+	for _, metric := range []string{
+		`openshift_auth_basic_password_count_result{result="error"} `, `openshift_auth_basic_password_count_result{result="success"} `,
+		`openshift_auth_form_password_count_result{result="error"} `, `openshift_auth_form_password_count_result{result="success"} `, "openshift_auth_password_total ",
+	} {
+		if _, value, ok := strings.Cut(counted, "\n"+metric); !ok || strings.HasPrefix(value, "0") {
+			t.Errorf("the metrics lack %s", metric)
+		}
+	}
 	// The method lookup: an administrator makes the user, the identity and the mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
 		t.Errorf("who is not mapped is sent to %s", back)

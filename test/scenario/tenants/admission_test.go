@@ -135,3 +135,60 @@ func TestLimitedResourcesNeedAQuota(t *testing.T) {
 		return err
 	})
 }
+
+func TestPodsUseTheSecretsOfTheirAccountAlone(t *testing.T) {
+	c := tenants(t)
+	lea := as(t, c, "lea")
+	lea.project(c, "lea-shop")
+	for _, name := range []string{"listed", "other"} {
+		lea.may("POST", core("lea-shop", "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: "+name+"}}")
+	}
+	lea.may("POST", core("lea-shop", "serviceaccounts"), "{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}, secrets: [{name: listed}]}")
+	pod := func(secret string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {serviceAccountName: robot, " + main + ", volumes: [{name: v, secret: {secretName: " + secret + "}}]}}"
+	}
+	c.WaitFor("the account to count", func(context.Context) error {
+		_, err := lea.try("POST", core("lea-shop", "pods")+"?", pod("listed"))
+		return err
+	})
+	lea.mayNot("POST", core("lea-shop", "pods"), pod("other"), "is not allowed because service account robot does not reference that secret")
+}
+
+// The examples of the administration guide, 15.12.
+func TestConstraintsAreGivenToGroups(t *testing.T) {
+	c := tenants(t)
+	uma := as(t, c, "uma", "hosts")
+	uma.project(c, "uma-shop")
+	const mounts = main + ", volumes: [{name: host, hostPath: {path: /etc}}]"
+	uma.mayNot("POST", core("uma-shop", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+mounts+"}}", "hostPath")
+	c.Apply(`
+apiVersion: v1
+kind: SecurityContextConstraints
+metadata: {name: hostpath}
+allowHostDirVolumePlugin: true
+runAsUser: {type: MustRunAsRange}
+seLinuxContext: {type: MustRunAs}
+fsGroup: {type: MustRunAs}
+supplementalGroups: {type: RunAsAny}
+groups: [hosts]
+`)
+	t.Cleanup(func() {
+		c.OC("delete", "scc", "hostpath")
+		c.OC("adm", "policy", "remove-scc-from-group", "anyuid", "hosts")
+	})
+	c.WaitFor("the constraint to count", func(context.Context) error {
+		_, err := uma.try("POST", core("uma-shop", "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+mounts+"}}")
+		return err
+	})
+	if got := uma.made("uma-shop", mounts).Annotations["openshift.io/scc"]; got != "hostpath" {
+		t.Errorf("a pod with a path of the host has the constraint %q", got)
+	}
+	c.OC("adm", "policy", "add-scc-to-group", "anyuid", "hosts")
+	c.WaitFor("any user to be allowed", func(context.Context) error {
+		pod := uma.made("uma-shop", main)
+		if got := pod.Annotations["openshift.io/scc"]; got != "anyuid" || pod.Spec.Containers[0].SecurityContext.RunAsUser != nil {
+			return fmt.Errorf("the constraint is %q, the user %v", got, pod.Spec.Containers[0].SecurityContext.RunAsUser)
+		}
+		return nil
+	})
+}

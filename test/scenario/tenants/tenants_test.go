@@ -21,6 +21,7 @@ import (
 // master is the configuration of the cluster. No pod runs in it: every image would be pulled.
 const master = `
 auditConfig: {enabled: true}
+serviceAccountConfig: {limitSecretReferences: true}
 projectConfig:
   projectRequestTemplate: openshift/project-request
   projectRequestMessage: Ask help@example.com for a project.
