@@ -48,7 +48,7 @@ func withoutFolder(t *testing.T, text string) string {
 }
 
 func TestProblemsNameFileLineAndKey(t *testing.T) {
-	for _, name := range []string{"misspelt", "types", "twice", "values", "ports", "services", "oauth", "syntax", "empty"} {
+	for _, name := range []string{"misspelt", "types", "twice", "values", "ports", "services", "oauth", "tls", "syntax", "empty"} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, name+".yaml")
 			if problems := (Problems)(nil); !errors.As(err, &problems) {

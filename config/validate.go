@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // validate returns what is impossible about the values of a completed configuration.
@@ -34,6 +36,7 @@ func (c *Config) validate() Problems {
 // master returns the networks of pods, and of services as the last one.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
+	c.tls("servingInfo", &m.ServingInfo.ServingInfo)
 	c.listen("slipway.registry.bindAddress", m.Slipway.Registry.BindAddress)
 	c.url("masterPublicURL", m.MasterPublicURL)
 	c.hostPort("etcdConfig.address", m.EtcdConfig.Address)
@@ -73,6 +76,24 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s", lifetime, m.Slipway.CertificateLifetime.Duration)
 	}
 	return c.networks(m)
+}
+
+// tls checks what clients must speak, and the certificates for names.
+func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
+	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
+		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
+	}
+	if _, err := cliflag.TLSCipherSuites(s.CipherSuites); err != nil {
+		c.fail(at+".cipherSuites", "cannot be used: %v", err)
+	}
+	for i, named := range s.NamedCertificates {
+		one := indexed(at+".namedCertificates", i)
+		c.required(one+".certFile", named.CertFile)
+		c.required(one+".keyFile", named.KeyFile)
+		if len(named.Names) == 0 {
+			c.fail(one+".names", "is missing; name the hosts that the certificate is for")
+		}
+	}
 }
 
 func (c *checker) audit(m *MasterConfig) {

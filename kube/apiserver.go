@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
@@ -21,6 +22,12 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
+
+// NamedCertificate is a certificate with its key for some host names, which may begin with "*.".
+type NamedCertificate struct {
+	Names             []string
+	CertFile, KeyFile string
+}
 
 // APIServer is upstream's API server as a part of this process, with our API groups as a link of its
 // chain. Certificates and keys are read from files and, where upstream does so, read again when the
@@ -43,6 +50,11 @@ type APIServer struct {
 	// ServiceAccountKeyFile signs tokens; ServiceAccountKeyFiles (public) verify them.
 	ServiceAccountKeyFile  string
 	ServiceAccountKeyFiles []string
+	// NamedCertificates are served to clients that ask for one of their names, in place of CertFile.
+	NamedCertificates []NamedCertificate
+	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, by Go's names, are what clients must speak; empty means Go's choice.
+	MinTLSVersion string
+	CipherSuites  []string
 	// ServiceCIDR is the services' network.
 	ServiceCIDR string
 	// NodePorts is the port range of NodePort services; nil means 30000-32767.
@@ -157,6 +169,10 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port
 	opts.SecureServing.ServerCert.CertKey.CertFile = s.CertFile
 	opts.SecureServing.ServerCert.CertKey.KeyFile = s.KeyFile
+	opts.SecureServing.MinTLSVersion, opts.SecureServing.CipherSuites = s.MinTLSVersion, s.CipherSuites
+	for _, named := range s.NamedCertificates {
+		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(named))
+	}
 	opts.Features.EnableProfiling = false
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}

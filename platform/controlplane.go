@@ -74,7 +74,13 @@ func (h *host) apiServer() (Component, error) {
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
 		Features:    features,
 
+		MinTLSVersion: h.Master.ServingInfo.MinTLSVersion,
+		CipherSuites:  h.Master.ServingInfo.CipherSuites,
+
 		LimitSecretReferences: h.Master.ServiceAccountConfig.LimitSecretReferences,
+	}
+	for _, named := range h.Master.ServingInfo.NamedCertificates {
+		server.NamedCertificates = append(server.NamedCertificates, kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
 	}
 	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
 		server.ServiceAccountKeyFile = private

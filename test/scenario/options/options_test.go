@@ -5,6 +5,7 @@ package options
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -34,10 +36,16 @@ func TestRequestsAreAuditedAndSecretsEncrypted(t *testing.T) {
 	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	public := certtest.New(t).Issue(t, "public")
 	c := kit.Start(t, kit.Options{Master: fmt.Sprintf(`
+servingInfo:
+  minTLSVersion: VersionTLS10
+  cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]
+  namedCertificates: [{names: [api.example.com], certFile: %s, keyFile: %s}]
 auditConfig: {enabled: true, auditFilePath: %s, policyFile: %s}
 slipway: {encryptSecrets: true}
-`, log, policyFile)})
+`, public.CertFile, public.KeyFile, log, policyFile)})
+	speaksTLS(t, c, public)
 	c.OC("create", "secret", "generic", "treasure", "--from-literal=where=under-the-palm")
 	c.OC("create", "configmap", "map", "--from-literal=where=over-the-hill")
 
@@ -118,3 +126,34 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { kit.Main(m) }
+
+// speaksTLS connects to the API as clients of different age and by different names.
+func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
+	t.Helper()
+	connect := func(config *tls.Config) (tls.ConnectionState, error) {
+		conn, err := c.Dial(t.Context(), "tcp", c.Address.String()+":8443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		config.InsecureSkipVerify = true // which certificate it is, is looked at
+		client := tls.Client(conn, config)
+		err = client.HandshakeContext(t.Context())
+		return client.ConnectionState(), err
+	}
+	named, err := connect(&tls.Config{ServerName: "api.example.com"})
+	if err != nil || !named.PeerCertificates[0].Equal(public.Certificate) {
+		t.Errorf("by the public name: %v, another certificate", err)
+	}
+	own, err := connect(&tls.Config{ServerName: "kubernetes"})
+	if err != nil || own.PeerCertificates[0].Equal(public.Certificate) {
+		t.Errorf("by the own name: %v, the public certificate", err)
+	}
+	old, err := connect(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}})
+	if err != nil || old.Version != tls.VersionTLS10 {
+		t.Errorf("an old client, which the configuration lets in: %v", err)
+	}
+	if _, err := connect(&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256}}); err == nil {
+		t.Error("a suite that the configuration leaves out is spoken")
+	}
+}
