@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/slipway-platform/slipway/cli/idle"
 	"github.com/slipway-platform/slipway/cli/set"
 )
 
@@ -38,6 +39,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newSecrets(factory, streams),
 			newStatus(factory, streams),
 			newTypes(streams),
+			idle.New(factory, streams),
 			newProcess(factory, streams),
 			newNewApp(factory, streams),
 			newExport(factory, streams),

@@ -68,6 +68,7 @@ func actedUpon(kind string) []string {
 		"kind",
 		"nodeName",
 		"nodeIP",
+		"enableUnidling",
 		"servingInfo.bindAddress",
 		"dnsDomain",
 		"dnsIP",

@@ -171,10 +171,11 @@ func (h *host) withContainerd(ctx context.Context, do func(context.Context) erro
 
 func (h *host) removeNetwork(ctx context.Context) error {
 	return agent.Cleanup(ctx, agent.Leftovers{
-		Bridge:   h.Node.Slipway.Bridge,
-		Devices:  []string{h.Node.Slipway.DNSDevice, offlineDevice},
-		NFTTable: h.Node.Slipway.NFTTable,
-		NetnsDir: filepath.Join(h.containerdState(), "netns"),
+		Bridge:    h.Node.Slipway.Bridge,
+		Devices:   []string{h.Node.Slipway.DNSDevice, offlineDevice},
+		NFTTable:  h.Node.Slipway.NFTTable,
+		IdleTable: h.idleTable(),
+		NetnsDir:  filepath.Join(h.containerdState(), "netns"),
 	})
 }
 

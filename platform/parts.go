@@ -40,6 +40,7 @@ func controlPlaneTable() []row {
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},
+		{"unidling", []string{"apiserver"}, (*host).unidling},
 		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
 		{"builds", []string{"apiserver"}, (*host).builds},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
@@ -59,6 +60,7 @@ func nodeTable() []row {
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},
 		{"router", []string{"network"}, (*host).router}, // nothing of the node waits for it
+		{"idling", []string{"network"}, (*host).idling}, // nothing of the node waits for it
 		{"proxy", []string{"network"}, (*host).proxy},   // not before the Node exists: upstream would look again only after a second
 	}
 }

@@ -20,10 +20,11 @@ import (
 
 // Leftovers names what Cleanup removes. An empty field is skipped.
 type Leftovers struct {
-	Bridge   string   // with the devices of pods plugged into it
-	Devices  []string // further devices, such as the DNS server's and hostaddr's
-	NFTTable string   // in family ip
-	NetnsDir string   // where the container runtime names pods' network namespaces: files cni-*
+	Bridge    string   // with the devices of pods plugged into it
+	Devices   []string // further devices, such as the DNS server's and hostaddr's
+	NFTTable  string   // in family ip
+	IdleTable string   // of connections to idle services, in family ip
+	NetnsDir  string   // where the container runtime names pods' network namespaces: files cni-*
 }
 
 // Cleanup removes everything of the network from the host: pods' network namespaces, devices, our nftables table and
@@ -33,6 +34,9 @@ func Cleanup(ctx context.Context, l Leftovers) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	if l.NFTTable != "" {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable})
+	}
+	if l.IdleTable != "" {
+		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.IdleTable})
 	}
 	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge)}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {

@@ -1,0 +1,242 @@
+// Package idle makes `oc idle`: services are marked, and what gives them pods is scaled down until somebody connects to them.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the annotations and messages are those of its client.
+package idle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/internal/idling"
+)
+
+// command is `oc idle`.
+type command struct {
+	genericiooptions.IOStreams
+	client          dynamic.Interface
+	selector, file  string
+	all, everywhere bool
+	dryRun          bool
+}
+
+// New makes the command.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &command{IOStreams: streams}
+	made := &cobra.Command{
+		Use:   "idle (SERVICE ... | -l LABEL | --all | --resource-names-file FILENAME)",
+		Short: "Idle scalable resources",
+		Long: `Scale down what gives services their pods, until somebody connects to them.
+
+The deployment configurations, deployments, replication controllers and stateful sets whose pods a service selects are scaled to nothing. The
+first connection to the service is held, and they are scaled up to what they were.`,
+		Example: "  # Idle the services of a file\n  oc idle --resource-names-file to-idle.txt",
+		Run: func(cmd *cobra.Command, args []string) {
+			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			o.client, err = factory.DynamicClient()
+			util.CheckErr(err)
+			util.CheckErr(o.run(cmd.Context(), namespace, args))
+		},
+	}
+	flags := made.Flags()
+	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the services.")
+	flags.BoolVar(&o.all, "all", false, "Idle all services of the project.")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Idle services of every project.")
+	flags.StringVar(&o.file, "resource-names-file", "", "File with the names of services, one a line, as NAME or PROJECT/NAME.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Only say what would be idled.")
+	return made
+}
+
+func (o *command) run(ctx context.Context, namespace string, args []string) error {
+	services, err := o.services(ctx, namespace, args)
+	if err != nil {
+		return err
+	}
+	var (
+		problems []error
+		all      []pair
+	)
+	for _, service := range services { // before anything is scaled, since services may share pods
+		found, err := o.find(ctx, service)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("idle service %q: %w", service.Namespace+"/"+service.Name, err))
+			continue
+		}
+		all = append(all, pair{service, found})
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	for _, one := range all {
+		problems = append(problems, o.mark(ctx, one, now))
+	}
+	scaled := map[string]bool{}
+	for _, one := range all {
+		problems = append(problems, o.scale(ctx, one, now, scaled))
+	}
+	return errors.Join(problems...)
+}
+
+// services are those that arguments and flags name.
+func (o *command) services(ctx context.Context, namespace string, args []string) (found []corev1.Service, err error) {
+	ways := 0
+	for _, given := range []bool{len(args) > 0, o.selector != "", o.all, o.file != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return nil, errors.New("name services, or use one of --selector, --all and --resource-names-file")
+	}
+	if o.file != "" {
+		if args, err = names(o.file); err != nil {
+			return nil, err
+		}
+	}
+	resource := corev1.SchemeGroupVersion.WithResource("services")
+	if o.selector != "" || o.all {
+		if o.everywhere {
+			namespace = ""
+		}
+		found, err := objects.List[corev1.Service](ctx, o.client, resource, namespace, metav1.ListOptions{LabelSelector: o.selector})
+		return slices.DeleteFunc(found, func(s corev1.Service) bool { return len(s.Spec.Selector) == 0 }), err
+	}
+	for _, name := range args {
+		in := namespace
+		if project, bare, qualified := strings.Cut(name, "/"); qualified {
+			if !slices.Contains([]string{"svc", "service", "services", "ep", "endpoints"}, project) {
+				in = project
+			}
+			name = bare
+		}
+		service, err := objects.Get[corev1.Service](ctx, o.client, resource, in, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, *service)
+	}
+	return found, nil
+}
+
+// names are the lines of a file.
+func names(file string) (all []string, err error) {
+	opened, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read names of services: %w", err)
+	}
+	defer opened.Close()
+	lines := bufio.NewScanner(opened)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all, lines.Err()
+}
+
+// pair is a service with what gives it its pods.
+type pair struct {
+	service   corev1.Service
+	scalables []scalable
+}
+
+// find finds what gives a service its pods.
+func (o *command) find(ctx context.Context, service corev1.Service) ([]scalable, error) {
+	switch {
+	case len(service.Spec.Selector) == 0:
+		return nil, errors.New("it selects no pods")
+	case service.Spec.ClusterIP == corev1.ClusterIPNone:
+		return nil, errors.New("it has no address, so that nothing can be held for it")
+	}
+	pods, err := objects.List[corev1.Pod](ctx, o.client, corev1.SchemeGroupVersion.WithResource("pods"), service.Namespace,
+		metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.scalables(ctx, service.Namespace, pods)
+	if err == nil && len(found) == 0 {
+		err = errors.New("no valid scalable resources found to idle: its pods have no controller that can be scaled, or there are none")
+	}
+	return found, err
+}
+
+// mark marks a service as idle: from then on connections to it are held.
+func (o *command) mark(ctx context.Context, one pair, now string) error {
+	var targets []idling.Target
+	for _, scalable := range one.scalables {
+		targets = append(targets, scalable.Target)
+	}
+	text, err := json.Marshal(targets)
+	if err != nil {
+		return fmt.Errorf("write targets: %w", err)
+	}
+	annotations := map[string]any{idling.IdledAt: now, idling.Targets: string(text)}
+	for _, resource := range []string{"endpoints", "services"} {
+		of := scalable{idling.Target{Name: one.service.Name}, corev1.SchemeGroupVersion.WithResource(resource)}
+		if err := o.patch(ctx, of, one.service.Namespace, annotations, nil); err != nil {
+			return fmt.Errorf("mark service %q: %w", one.service.Name, err)
+		}
+	}
+	o.say("The service %q has been marked as idled", one.service.Namespace+"/"+one.service.Name)
+	for _, target := range targets {
+		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, one.service.Namespace+"/"+target.Name, target.Replicas)
+	}
+	return nil
+}
+
+// scale scales what gives a service its pods to nothing, unless that was done for another service.
+func (o *command) scale(ctx context.Context, one pair, now string, scaled map[string]bool) error {
+	for _, target := range one.scalables {
+		name := one.service.Namespace + "/" + target.Name
+		if scaled[target.Kind+" "+name] {
+			continue
+		}
+		scaled[target.Kind+" "+name] = true
+		previous := map[string]any{idling.IdledAt: now, idling.PreviousScale: fmt.Sprint(target.Replicas)}
+		if err := o.patch(ctx, target, one.service.Namespace, previous, map[string]any{"replicas": 0}); err != nil {
+			return fmt.Errorf("scale %s %q: %w", target.Kind, name, err)
+		}
+		o.say("%s %q has been idled", target.Kind, name)
+	}
+	return nil
+}
+
+// say prints a line.
+func (o *command) say(format string, values ...any) {
+	if o.dryRun {
+		format += " (dry run)"
+	}
+	fmt.Fprintf(o.Out, format+"\n", values...)
+}
+
+// patch adds annotations and changes the specification of an object.
+func (o *command) patch(ctx context.Context, one scalable, namespace string, annotations, spec map[string]any) error {
+	if o.dryRun {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
+	if spec != nil {
+		patch["spec"] = spec
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("write patch: %w", err)
+	}
+	_, err = o.client.Resource(one.resource).Namespace(namespace).Patch(ctx, one.Name, types.MergePatchType, text, metav1.PatchOptions{})
+	return err
+}

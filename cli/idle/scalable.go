@@ -1,0 +1,70 @@
+package idle
+
+import (
+	"context"
+	"slices"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-platform/slipway/internal/idling"
+)
+
+// scalable is a controller of pods, with the number of pods that it has.
+type scalable struct {
+	idling.Target
+	resource schema.GroupVersionResource
+}
+
+// kinds are the controllers that can be scaled.
+var kinds = map[schema.GroupKind]schema.GroupVersionResource{
+	{Kind: "ReplicationController"}:                     corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+	{Group: kubeappsv1.GroupName, Kind: "ReplicaSet"}:   kubeappsv1.SchemeGroupVersion.WithResource("replicasets"),
+	{Group: kubeappsv1.GroupName, Kind: "StatefulSet"}:  kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"),
+	{Group: kubeappsv1.GroupName, Kind: "Deployment"}:   kubeappsv1.SchemeGroupVersion.WithResource("deployments"),
+	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
+}
+
+// scalables are the outermost controllers of pods that can be scaled and have pods, each once.
+func (o *command) scalables(ctx context.Context, namespace string, pods []corev1.Pod) (all []scalable, err error) {
+	for _, pod := range pods {
+		found, err := o.controller(ctx, namespace, metav1.GetControllerOf(&pod))
+		if err != nil {
+			return nil, err
+		}
+		if found != nil && found.Replicas > 0 && !slices.Contains(all, *found) {
+			all = append(all, *found)
+		}
+	}
+	return all, nil
+}
+
+// controller climbs from a pod's owner to the outermost one that can be scaled. It is nil where there is none.
+func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (found *scalable, err error) {
+	for owner != nil {
+		version, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err != nil {
+			return nil, err
+		}
+		resource, known := kinds[schema.GroupKind{Group: version.Group, Kind: owner.Kind}]
+		if !known {
+			return found, nil
+		}
+		object, err := o.client.Resource(resource).Namespace(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas") // 0 where there is none
+		found = &scalable{idling.Target{Kind: owner.Kind, Group: version.Group, Name: owner.Name, Replicas: int32(replicas)}, resource}
+		owner = metav1.GetControllerOf(object)
+	}
+	return found, nil
+}

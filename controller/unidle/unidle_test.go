@@ -1,0 +1,117 @@
+package unidle
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/internal/idling"
+)
+
+const since = "2026-01-01T12:00:00Z"
+
+// reader reads and makes objects of the namespace shop.
+type reader struct {
+	t      *testing.T
+	client dynamic.Interface
+}
+
+func (r reader) in(resource string) dynamic.ResourceInterface {
+	return r.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace("shop")
+}
+
+func (r reader) add(resource, kind, name string, annotations map[string]any, replicas int64) {
+	r.t.Helper()
+	object := map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "shop", "annotations": annotations}}
+	if kind == "ReplicationController" {
+		object["spec"] = map[string]any{"replicas": replicas}
+	}
+	if _, err := r.in(resource).Create(r.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// state is the number of pods of an object and whether it is idle.
+func (r reader) state(resource, name string) string {
+	r.t.Helper()
+	object, err := r.in(resource).Get(r.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	_, idle := idling.Since(object.GetAnnotations())
+	return fmt.Sprint(replicas, idle)
+}
+
+func TestAServiceIsWoken(t *testing.T) {
+	targets, err := json.Marshal([]idling.Target{
+		{Kind: "ReplicationController", Name: "slept", Replicas: 9}, {Kind: "ReplicationController", Name: "never-idle", Replicas: 9},
+		{Kind: "ReplicationController", Name: "gone"}, {Kind: "Node", Name: "node"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		event string
+		want  map[string]string
+	}{
+		"needed": {since, map[string]string{
+			"services/web": "0 false", "endpoints/web": "0 false", "services/also": "0 false", "services/other": "0 true",
+			"replicationcontrollers/slept": "3 false", "replicationcontrollers/never-idle": "0 false",
+		}},
+		"needed before it was idle": {"2026-01-01T11:59:59Z", map[string]string{
+			"services/web": "0 true", "endpoints/web": "0 true", "replicationcontrollers/slept": "0 true",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := apitest.Start(t).Config()
+			client, err := dynamic.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := reader{t, client}
+			mark := map[string]any{idling.IdledAt: since, idling.Targets: string(targets)}
+			r.add("services", "Service", "web", mark, 0)
+			r.add("services", "Service", "also", mark, 0)
+			r.add("services", "Service", "other", map[string]any{idling.IdledAt: since, idling.Targets: `[{"kind": "ReplicationController", "name": "else"}]`}, 0)
+			r.add("endpoints", "Endpoints", "web", mark, 0)
+			r.add("replicationcontrollers", "ReplicationController", "slept", map[string]any{idling.IdledAt: since, idling.PreviousScale: "3"}, 0)
+			r.add("replicationcontrollers", "ReplicationController", "never-idle", nil, 0)
+			at, err := time.Parse(time.RFC3339, tt.event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+			event := &corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "e"}, LastTimestamp: metav1.NewTime(at),
+				InvolvedObject: corev1.ObjectReference{Kind: "Service", Namespace: "shop", Name: "web"},
+			}
+			if err := events.Add(event); err != nil {
+				t.Fatal(err)
+			}
+			l := &loop{client, corelisters.NewEventLister(events)}
+			for _, key := range services(event) {
+				if err := l.reconcile(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for object, want := range tt.want {
+				resource, name, _ := strings.Cut(object, "/")
+				if got := r.state(resource, name); got != want {
+					t.Errorf("%s is %s, want %s", object, got, want)
+				}
+			}
+		})
+	}
+}

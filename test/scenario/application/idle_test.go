@@ -1,0 +1,97 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// page is a pod's template that serves a page at port 8080.
+func page(name string) string {
+	return fmt.Sprintf(`template: {metadata: {labels: {app: %s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: %q,
+		command: [sh, -c, "mkdir -p /tmp/www && echo awake > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"], ports: [{containerPort: 8080}],
+		readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}}]}}`, name, kit.ToolsImage)
+}
+
+func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: lazy}, spec: {replicas: 2, selector: {app: lazy}, ` + page("lazy") + `}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: lazy, labels: {part: shop}}, spec: {selector: {app: lazy}, ports: [{name: http, port: 80, targetPort: 8080}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: again}, spec: {selector: {app: lazy}, ports: [{port: 81, targetPort: 8080}]}}
+---
+{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: lazy}, spec: {host: lazy.example.com, to: {name: lazy}}}
+---
+` + fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: client}, spec: {containers: [{name: main, image: %q, command: [sleep, "100000"]}]}}`, kit.ToolsImage))
+	c.WaitFetch("client", "http://lazy/", "awake")
+	waitOutput(c, "dc/lazy", "{.status.availableReplicas} {.status.conditions[?(@.type==\"Progressing\")].reason}", "2 NewReplicationControllerAvailable")
+
+	if said := c.OC("idle", "-l", "part=shop", "--dry-run"); !strings.Contains(said, `DeploymentConfig "`+c.Namespace+`/lazy" to 2 replicas once it receives traffic (dry run)`) {
+		t.Errorf("a dry run said\n%s", said)
+	}
+	idle := func() {
+		t.Helper()
+		said := c.OC("idle", "lazy", "again")
+		if want := fmt.Sprintf("The service %q has been marked as idled", c.Namespace+"/lazy"); !strings.Contains(said, want) {
+			t.Errorf("idle said\n%s", said)
+		}
+		waitOutput(c, "dc/lazy", `{.spec.replicas} {.status.replicas} {.metadata.annotations.idling\.alpha\.openshift\.io/previous-scale}`, "0 0 2")
+		waitOutput(c, "endpoints/lazy", `{.metadata.annotations.idling\.alpha\.openshift\.io/unidle-targets}`,
+			`[{"kind":"DeploymentConfig","name":"lazy","group":"apps.openshift.io","replicas":2}]`)
+	}
+	awake := func() {
+		t.Helper()
+		waitOutput(c, "dc/lazy", `{.spec.replicas} {.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`, "2 ")
+		for _, object := range []string{"svc/lazy", "svc/again", "endpoints/lazy"} {
+			waitOutput(c, object, `{.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`, "")
+		}
+	}
+
+	// Each of several connections at once is held until there are pods, and none is refused.
+	idle()
+	var fetches sync.WaitGroup
+	for i, url := range []string{"http://lazy/", "http://again:81/", "http://lazy/", "http://again:81/"} {
+		fetches.Go(func() {
+			if got, err := c.TryOC("exec", "client", "--", "timeout", "100", "wget", "-q", "-O", "-", url); err != nil || !strings.Contains(got, "awake") {
+				t.Errorf("request %d to an idle service: %q, %v", i, got, err)
+			}
+		})
+	}
+	fetches.Wait()
+	awake()
+
+	// The same by the router, for which the service has an address and no pods.
+	idle()
+	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return c.Dial(ctx, "tcp4", "127.0.0.1:80")
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
+	c.WaitFor("the router to send a request to the idle service", func(context.Context) error {
+		answer, err := client.Get("http://lazy.example.com/")
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "awake")) {
+			err = fmt.Errorf("the router answers %s: %.200s", answer.Status, body)
+		}
+		return err
+	})
+	awake()
+
+	// A kill of the node's process does not lose what is idle.
+	idle()
+	c.Kill("node")
+	c.WaitFetch("client", "http://lazy/", "awake")
+	awake()
+}
