@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
 	"github.com/slipway-platform/slipway/router"
+	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -93,6 +94,9 @@ const retryRouter = 10 * time.Second
 // Run serves routes, and tries again when it cannot.
 func (e *edge) Run(ctx context.Context, ready func()) error {
 	if e.disabled {
+		if err := haproxy.EndLeft(e.router.Dir); err != nil { // of a node that was killed when it was not disabled
+			return err
+		}
 		ready()
 		<-ctx.Done()
 		return nil
