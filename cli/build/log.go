@@ -8,6 +8,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
@@ -22,9 +23,13 @@ func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build while it runs.
+// Follow writes the log of a build while it runs. It waits for a build that has to wait.
 func (c *Client) Follow(ctx context.Context, name string, out io.Writer) error {
-	return c.write(ctx, name, &buildv1.BuildLogOptions{Follow: true}, out)
+	for {
+		if err := c.write(ctx, name, &buildv1.BuildLogOptions{Follow: true}, out); !apierrors.IsTimeout(err) {
+			return err
+		}
+	}
 }
 
 // Written writes what a build has logged so far.
