@@ -13,7 +13,6 @@ import (
 	registry "k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -69,7 +68,7 @@ func inItself(info *request.RequestInfo) {
 }
 
 func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
-	client, err := kubernetes.NewForConfig(unlimited(deps.Loopback))
+	client, err := kubernetes.NewForConfig(apiserver.Unlimited(deps.Loopback))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
 }
 
 func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
-	objects, err := newWriter(unlimited(deps.Loopback))
+	objects, err := newWriter(apiserver.Unlimited(deps.Loopback))
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +84,4 @@ func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
 		TableConvertor: registry.NewDefaultTableConvertor(projectv1.Resource("projectrequests")),
 		settings:       f.settings, authorizer: deps.Authorizer, objects: objects, observer: f.observer,
 	}, nil
-}
-
-// unlimited lifts the client's own limit: requests of others are behind these, and they are limited already.
-func unlimited(config *rest.Config) *rest.Config {
-	own := rest.CopyConfig(config)
-	own.QPS = -1
-	return own
 }

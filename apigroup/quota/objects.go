@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // objects lists what is counted.
@@ -28,7 +30,7 @@ type objects struct {
 }
 
 func newObjects(config *rest.Config) (*objects, error) {
-	config = unlimited(config)
+	config = apiserver.Unlimited(config)
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err

@@ -21,10 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	quota "k8s.io/apiserver/pkg/quota/v1"
-	registryrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -45,7 +44,7 @@ func Feature(rules Rules) apiserver.Feature {
 			Legacy:       quotav1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				clusterQuotas(rules),
-				apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (registryrest.Storage, error) {
+				apiserver.Virtual{Plural: "appliedclusterresourcequotas", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					return newApplied(deps), nil
 				}},
 			},
@@ -71,7 +70,7 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
 	}
 	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
-	client, err := kubernetes.NewForConfig(unlimited(deps.Loopback))
+	client, err := kubernetes.NewForConfig(apiserver.Unlimited(deps.Loopback))
 	if err != nil {
 		return apiserver.Hooks{}, fmt.Errorf("connect to write quotas: %w", err)
 	}
@@ -139,11 +138,4 @@ func annotationText(selector *quotav1.ClusterResourceQuotaSelector) string {
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, ",")
-}
-
-// unlimited lifts the client's own limit: it writes on behalf of requests, which are limited already.
-func unlimited(config *rest.Config) *rest.Config {
-	own := rest.CopyConfig(config)
-	own.QPS = -1
-	return own
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -203,6 +204,13 @@ backend master
 		if text, err := os.ReadFile(log.Name()); err == nil && b.t.Failed() {
 			b.t.Logf("haproxy: %s", text)
 		}
+	})
+	b.WaitFor("the proxy", func(ctx context.Context) error {
+		conn, err := b.Dial(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
 	})
 }
 
