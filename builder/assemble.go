@@ -86,7 +86,7 @@ func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result
 	}
 	a.user = withGroup(a.user)
 	if a.scripts, err = a.findScripts(ctx); err != nil {
-		return nil, because("FetchScriptsFailed", err)
+		return nil, because(reasonFetchScriptsFailed, err)
 	}
 	state := a.base.File(a.copyOf(a.sourceState(), "src"), llb.WithCustomName("[internal] add the source"))
 	if a.scripts.own {

@@ -96,6 +96,7 @@ func TestAssemblingFailsForAReason(t *testing.T) {
 		reason buildv1.StatusReason
 	}{
 		"a script that fails": {func() string { return image }, "#!/bin/sh\necho it broke; exit 3\n", reasonAssembleFailed},
+		"no scripts":          {func() string { return s.base("bare", nil, v1.Config{User: "1001"}) }, "", reasonFetchScriptsFailed},
 		"no such image":       {func() string { return s.host + "/base/none:latest" }, "", buildv1.StatusReasonPullBuilderImageFailed},
 		"root":                {func() string { return builderImage(s, "0") }, "", buildv1.StatusReasonPullBuilderImageFailed},
 		"a named user":        {func() string { return builderImage(s, "app") }, "", buildv1.StatusReasonPullBuilderImageFailed},

@@ -26,7 +26,8 @@ func because(reason buildv1.StatusReason, err error) error {
 
 // Reasons that are not among those of the API's package, as OpenShift 3.11 has them.
 const (
-	reasonAssembleFailed buildv1.StatusReason = "AssembleFailed"
+	reasonAssembleFailed     buildv1.StatusReason = "AssembleFailed"
+	reasonFetchScriptsFailed buildv1.StatusReason = "FetchScriptsFailed"
 )
 
 // messages say in a sentence what a reason means.
@@ -37,6 +38,7 @@ var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonManageDockerfileFailed:    "Failed to prepare the Dockerfile.",
 	buildv1.StatusReasonDockerBuildFailed:         "Failed to build the image of the Dockerfile.",
 	buildv1.StatusReasonPullBuilderImageFailed:    "Failed to pull the builder image.",
+	reasonFetchScriptsFailed:                      "Failed to find the scripts that build the source.",
 	reasonAssembleFailed:                          "The assemble script failed.",
 	buildv1.StatusReasonPostCommitHookFailed:      "The post-commit hook failed.",
 	buildv1.StatusReasonPushImageToRegistryFailed: "Failed to push the image to the registry.",
