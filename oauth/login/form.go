@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	userv1 "github.com/openshift/api/user/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/oauth/idp"
@@ -138,8 +139,10 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 		again(codeOf(err))
 		return
 	}
-	user, err := s.check(r.Context(), provider, name, r.PostFormValue("password"))
-	end(errors.Is(err, idp.ErrRefused), err == nil)
+	user, err := func() (user *userv1.User, err error) {
+		defer func() { end(errors.Is(err, idp.ErrRefused), user != nil) }() // also if the provider panics
+		return s.check(r.Context(), provider, name, r.PostFormValue("password"))
+	}()
 	s.Metrics.form(err == nil)
 	if err != nil {
 		s.report(err)

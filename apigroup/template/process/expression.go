@@ -17,8 +17,14 @@ const (
 	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
 )
 
-// maxGenerated is the largest number of characters that one range may ask for.
-const maxGenerated = 255
+// maxGenerated is the largest number of characters that one range may ask for, and maxValue the largest number that a whole pattern may.
+const (
+	maxGenerated = 255
+	maxValue     = 1 << 16
+)
+
+// classes are what stands for the characters of a class.
+var classes = strings.NewReplacer(`\w`, lower+upper+digits+"_", `\d`, digits, `\a`, lower+upper+digits, `\A`, symbols)
 
 var (
 	generator = regexp.MustCompile(`\[([a-zA-Z0-9\-\\]+)\](\{([0-9]+)\})`)
@@ -28,15 +34,20 @@ var (
 // Expression generates a random value of a pattern such as "user[A-Z0-9]{4}": each range with its number
 // is replaced by as many characters of it, and everything else stays. \w are letters, digits and the
 // underscore, \d digits, \a letters and digits, \A symbols. A range that runs backwards or a number
-// outside 1 to 255 is an error. The same seed gives the same value.
+// outside 1 to 255 is an error, and so are more than 65,536 characters together. The same seed gives the same value.
 func Expression(pattern string, seed [32]byte) (string, error) {
 	source := random.New(random.NewChaCha8(seed))
 	var failure error
+	total := 0
 	made := generator.ReplaceAllStringFunc(pattern, func(match string) string {
 		parts := generator.FindStringSubmatch(match)
 		count, err := strconv.Atoi(parts[3])
 		if err != nil || count < 1 || count > maxGenerated {
 			failure = fmt.Errorf("range must be within [1-%d] characters (%s)", maxGenerated, parts[3])
+			return ""
+		}
+		if total += count; total > maxValue {
+			failure = fmt.Errorf("ranges ask for more than %d characters together", maxValue)
 			return ""
 		}
 		alphabet, err := expand(parts[1])
@@ -51,13 +62,8 @@ func Expression(pattern string, seed [32]byte) (string, error) {
 
 // expand lists the characters of a range such as "a-zA-Z0-9" or `\w`.
 func expand(text string) (string, error) {
-	for class, characters := range map[string]string{
-		`\w`: lower + upper + digits + "_", `\d`: digits, `\a`: lower + upper + digits, `\A`: symbols,
-	} {
-		text = strings.ReplaceAll(text, class, characters)
-	}
 	var failure error
-	listed := span.ReplaceAllStringFunc(text, func(match string) string {
+	listed := span.ReplaceAllStringFunc(classes.Replace(text), func(match string) string {
 		if match[0] > match[2] {
 			failure = fmt.Errorf("invalid range specified: %s", match)
 			return ""

@@ -112,6 +112,12 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+func TestGeneratedCharactersAreBounded(t *testing.T) {
+	if _, err := Expression(strings.Repeat(`[a]{255}`, 300), unpredictable("")); err == nil || !strings.Contains(err.Error(), "65536") {
+		t.Errorf("76,500 characters: %v", err)
+	}
+}
+
 func TestValuesAreBounded(t *testing.T) {
 	long := templatev1.Parameter{Name: "A", Value: strings.Repeat("x", 1<<20)}
 	for name, template := range map[string]*templatev1.Template{
