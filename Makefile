@@ -29,7 +29,7 @@ down: ## stop the cluster (make down PURGE=1 removes its data too)
 setup: ## install the distribution's packages that building and running need
 	@GO='$(GO)' hack/setup.sh
 
-payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause
+payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause, builder
 	$(GO) run ./hack/payload
 
 build: payload ## build bin/slipway and bin/oc
