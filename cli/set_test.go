@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,9 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 		"volume-change":  "set volume --add --name=old --overwrite -t secret --secret-name=keys",
 		"volume-move":    "set volume --add --name=old --overwrite -m /elsewhere",
 		"volume-remove":  "set volume --remove --name=old",
+		"old-volume":     "volume --remove --name=old",
+		"hook-pre":       "set deployment-hook --pre --volumes=old -e MODE=a=b -e EMPTY= --failure-policy=abort -c side -- migrate --all",
+		"hook-post":      "set deployment-hook --post -- notify",
 	} {
 		words := strings.Fields(args)
 		at := 1
@@ -68,6 +72,62 @@ func TestBuildConfigsAreSet(t *testing.T) {
 	}
 }
 
+func TestHooksOfDeploymentsAreRemoved(t *testing.T) {
+	stdout, stderr, code := client(t, "oc", nil, "set", "deployment-hook", "--local", "-f", "testdata/set-hook-pre.golden", "-o", "yaml", "--pre", "--remove")
+	if code != 0 || strings.Contains(stdout, "execNewPod") || !strings.Contains(stdout, "name: front") {
+		t.Errorf("code %d, %s:\n%s", code, stderr, stdout)
+	}
+}
+
+// TestBackendsOfRoutesAreSet does the same with a Route whose backends have the weights 90, 10 and 50.
+func TestBackendsOfRoutesAreSet(t *testing.T) {
+	for args, want := range map[string]string{
+		"--zero":                "prod=0 canary=0 dark=0",
+		"--equal":               "prod=100 canary=100 dark=100",
+		"a=2 b=0":               "a=2 b=0",
+		"a=70% b=30%":           "a=70 b=30",
+		"only=1":                "only=1",
+		"--adjust canary=30":    "prod=90 canary=30 dark=50",
+		"--adjust canary=-20":   "prod=90 canary=0 dark=50",
+		"--adjust dark=+250":    "prod=90 canary=10 dark=256",
+		"--adjust canary=+10%":  "prod=80 canary=20 dark=50",
+		"--adjust canary=25%":   "prod=75 canary=25 dark=50",
+		"--adjust prod=-10%":    "prod=80 canary=20 dark=50",
+		"--adjust dark=100%":    "prod=0 canary=7 dark=100",
+		"--adjust canary=-100%": "prod=100 canary=0 dark=50",
+		"--adjust prod=+256":    "prod=256 canary=10 dark=50",
+		"--adjust canary=+0":    "prod=90 canary=10 dark=50",
+	} {
+		words := append([]string{"set", "route-backends", "--local", "-f", "testdata/set-route.yaml", "-o",
+			`jsonpath={.spec.to.name}={.spec.to.weight}{range .spec.alternateBackends[*]} {.name}={.weight}{end}`}, strings.Fields(args)...)
+		if stdout, stderr, code := client(t, "oc", nil, words...); code != 0 || stdout != want {
+			t.Errorf("oc set route-backends %s: code %d, %q, want %q; %s", args, code, stdout, want, stderr)
+		}
+	}
+	for args, want := range map[string]string{
+		"--zero --equal": "only one of", "--zero a=1": "no weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "all a weight",
+		"a=1 a=2": "twice", "a=257": "up to 256", "--adjust canary=101%": "up to 100", "a=": "must be a number", "=1": "SERVICE=WEIGHT", "svc/a=1": "SERVICE=WEIGHT",
+		"--adjust x=1": "which are prod, canary, dark",
+	} {
+		words := append([]string{"set", "route-backends", "--local", "-f", "testdata/set-route.yaml"}, strings.Fields(args)...)
+		if _, stderr, code := client(t, "oc", nil, words...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("oc set route-backends %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+	stdout, _, _ := client(t, "oc", nil, "set", "route-backends", "--local", "-f", "testdata/set-route.yaml")
+	golden(t, "set-backends.golden", stdout)
+}
+
+// beforeWords are the words of a command line with flags before its --.
+func beforeWords(args string, flags ...string) []string {
+	words := strings.Fields(args)
+	at := slices.Index(words, "--")
+	if at < 0 {
+		at = len(words)
+	}
+	return slices.Insert(words, at, flags...)
+}
+
 func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"probe":                                    "--readiness, --liveness or --startup",
@@ -92,9 +152,18 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		"volume --add -m data":                     "must begin with a slash",
 		"volume --add --name=old -t emptyDir":      "--overwrite",
 		"volume --add -m /old":                     `container "web" has a volume at /old already`,
+		"deployment-hook --pre":                    "a command behind --",
+		"deployment-hook -- true":                  "--pre, --mid or --post",
+		"deployment-hook --mid -- true":            "only the strategy Recreate",
+		"deployment-hook --pre --post -- true":     "only one of",
+		"deployment-hook --pre --remove -c web":    "--remove only with",
+		"deployment-hook --pre -c x -- true":       `no container "x"`,
+		"deployment-hook --pre --volumes x -- a":   `no volume "x"`,
+		"deployment-hook --pre -e =a -- true":      "NAME=VALUE",
+		"route-backends --zero":                    "only routes",
 		"image x=registry.example.com/missing:1.0": `container named "x"`,
 	} {
-		_, stderr, code := client(t, "oc", nil, append([]string{"set"}, append(strings.Fields(args), "--local", "-f", "testdata/set.yaml")...)...)
+		_, stderr, code := client(t, "oc", nil, append([]string{"set"}, beforeWords(args, "--local", "-f", "testdata/set.yaml")...)...)
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc set %s: code %d, %q, want %q", args, code, stderr, want)
 		}
@@ -104,6 +173,8 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"rollout latest svc/front": "svc/front is no deployment config", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
+		"deploy web --latest --retry": "only one of", "deploy web --cancel --follow": "--follow needs", "deploy": "accepts 1 arg",
+		"rsh": "at least 1 arg", "rsh -t -T web": "only one of -t and -T", "rsh --timeout=0 web": "--timeout",
 	} {
 		if _, stderr, code := client(t, "oc", nil, append(strings.Fields(args), "-n", "shop")...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc %s: code %d, %q, want %q", args, code, stderr, want)

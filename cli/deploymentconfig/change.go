@@ -123,6 +123,34 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool)
 	return dc, "rolled out", err
 }
 
+// Start is Deploy where none is under way.
+func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
+	return c.Deploy(ctx, namespace, name, false)
+}
+
+// EnableTriggers lets the images of a configuration start deployments again, and gives their names; one without such triggers is an error.
+func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		images = nil
+		for _, trigger := range dc.Spec.Triggers {
+			if params := trigger.ImageChangeParams; params != nil {
+				params.Automatic = true
+				images = append(images, params.From.Name)
+			}
+		}
+		if len(images) == 0 {
+			return fmt.Errorf("deployment config %q has no triggers by image; add one with: oc set triggers dc/%s --from-image", name, name)
+		}
+		_, err = c.apps.DeploymentConfigs(namespace).Update(ctx, dc, metav1.UpdateOptions{})
+		return err
+	})
+	return images, err
+}
+
 // Cancel ends the deployment that is under way.
 func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)

@@ -1,4 +1,4 @@
-// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history, status, undo, pause and resume, set, logs, exec,
+// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history, status, undo, pause, resume and restart, set, logs, exec,
 // attach and expose. kubectl asks functions about each object, and lets others stand before its own.
 //
 // What `rollout status` and `rollout history` say is what OpenShift 3.11's client says.
@@ -52,6 +52,7 @@ func Teach() error {
 	}
 	polymorphichelpers.ObjectPauserFn = pausing(polymorphichelpers.ObjectPauserFn, true)
 	polymorphichelpers.ObjectResumerFn = pausing(polymorphichelpers.ObjectResumerFn, false)
+	polymorphichelpers.ObjectRestarterFn = restarting(polymorphichelpers.ObjectRestarterFn)
 	update := polymorphichelpers.UpdatePodSpecForObjectFn
 	polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -124,6 +125,25 @@ func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runti
 			return nil, errors.New("is not paused")
 		}
 		dc.Spec.Paused = pause
+		return runtime.Encode(scheme.Codecs.LegacyCodec(appsv1.GroupVersion), dc)
+	}
+}
+
+// restarting marks the pod template with the present time, as kubectl marks those of its own kinds. A trigger by configuration deploys it.
+func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
+	return func(object runtime.Object) ([]byte, error) {
+		dc, ok := object.(*appsv1.DeploymentConfig)
+		switch {
+		case !ok:
+			return others(object)
+		case dc.Spec.Paused:
+			return nil, errors.New("can't restart paused deployment config (run rollout resume first)")
+		case !rollout.HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange):
+			return nil, fmt.Errorf("nothing deploys it when its template changes; use oc rollout latest dc/%s", dc.Name)
+		case dc.Spec.Template == nil:
+			dc.Spec.Template = &corev1.PodTemplateSpec{}
+		}
+		metav1.SetMetaDataAnnotation(&dc.Spec.Template.ObjectMeta, "kubectl.kubernetes.io/restartedAt", time.Now().Format(time.RFC3339))
 		return runtime.Encode(scheme.Codecs.LegacyCodec(appsv1.GroupVersion), dc)
 	}
 }

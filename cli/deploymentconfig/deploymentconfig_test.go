@@ -1,10 +1,13 @@
 package deploymentconfig
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/openshift/client-go/apps/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,5 +72,46 @@ func TestOnlyWhatRunsIsPaused(t *testing.T) {
 	}
 	if text, err := resume(dc); err != nil || strings.Contains(string(text), "paused") || !strings.Contains(string(text), `"kind":"DeploymentConfig"`) {
 		t.Errorf("resumed: %s, %v", text, err)
+	}
+}
+
+func TestARestartMarksThePodTemplate(t *testing.T) {
+	if err := appsv1.Install(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	restart := restarting(nil)
+	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	if _, err := restart(dc); err == nil || !strings.Contains(err.Error(), "rollout latest dc/web") {
+		t.Errorf("without a trigger: %v", err)
+	}
+	dc.Spec.Triggers = appsv1.DeploymentTriggerPolicies{{Type: appsv1.DeploymentTriggerOnConfigChange}}
+	if text, err := restart(dc); err != nil || !strings.Contains(string(text), `"kubectl.kubernetes.io/restartedAt":"2`) {
+		t.Errorf("restarted: %s, %v", text, err)
+	}
+	dc.Spec.Paused = true
+	if _, err := restart(dc); err == nil {
+		t.Error("restarted what is paused")
+	}
+}
+
+func TestTriggersByImageAreEnabledAgain(t *testing.T) {
+	image := func(stream string) appsv1.DeploymentTriggerPolicy {
+		return appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange, ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{From: corev1.ObjectReference{Name: stream}}}
+	}
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
+	apps := fake.NewSimpleClientset(
+		&appsv1.DeploymentConfig{ObjectMeta: meta("web"), Spec: appsv1.DeploymentConfigSpec{Triggers: appsv1.DeploymentTriggerPolicies{image("web:latest"), image("side:1")}}},
+		&appsv1.DeploymentConfig{ObjectMeta: meta("bare")})
+	client := &Client{apps: apps.AppsV1()}
+	images, err := client.EnableTriggers(t.Context(), "shop", "web")
+	if err != nil || !slices.Equal(images, []string{"web:latest", "side:1"}) {
+		t.Fatalf("enabled %q: %v", images, err)
+	}
+	stored, err := apps.AppsV1().DeploymentConfigs("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || !stored.Spec.Triggers[0].ImageChangeParams.Automatic || !stored.Spec.Triggers[1].ImageChangeParams.Automatic {
+		t.Errorf("stored %+v: %v", stored, err)
+	}
+	if _, err := client.EnableTriggers(t.Context(), "shop", "bare"); err == nil || !strings.Contains(err.Error(), "no triggers by image") {
+		t.Errorf("without a trigger: %v", err)
 	}
 }

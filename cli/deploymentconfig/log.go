@@ -1,7 +1,9 @@
 package deploymentconfig
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"time"
 
 	appsv1 "github.com/openshift/api/apps/v1"
@@ -32,11 +34,27 @@ func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphic
 		if err != nil {
 			return nil, err
 		}
-		request := client.apps.RESTClient().Get().Namespace(dc.Namespace).Resource("deploymentconfigs").Name(dc.Name).SubResource("log").
-			VersionedParams(logOptions(of, version), scheme.ParameterCodec)
+		request := client.log(dc.Namespace, dc.Name, logOptions(of, version))
 		reference := corev1.ObjectReference{APIVersion: appsv1.GroupVersion.String(), Kind: "DeploymentConfig", Namespace: dc.Namespace, Name: dc.Name}
 		return map[corev1.ObjectReference]rest.ResponseWrapper{reference: request}, nil
 	}
+}
+
+// Follow writes the log of one of a configuration's deployments until it ends.
+func (c *Client) Follow(ctx context.Context, namespace, name string, version int64, out io.Writer) error {
+	log, err := c.log(namespace, name, &appsv1.DeploymentLogOptions{Follow: true, Version: &version}).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("follow deployment #%d of %q: %w", version, name, err)
+	}
+	defer log.Close()
+	_, err = io.Copy(out, log)
+	return err
+}
+
+// log asks for the log of a configuration's deployments.
+func (c *Client) log(namespace, name string, options *appsv1.DeploymentLogOptions) *rest.Request {
+	return c.apps.RESTClient().Get().Namespace(namespace).Resource("deploymentconfigs").Name(name).SubResource("log").
+		VersionedParams(options, scheme.ParameterCodec)
 }
 
 // logOptions are those of a pod's log for a deployment's.

@@ -1,10 +1,12 @@
-// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, probe, triggers and volume.
+// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, deployment-hook, probe, route-backends, triggers and
+// volume.
 package set
 
 import (
 	"errors"
 	"fmt"
 
+	routev1 "github.com/openshift/api/route/v1"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,9 +18,32 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Commands are `build-hook`, `build-secret`, `probe`, `triggers` and `volume`.
+// Teach registers routes with kubectl's scheme, by which it reads objects. It is for the start of a process.
+func Teach() error {
+	if err := routev1.Install(scheme.Scheme); err != nil {
+		return fmt.Errorf("register routes: %w", err)
+	}
+	return nil
+}
+
+// Commands are those of this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	return []*cobra.Command{newBuildHook(factory, streams), newBuildSecret(factory, streams), newProbe(factory, streams), newTriggers(factory, streams), newVolume(factory, streams)}
+	return []*cobra.Command{
+		newBuildHook(factory, streams),
+		newBuildSecret(factory, streams),
+		newDeploymentHook(factory, streams),
+		newProbe(factory, streams),
+		newBackends(factory, streams),
+		newTriggers(factory, streams),
+		newVolume(factory, streams),
+	}
+}
+
+// Volume is `oc volume`, the older form of `oc set volume`.
+func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := newVolume(factory, streams)
+	command.Deprecated = "use oc set volume"
+	return command
 }
 
 // Env is `oc env`, the older form of `oc set env`.

@@ -1,0 +1,266 @@
+package set
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+const (
+	// evenWeight is the weight that --equal gives, and that of a backend without one.
+	evenWeight = 100
+	// mostWeight is the greatest weight that the API of routes takes.
+	mostWeight = 256
+)
+
+// backends is what shall become of the services behind routes.
+type backends struct {
+	zero, equal, adjust bool
+	shares              []share
+}
+
+// share is what one service shall get.
+type share struct {
+	service string
+	value   int
+	// percent says that the value is one of the traffic to this service and another, relative that it is added to what it has.
+	percent, relative bool
+}
+
+func newBackends(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, b := newTargets(factory, streams, "backends updated"), &backends{}
+	command := &cobra.Command{
+		Use:   "route-backends ROUTE [--zero | --equal | [--adjust] SERVICE=WEIGHT[%]...]",
+		Short: "Update the backends for a route",
+		Long: `Show or set the services that a route leads to, and how much of the traffic each of them gets.
+
+A service gets its part of the sum of all weights, which are numbers from 0 to 256; where all are zero nobody gets any.
+Services with weights replace all that the route has, and the first of them becomes the primary one.
+
+--adjust changes the weight of one service: to a number, by a number with a sign, or in percent of what it and the primary
+service get together; for the primary service itself the first alternate one counts.`,
+		Example: `  oc set route-backends web
+  oc set route-backends web prod=99 canary=1
+  oc set route-backends web --adjust canary=+10%
+  oc set route-backends web --adjust canary=10
+  oc set route-backends web --equal`,
+		Run: func(command *cobra.Command, args []string) {
+			args, err := b.read(args)
+			util.CheckErr(err)
+			if len(args) == 0 && t.all || t.selector != "" {
+				args = []string{"routes"}
+			}
+			infos, err := t.find(ofResource("routes", args))
+			util.CheckErr(err)
+			if !b.zero && !b.equal && len(b.shares) == 0 {
+				util.CheckErr(listBackends(streams.Out, infos))
+				return
+			}
+			util.CheckErr(t.change(command, infos, b.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&b.adjust, "adjust", false, "Change the weight of one service, and leave the others in their proportion.")
+	flags.BoolVar(&b.zero, "zero", false, "Set all weights to zero.")
+	flags.BoolVar(&b.equal, "equal", false, "Set all weights to 100.")
+	return command
+}
+
+// ofResource writes a resource before names that stand alone.
+func ofResource(name string, args []string) (all []string) {
+	for _, arg := range args {
+		if arg != name && !strings.Contains(arg, "/") {
+			arg = name + "/" + arg
+		}
+		all = append(all, arg)
+	}
+	return all
+}
+
+// read takes the shares from arguments and returns the others.
+func (b *backends) read(args []string) (names []string, err error) {
+	for _, arg := range args {
+		if !strings.Contains(arg, "=") {
+			names = append(names, arg)
+			continue
+		}
+		one, err := readShare(arg)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(b.shares, func(other share) bool { return other.service == one.service }) {
+			return nil, fmt.Errorf("service %q stands there twice", one.service)
+		}
+		if one.relative && !b.adjust {
+			return nil, fmt.Errorf("read %q: only with --adjust is a weight added to what there is", arg)
+		}
+		b.shares = append(b.shares, one)
+	}
+	switch {
+	case b.zero && b.equal, b.adjust && (b.zero || b.equal):
+		return nil, errors.New("give only one of --zero, --equal and --adjust")
+	case (b.zero || b.equal) && len(b.shares) > 0:
+		return nil, errors.New("give no weights with --zero and --equal")
+	case b.adjust && len(b.shares) != 1:
+		return nil, errors.New("give one service with --adjust, as SERVICE=WEIGHT")
+	case !b.adjust && slices.ContainsFunc(b.shares, func(s share) bool { return s.percent != b.shares[0].percent }):
+		return nil, errors.New("give all services a percentage, or all a weight")
+	}
+	return names, nil
+}
+
+// readShare reads SERVICE=WEIGHT, SERVICE=+WEIGHT and the same with a percent sign.
+func readShare(arg string) (share, error) {
+	service, text, _ := strings.Cut(arg, "=")
+	number, percent := strings.CutSuffix(text, "%")
+	value, err := strconv.Atoi(number)
+	most := mostWeight
+	if percent {
+		most = 100
+	}
+	switch {
+	case service == "" || strings.Contains(service, "/"):
+		return share{}, fmt.Errorf("read %q: must be SERVICE=WEIGHT", arg)
+	case err != nil || value > most || value < -most:
+		return share{}, fmt.Errorf("read weight %q of service %q: must be a number up to %d", text, service, most)
+	}
+	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil
+}
+
+// change changes the backends of a route.
+func (b *backends) change(object runtime.Object) error {
+	route, ok := object.(*routev1.Route)
+	if !ok {
+		return errors.New("only routes have backends")
+	}
+	all := backendsOf(route)
+	switch {
+	case b.adjust:
+		if err := adjust(all, b.shares[0]); err != nil {
+			return err
+		}
+	case b.zero, b.equal:
+		for _, one := range all {
+			*one.Weight = 0
+			if b.equal {
+				*one.Weight = evenWeight
+			}
+		}
+	default:
+		all = nil
+		for _, s := range b.shares {
+			all = append(all, backend("Service", s.service, int32(s.value)))
+		}
+	}
+	route.Spec.To, route.Spec.AlternateBackends = all[0], all[1:]
+	return nil
+}
+
+// backendsOf are copies of a route's backends, the primary one first, each with a weight.
+func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
+	for _, one := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
+		weight := int32(evenWeight)
+		if one.Weight != nil {
+			weight = *one.Weight
+		}
+		all = append(all, backend(one.Kind, one.Name, weight))
+	}
+	return all
+}
+
+func backend(kind, name string, weight int32) routev1.RouteTargetReference {
+	return routev1.RouteTargetReference{Kind: cmp.Or(kind, "Service"), Name: name, Weight: &weight}
+}
+
+// adjust gives one of the backends its share. A percentage is one of what it and its partner have together: the two get weights that make 100,
+// and the others keep their proportion to the two.
+func adjust(all []routev1.RouteTargetReference, s share) error {
+	at := slices.IndexFunc(all, func(one routev1.RouteTargetReference) bool { return one.Name == s.service })
+	switch {
+	case at < 0:
+		var names []string
+		for _, one := range all {
+			names = append(names, one.Name)
+		}
+		return fmt.Errorf("service %q is none of its backends, which are %s", s.service, strings.Join(names, ", "))
+	case len(all) == 1 && s.percent:
+		return fmt.Errorf("service %q has no other beside it: give a weight instead of a percentage", s.service)
+	}
+	weight := all[at].Weight
+	if !s.percent {
+		value := s.value
+		if s.relative {
+			value += int(*weight)
+		}
+		*weight = int32(min(max(value, 0), mostWeight))
+		return nil
+	}
+	partner := 0
+	if at == 0 {
+		partner = 1
+	}
+	both := int(*weight + *all[partner].Weight)
+	value := s.value
+	if s.relative && both > 0 {
+		value += int(*weight) * 100 / both
+	}
+	value = min(max(value, 0), 100)
+	for i, one := range all {
+		if i != at && i != partner && both > 0 {
+			*one.Weight = int32(int(*one.Weight) * 100 / both)
+		}
+	}
+	*weight, *all[partner].Weight = int32(value), int32(100-value)
+	shrink(all)
+	return nil
+}
+
+// shrink keeps the proportions of weights and brings the greatest one down to what a route may have.
+func shrink(all []routev1.RouteTargetReference) {
+	most := int32(0)
+	for _, one := range all {
+		most = max(most, *one.Weight)
+	}
+	for _, one := range all {
+		if most > mostWeight && *one.Weight > 0 {
+			*one.Weight = max(*one.Weight*mostWeight/most, 1)
+		}
+	}
+}
+
+// listBackends shows the backends of routes with the part of the traffic that each gets.
+func listBackends(out io.Writer, infos []*resource.Info) error {
+	table := tabwriter.NewWriter(out, 0, 2, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tKIND\tTO\tWEIGHT")
+	for _, info := range infos {
+		route, ok := info.Object.(*routev1.Route)
+		if !ok {
+			return fmt.Errorf("%s is no route", info.ObjectName())
+		}
+		all, sum := backendsOf(route), 0
+		for _, one := range all {
+			sum += int(*one.Weight)
+		}
+		for _, one := range all {
+			text := strconv.Itoa(int(*one.Weight))
+			if len(all) > 1 && sum > 0 {
+				text += fmt.Sprintf(" (%d%%)", int(*one.Weight)*100/sum)
+			}
+			fmt.Fprintf(table, "routes/%s\t%s\t%s\t%s\n", info.Name, one.Kind, one.Name, text)
+		}
+	}
+	return table.Flush()
+}

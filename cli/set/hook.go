@@ -1,0 +1,170 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// deploymentHook is what shall become of the hooks of DeploymentConfigs.
+type deploymentHook struct {
+	pre, mid, post, remove bool
+
+	container, policy    string
+	environment, volumes []string
+	command              []string
+}
+
+func newDeploymentHook(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, h := newTargets(factory, streams, "hooks updated"), &deploymentHook{}
+	command := &cobra.Command{
+		Use:   "deployment-hook dc/NAME (--pre | --mid | --post) (--remove | -- COMMAND)",
+		Short: "Update a deployment hook on a deployment config",
+		Long: `Set or remove what runs in a pod of its own at a point of every deployment.
+
+The hook before a deployment (--pre) and the one after it (--post) belong to the strategies Rolling and Recreate, the one
+between the old pods and the new ones (--mid) to Recreate alone. The pod has the image and the environment of one of the
+deployment's containers, and those of its volumes that are named.`,
+		Example: `  oc set deployment-hook dc/web --pre --volumes=data -- /var/lib/migrate-db.sh
+  oc set deployment-hook dc/web --mid -e MODE=fast --failure-policy=abort -- /var/lib/prepare.sh
+  oc set deployment-hook dc/web --remove --pre --post`,
+		Run: func(command *cobra.Command, args []string) {
+			if at := command.ArgsLenAtDash(); at >= 0 {
+				args, h.command = args[:at], args[at:]
+			}
+			util.CheckErr(h.validate())
+			if len(args) == 0 && t.all || t.selector != "" {
+				args = []string{"deploymentconfigs"}
+			}
+			infos, err := t.find(ofResource("deploymentconfigs", args))
+			util.CheckErr(err)
+			util.CheckErr(t.change(command, infos, h.change))
+		},
+	}
+	t.addFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&h.pre, "pre", false, "The hook that runs before a deployment.")
+	flags.BoolVar(&h.mid, "mid", false, "The hook that runs when the old pods are gone and the new ones are not made.")
+	flags.BoolVar(&h.post, "post", false, "The hook that runs after a deployment.")
+	flags.BoolVar(&h.remove, "remove", false, "Remove the hooks.")
+	flags.StringVarP(&h.container, "container", "c", "", "Name of the container whose image the hook runs in; the first one by default.")
+	flags.StringArrayVarP(&h.environment, "environment", "e", nil, "A variable of the hook's environment, as NAME=VALUE.")
+	flags.StringSliceVar(&h.volumes, "volumes", nil, "Names of the pod's volumes that the hook gets.")
+	flags.StringVar(&h.policy, "failure-policy", "ignore", "What happens when the hook fails: abort, retry or ignore.")
+	return command
+}
+
+func (h *deploymentHook) validate() error {
+	chosen := 0
+	for _, given := range []bool{h.pre, h.mid, h.post} {
+		if given {
+			chosen++
+		}
+	}
+	switch {
+	case chosen == 0:
+		return errors.New("say which hook: --pre, --mid or --post")
+	case h.remove && (len(h.command) > 0 || len(h.volumes) > 0 || len(h.environment) > 0 || h.container != ""):
+		return errors.New("give --remove only with --pre, --mid and --post")
+	case h.remove:
+		return nil
+	case chosen > 1:
+		return errors.New("set only one of --pre, --mid and --post at a time")
+	case len(h.command) == 0:
+		return errors.New("give the hook a command behind --, or --remove")
+	}
+	_, err := h.hook()
+	return err
+}
+
+// hook is what is set; the container's name is missing where none was given.
+func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
+	policies := map[string]appsv1.LifecycleHookFailurePolicy{
+		"abort": appsv1.LifecycleHookFailurePolicyAbort, "retry": appsv1.LifecycleHookFailurePolicyRetry, "ignore": appsv1.LifecycleHookFailurePolicyIgnore,
+	}
+	policy, ok := policies[strings.ToLower(h.policy)]
+	if !ok {
+		return nil, fmt.Errorf("read --failure-policy %q: must be abort, retry or ignore", h.policy)
+	}
+	pod := &appsv1.ExecNewPodHook{Command: h.command, ContainerName: h.container, Volumes: h.volumes}
+	for _, text := range h.environment {
+		name, value, found := strings.Cut(text, "=")
+		if !found || name == "" {
+			return nil, fmt.Errorf("read --environment %q: must be NAME=VALUE", text)
+		}
+		pod.Env = append(pod.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	return &appsv1.LifecycleHook{FailurePolicy: policy, ExecNewPod: pod}, nil
+}
+
+// change changes the hooks of a DeploymentConfig.
+func (h *deploymentHook) change(object runtime.Object) error {
+	dc, ok := object.(*appsv1.DeploymentConfig)
+	if !ok {
+		return errors.New("only deployment configs have such hooks")
+	}
+	var hook *appsv1.LifecycleHook
+	if !h.remove {
+		var err error
+		if hook, err = h.fitting(dc); err != nil {
+			return err
+		}
+	}
+	strategy := &dc.Spec.Strategy
+	var pre, mid, post **appsv1.LifecycleHook
+	switch strategy.Type {
+	case appsv1.DeploymentStrategyTypeRecreate:
+		if strategy.RecreateParams == nil {
+			strategy.RecreateParams = &appsv1.RecreateDeploymentStrategyParams{}
+		}
+		pre, mid, post = &strategy.RecreateParams.Pre, &strategy.RecreateParams.Mid, &strategy.RecreateParams.Post
+	case appsv1.DeploymentStrategyTypeRolling, "":
+		if strategy.RollingParams == nil {
+			strategy.RollingParams = &appsv1.RollingDeploymentStrategyParams{}
+		}
+		pre, post = &strategy.RollingParams.Pre, &strategy.RollingParams.Post
+	default:
+		return fmt.Errorf("its strategy %s has no hooks", strategy.Type)
+	}
+	if h.mid && mid == nil {
+		return errors.New("only the strategy Recreate has a hook --mid")
+	}
+	for at, wanted := range map[**appsv1.LifecycleHook]bool{pre: h.pre, mid: h.mid, post: h.post} {
+		if wanted {
+			*at = hook
+		}
+	}
+	return nil
+}
+
+// fitting is the hook for a configuration whose containers and volumes it names.
+func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
+	hook, err := h.hook()
+	if err != nil {
+		return nil, err
+	}
+	if dc.Spec.Template == nil || len(dc.Spec.Template.Spec.Containers) == 0 {
+		return nil, errors.New("it has no containers")
+	}
+	pod := dc.Spec.Template.Spec
+	switch has := func(c corev1.Container) bool { return c.Name == h.container }; {
+	case h.container == "":
+		hook.ExecNewPod.ContainerName = pod.Containers[0].Name
+	case !slices.ContainsFunc(pod.Containers, has):
+		return nil, fmt.Errorf("it has no container %q", h.container)
+	}
+	for _, name := range h.volumes {
+		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
+			return nil, fmt.Errorf("it has no volume %q", name)
+		}
+	}
+	return hook, nil
+}
