@@ -85,25 +85,33 @@ func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSourc
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Out, "\tCommit:\t%s (%s)\n\tAuthor:\t%s <%s>\n\tDate:\t%s\n", commit.Hash, subject(commit), commit.Author.Name, commit.Author.Email, commit.Author.When)
 	r.Build.Spec.Revision = revisionOf(commit)
+	noted := r.Build.Spec.Revision.Git
+	fmt.Fprintf(r.Out, "\tCommit:\t%s (%s)\n\tAuthor:\t%s <%s>\n\tDate:\t%s\n", noted.Commit, noted.Message, noted.Author.Name, noted.Author.Email, commit.Author.When)
 	if err := r.Report(ctx, r.Build); err != nil {
 		fmt.Fprintf(r.Out, "warning: the commit is not noted: %v\n", err)
 	}
 	return nil
 }
 
-func subject(commit *object.Commit) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
-	return line
+// longest is how many characters of each text of a commit a Build and its image keep: who may push to the repository chooses them.
+const longest = 1000
+
+func bounded(text string) string {
+	if short := []rune(text); len(short) > longest {
+		return string(short[:longest-3]) + "..."
+	}
+	return text
 }
 
+// revisionOf is what a Build notes of a commit: of its message the first line.
 func revisionOf(commit *object.Commit) *buildv1.SourceRevision {
+	subject, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
+	user := func(who object.Signature) buildv1.SourceControlUser {
+		return buildv1.SourceControlUser{Name: bounded(who.Name), Email: bounded(who.Email)}
+	}
 	return &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{
-		Commit:    commit.Hash.String(),
-		Author:    buildv1.SourceControlUser{Name: commit.Author.Name, Email: commit.Author.Email},
-		Committer: buildv1.SourceControlUser{Name: commit.Committer.Name, Email: commit.Committer.Email},
-		Message:   subject(commit),
+		Commit: commit.Hash.String(), Author: user(commit.Author), Committer: user(commit.Committer), Message: bounded(subject),
 	}}
 }
 
