@@ -29,6 +29,7 @@ type buildLoop struct {
 	core    coreclient.CoreV1Interface
 	creator coreclient.PodsGetter // makes the pods, so that its rights count, and not ours
 	client  buildclient.BuildsGetter
+	known   cache.Indexer // of builds, with the indexers of buildIndexers
 	builds  buildlisters.BuildLister
 	pods    corelisters.PodLister
 	events  record.EventRecorder
@@ -42,23 +43,11 @@ func (l *buildLoop) loop(builds, pods, streams cache.SharedIndexInformer) contro
 	return controller.Loop{
 		Name: "builds",
 		Watches: []controller.Watch{
-			{Informer: builds, Keys: l.withWaiting}, {Informer: pods, Keys: built},
+			{Informer: builds, Keys: l.withNext}, {Informer: pods, Keys: built},
 			{Informer: streams, Keys: l.forStream},
 		},
 		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
 	}
-}
-
-// withWaiting is a build and those of its configuration that may wait for it.
-func (l *buildLoop) withWaiting(object any) []controller.Key {
-	build := object.(*buildv1.Build)
-	keys := []controller.Key{cache.MetaObjectToName(build)}
-	for _, other := range l.siblings(build) {
-		if other.Status.Phase == buildv1.BuildPhaseNew && build.Status.Phase != buildv1.BuildPhaseNew {
-			keys = append(keys, cache.MetaObjectToName(other))
-		}
-	}
-	return keys
 }
 
 // forStream are the builds that wait for an image stream to push to.
@@ -97,8 +86,12 @@ func (l *buildLoop) reconcile(ctx context.Context, key controller.Key) error {
 
 // begin makes the pod of a build whose turn it is.
 func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
-	if wait, err := l.turn(ctx, build); wait || err != nil {
+	wait, err := l.turn(ctx, build)
+	if err != nil {
 		return err
+	}
+	if wait {
+		return controller.After(another)
 	}
 	pod, output, err := l.pod(ctx, build)
 	if err != nil {
@@ -113,10 +106,10 @@ func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
 	}
 	if err != nil {
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-		if apierrors.IsInvalid(err) { // as it will be each time: neither the build nor what is made of it changes
-			return l.end(ctx, build, outcome{buildv1.BuildPhaseError, buildv1.StatusReasonCannotCreateBuildPod, "Failed creating build pod: " + err.Error()})
-		}
-		return l.postpone(ctx, build, &problem{buildv1.StatusReasonCannotCreateBuildPod, "Failed creating build pod.", fmt.Errorf("create build pod %q: %w", pod.Name, err)})
+		return l.postpone(ctx, build, &problem{
+			reason: buildv1.StatusReasonCannotCreateBuildPod, message: "Failed creating build pod.", cause: fmt.Errorf("create build pod %q: %w", pod.Name, err),
+			final: apierrors.IsInvalid(err), // as it will be each time: neither the build nor what is made of it changes
+		})
 	}
 	next := build.DeepCopy()
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, buildv1.BuildPodNameAnnotation, made.Name)
@@ -125,22 +118,26 @@ func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
 	return l.update(ctx, next)
 }
 
-// problem is why a build cannot begin yet, in the words that its status has for it.
+// problem is why a build cannot begin yet, or never if it is final, in the words that its status has for it.
 type problem struct {
 	reason  buildv1.StatusReason
 	message string
 	cause   error
+	final   bool
 }
 
 func (p *problem) Error() string { return p.cause.Error() }
 
 func (p *problem) Unwrap() error { return p.cause }
 
-// postpone writes down why a build cannot begin, and has it tried again.
+// postpone writes down why a build cannot begin, and has it tried again unless that is of no use.
 func (l *buildLoop) postpone(ctx context.Context, build *buildv1.Build, why error) error {
 	var known *problem
 	if !errors.As(why, &known) {
-		known = &problem{buildv1.StatusReasonCannotCreateBuildPodSpec, "Failed to create pod spec.", why}
+		known = &problem{reason: buildv1.StatusReasonCannotCreateBuildPodSpec, message: "Failed to create pod spec.", cause: why}
+	}
+	if known.final {
+		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, known.reason, known.message + " " + known.cause.Error()})
 	}
 	if build.Status.Reason != known.reason {
 		next := build.DeepCopy()

@@ -28,6 +28,9 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildL
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
 	known, made := indexer(), indexer()
+	if err := known.AddIndexers(buildIndexers()); err != nil {
+		t.Fatal(err)
+	}
 	var stored, running []runtime.Object
 	for _, build := range builds {
 		stored = append(stored, build)
@@ -44,7 +47,7 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildL
 	kube := fake.NewClientset(running...).CoreV1()
 	return &buildLoop{
 		maker: *newMaker(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
-		builds: buildlisters.NewBuildLister(known), pods: corelisters.NewPodLister(made), events: record.NewFakeRecorder(10),
+		known: known, builds: buildlisters.NewBuildLister(known), pods: corelisters.NewPodLister(made), events: record.NewFakeRecorder(10),
 	}
 }
 
@@ -72,29 +75,6 @@ func TestNoPodGoesOnAfterItsBuildHasEnded(t *testing.T) {
 	}
 }
 
-func TestAPipelineHoldsNoOtherBuildAndIsCancelled(t *testing.T) {
-	of := func(name, number string) *buildv1.Build {
-		made := build()
-		made.Name, made.Status.Phase = name, buildv1.BuildPhaseNew
-		made.Labels = map[string]string{buildv1.BuildConfigLabel: "app"}
-		made.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app", buildv1.BuildNumberAnnotation: number}
-		return made
-	}
-	pipeline, next := of("app-1", "1"), of("app-2", "2")
-	pipeline.Spec.Strategy = buildv1.BuildStrategy{JenkinsPipelineStrategy: &buildv1.JenkinsPipelineBuildStrategy{}}
-	loop := newLoop(t, []*buildv1.Build{pipeline, next})
-	if wait, err := loop.turn(t.Context(), next); wait || err != nil {
-		t.Errorf("the next build waits %v: %v", wait, err)
-	}
-	pipeline.Status.Cancelled = true
-	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
-		t.Errorf("the pipeline is %+v, %v", got.Status, err)
-	}
-}
-
 // invalid refuses all pods.
 type invalid struct{ coreclient.PodInterface }
 
@@ -113,6 +93,18 @@ func TestABuildWhosePodCanNeverBeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseError || got.Status.Reason != "CannotCreateBuildPod" {
+		t.Errorf("the build is %+v, %v", got.Status, err)
+	}
+}
+
+func TestABuildOfAnAccountThatCannotBeEnds(t *testing.T) {
+	never := build()
+	never.Status.Phase, never.Spec.ServiceAccount = buildv1.BuildPhaseNew, "../default"
+	loop := newLoop(t, []*buildv1.Build{never})
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseError || got.Status.Reason != "CannotRetrieveServiceAccount" {
 		t.Errorf("the build is %+v, %v", got.Status, err)
 	}
 }

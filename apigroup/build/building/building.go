@@ -80,13 +80,17 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 
 	made, pods := buildFactory.Build().V1().Builds(), podFactory.Core().V1().Pods()
 	configs, streams := buildFactory.Build().V1().BuildConfigs(), imageFactory.Image().V1().ImageStreams()
+	if err := made.Informer().AddIndexers(buildIndexers()); err != nil {
+		return fmt.Errorf("index builds by configuration: %w", err)
+	}
+	known := made.Informer().GetIndexer()
 	building := &buildLoop{
 		maker: maker{c, kube.CoreV1(), streams.Lister()}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
-		builds: made.Lister(), pods: pods.Lister(), events: recorder,
+		known: known, builds: made.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{
 		building.loop(made.Informer(), pods.Informer(), streams.Informer()),
-		(&configLoop{builds.BuildV1(), configs.Lister(), made.Lister(), recorder}).loop(configs.Informer(), made.Informer()),
+		(&configLoop{builds.BuildV1(), configs.Lister(), known, recorder}).loop(configs.Informer(), made.Informer()),
 	}
 	triggered, err := (&imageLoop{builds.BuildV1(), configs.Lister(), streams.Lister(), recorder}).loop(configs.Informer(), streams.Informer())
 	if err != nil {

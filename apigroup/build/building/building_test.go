@@ -9,6 +9,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -80,6 +81,21 @@ func TestThePodOfABuild(t *testing.T) {
 	for _, path := range []string{workspace, pushDir, pullDir, secretsDir + "/build/npm"} {
 		if !paths[path] {
 			t.Errorf("nothing is mounted at %s: %v", path, paths)
+		}
+	}
+}
+
+func TestTheWorkSpaceIsLimited(t *testing.T) {
+	limited := build()
+	for want, limits := range map[string]corev1.ResourceList{"32Gi": nil, "3Gi": {corev1.ResourceEphemeralStorage: resource.MustParse("3Gi")}} {
+		limited.Spec.Resources.Limits = limits
+		pod, _, err := newMaker(t).pod(t.Context(), limited)
+		if err != nil {
+			t.Fatal(err)
+		}
+		space := pod.Spec.Volumes[0].EmptyDir
+		if pod.Spec.Containers[0].VolumeMounts[0].MountPath != workspace || space == nil || space.SizeLimit.String() != want {
+			t.Errorf("the work space is %+v, want one of %s", pod.Spec.Volumes[0], want)
 		}
 	}
 }

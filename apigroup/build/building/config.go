@@ -24,7 +24,7 @@ import (
 type configLoop struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
-	builds  buildlisters.BuildLister
+	known   cache.Indexer // of builds, with the indexers of buildIndexers
 	events  record.EventRecorder
 }
 
@@ -75,14 +75,10 @@ func start(ctx context.Context, client buildclient.BuildConfigsGetter, events re
 
 // prune removes the builds of a configuration that have ended, beyond the newest ones that its limits keep.
 func (l *configLoop) prune(ctx context.Context, config *buildv1.BuildConfig) error {
-	found, err := l.builds.Builds(config.Namespace).List(generate.Selector(config.Name))
-	if err != nil {
-		return err
-	}
 	var complete, failed []*buildv1.Build
-	for _, build := range found {
+	for _, build := range buildsOf(l.known, config.Namespace, config.Name) {
 		switch {
-		case generate.ConfigOf(build) != config.Name || !generate.Ended(build) || build.DeletionTimestamp != nil:
+		case !generate.Ended(build) || build.DeletionTimestamp != nil:
 		case build.Status.Phase == buildv1.BuildPhaseComplete:
 			complete = append(complete, build)
 		default:

@@ -23,8 +23,8 @@ func resolveFields(build *buildv1.Build) error {
 		}
 		value, err := fieldOf(build, variable.ValueFrom.FieldRef.FieldPath)
 		if err != nil {
-			return &problem{buildv1.StatusReasonUnresolvableEnvironmentVariable, "Unable to resolve build environment variable reference.",
-				fmt.Errorf("resolve variable %q: %w", variable.Name, err)}
+			return &problem{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
+				cause: fmt.Errorf("resolve variable %q: %w", variable.Name, err)}
 		}
 		*variable = corev1.EnvVar{Name: variable.Name, Value: value}
 	}

@@ -5,6 +5,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 )
 
@@ -36,7 +37,7 @@ func (m mounts) secret(path string, secret *corev1.LocalObjectReference) {
 // mount gives a build's pod what the build refers to: its work space, and secrets and configuration maps.
 func mount(pod *corev1.Pod, build *buildv1.Build) {
 	m, spec := mounts{&pod.Spec}, &build.Spec
-	m.add(workspace, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	m.add(workspace, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: workspaceLimit(spec.Resources.Limits)}})
 	m.secret(pushDir, spec.Output.PushSecret)
 	m.secret(pullDir, pullSecret(&spec.Strategy))
 	m.secret(sourceDir, spec.Source.SourceSecret)
@@ -61,6 +62,15 @@ func mount(pod *corev1.Pod, build *buildv1.Build) {
 			m.secret(secret.MountPath, &secret.SecretSource)
 		}
 	}
+}
+
+// workspaceLimit is what a build may take of its node's disk for what it works on: what its limits say of ephemeral storage, otherwise 32 GiB, which is
+// room for the largest source that builders take, and for images. The kubelet evicts the pod of a build that has taken more.
+func workspaceLimit(limits corev1.ResourceList) *resource.Quantity {
+	if limit, found := limits[corev1.ResourceEphemeralStorage]; found {
+		return &limit
+	}
+	return resource.NewQuantity(32<<30, resource.BinarySI)
 }
 
 // pullSecret is the one of a strategy.

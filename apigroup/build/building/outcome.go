@@ -6,8 +6,6 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
 
 // outcome is how a build has ended, and why.
@@ -105,48 +103,4 @@ func snippet(pod *corev1.Pod) string {
 		return strings.Join(lines, "\n")
 	}
 	return ""
-}
-
-// turn applies the run policy: it says whether a build has to wait for others of its configuration, and with SerialLatestOnly cancels those that
-// it takes the place of.
-func (l *buildLoop) turn(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
-	policy := generate.Policy(build)
-	if policy == buildv1.BuildRunPolicyParallel {
-		return false, nil
-	}
-	number := generate.Number(build)
-	for _, other := range l.siblings(build) {
-		waiting := other.Status.Phase == buildv1.BuildPhaseNew && !other.Status.Cancelled
-		switch {
-		case generate.Ended(other) || other.DeletionTimestamp != nil || other.Spec.Strategy.JenkinsPipelineStrategy != nil: // Jenkins has queues of its own
-		case other.Status.Phase != buildv1.BuildPhaseNew:
-			wait = true
-		case policy == buildv1.BuildRunPolicySerial && waiting && generate.Number(other) < number:
-			wait = true
-		case policy == buildv1.BuildRunPolicySerialLatestOnly && waiting && generate.Number(other) > number:
-			return true, nil // it will cancel this one
-		case policy == buildv1.BuildRunPolicySerialLatestOnly && waiting:
-			next := other.DeepCopy()
-			next.Status.Cancelled = true
-			if err := l.update(ctx, next); err != nil {
-				return true, err
-			}
-		}
-	}
-	return wait, nil
-}
-
-// siblings are the other builds of a build's configuration.
-func (l *buildLoop) siblings(build *buildv1.Build) (others []*buildv1.Build) {
-	config := generate.ConfigOf(build)
-	if config == "" {
-		return nil
-	}
-	found, _ := l.builds.Builds(build.Namespace).List(generate.Selector(config)) // listing from the cache does not fail
-	for _, other := range found {
-		if other.Name != build.Name && generate.ConfigOf(other) == config {
-			others = append(others, other)
-		}
-	}
-	return others
 }

@@ -94,7 +94,7 @@ func (m *maker) output(build *buildv1.Build) (string, error) {
 	if err == nil || apierrors.IsNotFound(err) {
 		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q is not there, or the cluster has no registry; create it with: oc create imagestream", build.Name, name, namespace)
 	}
-	return "", &problem{buildv1.StatusReasonInvalidOutputReference, "Output image could not be resolved.", err}
+	return "", &problem{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }
 
 // container is the one container of a build's pod.
@@ -138,8 +138,8 @@ func (m *maker) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 		})
 		for _, v := range env {
 			if v.ValueFrom != nil && steers(v.Name) {
-				return nil, &problem{buildv1.StatusReasonUnresolvableEnvironmentVariable, "Unable to resolve build environment variable reference.",
-					fmt.Errorf("variable %q of build %q would steer the builder itself: give it as a value, without valueFrom", v.Name, build.Name)}
+				return nil, &problem{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
+					cause: fmt.Errorf("variable %q of build %q would steer the builder itself: give it as a value, without valueFrom", v.Name, build.Name)}
 			}
 		}
 	}

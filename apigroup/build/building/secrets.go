@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
@@ -24,10 +26,14 @@ func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *cor
 	if spec.ServiceAccount == "" {
 		spec.ServiceAccount = generate.Account
 	}
+	if wrong := validation.ValidateServiceAccountName(spec.ServiceAccount, false); len(wrong) > 0 {
+		return &problem{reason: buildv1.StatusReasonCannotRetrieveServiceAccount, message: "There can be no such service account.",
+			cause: fmt.Errorf("read service account %.253q: its name is not valid: %s", spec.ServiceAccount, strings.Join(wrong, ", ")), final: true}
+	}
 	account, err := m.secrets.ServiceAccounts(build.Namespace).Get(ctx, spec.ServiceAccount, metav1.GetOptions{})
 	if err != nil {
-		return &problem{buildv1.StatusReasonCannotRetrieveServiceAccount, "Unable to look up the service account secrets for this build.",
-			fmt.Errorf("read service account %q: %w", spec.ServiceAccount, err)}
+		return &problem{reason: buildv1.StatusReasonCannotRetrieveServiceAccount, message: "Unable to look up the service account secrets for this build.",
+			cause: fmt.Errorf("read service account %q: %w", spec.ServiceAccount, err)}
 	}
 	all, err := m.secretsOf(ctx, account)
 	if err != nil {
@@ -40,8 +46,8 @@ func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *cor
 	if output := spec.Output.To; output != nil && spec.Output.PushSecret == nil {
 		spec.Output.PushSecret = matching(known, output.Name)
 		if spec.Output.PushSecret == nil && to.Kind == generate.TagKind {
-			return &problem{buildv1.StatusReasonMissingPushSecret, "Missing push secret.",
-				fmt.Errorf("service account %q of build %q has no secret for %s yet", account.Name, build.Name, output.Name)}
+			return &problem{reason: buildv1.StatusReasonMissingPushSecret, message: "Missing push secret.",
+				cause: fmt.Errorf("service account %q of build %q has no secret for %s yet", account.Name, build.Name, output.Name)}
 		}
 	}
 	if from := generate.From(&spec.Strategy); from != nil {
