@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/slipway-platform/slipway/cli/idle"
+	"github.com/slipway-platform/slipway/cli/rsync"
 	"github.com/slipway-platform/slipway/cli/set"
 )
 
@@ -36,6 +37,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newBuildLogs(factory, streams),
 			newDeploy(factory, streams),
 			newRsh(factory, streams),
+			rsync.New(factory, streams),
 			set.Env(factory, streams),
 			set.Volume(factory, streams),
 			newServiceAccounts(factory, streams),

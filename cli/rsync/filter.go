@@ -1,0 +1,52 @@
+package rsync
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// filter says what is copied. Its patterns are those of rsync without `**`: what has a slash at its end matches directories, what begins with one
+// the whole name, and what has neither the end of a name. What is included is not excluded.
+type filter struct{ include, exclude []string }
+
+func (f filter) validate() error {
+	for _, pattern := range slices.Concat(f.include, f.exclude) {
+		if _, err := path.Match(pattern, ""); err != nil || strings.Trim(pattern, "/") == "" {
+			return fmt.Errorf("read pattern %q: must be a name, which may have *, ? and [...] in it", pattern)
+		}
+	}
+	return nil
+}
+
+// keeps says whether a file or directory is copied: neither it nor a directory above it is left out. name is relative, with slashes.
+func (f filter) keeps(name string, directory bool) bool {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		above := i < len(parts)-1
+		if !f.chooses(strings.Join(parts[:i+1], "/"), above || directory) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f filter) chooses(name string, directory bool) bool {
+	match := func(pattern string) bool { return matches(pattern, name, directory) }
+	return slices.ContainsFunc(f.include, match) || !slices.ContainsFunc(f.exclude, match)
+}
+
+func matches(pattern, name string, directory bool) bool {
+	pattern, onlyDirectories := strings.CutSuffix(pattern, "/")
+	if onlyDirectories && !directory {
+		return false
+	}
+	pattern, whole := strings.CutPrefix(pattern, "/")
+	parts := strings.Split(name, "/")
+	if wanted := strings.Count(pattern, "/") + 1; !whole && len(parts) > wanted {
+		parts = parts[len(parts)-wanted:]
+	}
+	matched, err := path.Match(pattern, strings.Join(parts, "/"))
+	return err == nil && matched
+}

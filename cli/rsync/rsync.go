@@ -1,0 +1,206 @@
+// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where both sides have it, else with tar.
+//
+// What comes out of a container is not trusted: nothing in it leads out of the directory that it is written to.
+//
+// Source: OpenShift 3.11's client, whose flags these are, and rsync(1) for the meaning of a slash behind a source.
+package rsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// sync is one copying of a directory.
+type sync struct {
+	genericiooptions.IOStreams
+	in        inContainer
+	container string
+	strategy  string
+	from, to  place
+	filter    filter
+
+	remove, noPerms, progress, quiet, compress, watch bool
+}
+
+// inContainer runs a command in the container. It ends with an error if the command does.
+type inContainer func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error
+
+// place is a directory, here or in the container of a pod.
+type place struct{ pod, path string }
+
+// New makes the command.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	s := &sync{IOStreams: streams}
+	command := &cobra.Command{
+		Use:   "rsync SOURCE DESTINATION",
+		Short: "Copy files between a local file system and a pod",
+		Long: `Copy a directory to the container of a pod, or from there. One of source and destination is POD:PATH.
+
+As with rsync, a source that ends with a slash stands for what is in the directory, one that does not for the directory
+itself. Without rsync on one side the files travel through tar, which the container must have then; all of them are copied
+each time.`,
+		Example: `  oc rsync ./html/ web-1-x7k2p:/var/www
+  oc rsync web-1-x7k2p:/var/log ./logs --exclude='*.gz'
+  oc rsync ./src/ web-1-x7k2p:/opt/app-root/src --delete --watch`,
+		Args: cobra.ExactArgs(2),
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(s.read(args))
+			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			pod := pod{namespace: namespace, name: s.from.pod + s.to.pod, container: s.container}
+			s.in, err = pod.connect(command.Context(), factory)
+			util.CheckErr(err)
+			util.CheckErr(s.run(command.Context(), remoteShell(namespace, s.container, command)))
+		},
+	}
+	flags := command.Flags()
+	util.AddContainerVarFlags(command, &s.container, "")
+	flags.StringVar(&s.strategy, "strategy", "", "How files travel: rsync, or tar. By default rsync where both sides have it.")
+	flags.StringArrayVar(&s.filter.exclude, "exclude", nil, "Leave out what matches a pattern of rsync.")
+	flags.StringArrayVar(&s.filter.include, "include", nil, "Do not leave out what matches a pattern of rsync.")
+	flags.BoolVar(&s.remove, "delete", false, "Remove what the source has not.")
+	flags.BoolVar(&s.noPerms, "no-perms", false, "Do not copy permissions.")
+	flags.BoolVar(&s.progress, "progress", false, "Show what is copied.")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "Show nothing but errors.")
+	flags.BoolVar(&s.compress, "compress", false, "Compress what travels, with rsync.")
+	flags.BoolVarP(&s.watch, "watch", "w", false, "Copy again whenever something in the local source changes.")
+	return command
+}
+
+// read takes source and destination, and looks for what does not fit together.
+func (s *sync) read(args []string) error {
+	s.from, s.to = readPlace(args[0]), readPlace(args[1])
+	switch {
+	case (s.from.pod == "") == (s.to.pod == ""):
+		return errors.New("one of source and destination must be POD:PATH, and the other a local path")
+	case s.watch && s.from.pod != "":
+		return errors.New("--watch needs a local source")
+	case s.progress && s.quiet:
+		return errors.New("give only one of --progress and --quiet")
+	case s.remove && s.from.base() == "" && path.Clean(s.to.path) == "/":
+		return errors.New("--delete would remove everything below /; give a directory as the destination")
+	case !slices.Contains([]string{"", "rsync", "tar"}, s.strategy):
+		return fmt.Errorf("read --strategy %q: must be rsync or tar", s.strategy)
+	}
+	if err := s.filter.validate(); err != nil {
+		return err
+	}
+	if s.from.pod != "" {
+		return nil
+	}
+	info, err := os.Stat(s.from.path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("copy %q: is no directory", s.from.path)
+	}
+	return err
+}
+
+// readPlace reads PATH or POD:PATH. What has a slash before the colon is a path.
+func readPlace(text string) place {
+	pod, name, found := strings.Cut(text, ":")
+	if !found || strings.ContainsAny(pod, `/\`) {
+		return place{path: text}
+	}
+	if name == "" {
+		name = "./"
+	}
+	return place{pod, name}
+}
+
+// String is the place as it was given.
+func (p place) String() string {
+	if p.pod == "" {
+		return p.path
+	}
+	return p.pod + ":" + p.path
+}
+
+// base is the name that a source has in the destination, and empty where its content is copied without it.
+func (p place) base() string {
+	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
+		return name
+	}
+	return ""
+}
+
+// run copies, and goes on where it shall watch; shell is what rsync calls to reach the container.
+func (s *sync) run(ctx context.Context, shell []string) error {
+	how := func() error { return s.byTar(ctx) }
+	byRsync, err := s.canRsync(ctx)
+	switch {
+	case err != nil && s.strategy == "rsync":
+		return err
+	case err != nil && !s.quiet && s.strategy == "":
+		fmt.Fprintf(s.ErrOut, "WARNING: cannot use rsync: %v; tar is used\n", err)
+	case byRsync:
+		how = func() error { return s.byRsync(ctx, shell) }
+	}
+	if s.watch {
+		return watch(ctx, s.from.path, how, func(err error) { fmt.Fprintf(s.ErrOut, "WARNING: %v\n", err) })
+	}
+	return how()
+}
+
+// canRsync says whether rsync is wanted and there; the error says where it is not.
+func (s *sync) canRsync(ctx context.Context) (bool, error) {
+	if s.strategy == "tar" {
+		return false, nil
+	}
+	if _, err := exec.LookPath("rsync"); err != nil {
+		return false, errors.New("rsync is not installed here")
+	}
+	if err := s.in(ctx, []string{"rsync", "--version"}, genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}); err != nil {
+		return false, fmt.Errorf("rsync is not available in the container: %w", err)
+	}
+	return true, nil
+}
+
+// byRsync copies with the rsync of both sides.
+func (s *sync) byRsync(ctx context.Context, shell []string) error {
+	command := exec.CommandContext(ctx, "rsync", s.rsyncArguments(shell)...)
+	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.ErrOut
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("copy with rsync: %w", err)
+	}
+	return nil
+}
+
+// rsyncArguments are those of rsync, which splits the words of its remote shell at blanks outside of quotes.
+func (s *sync) rsyncArguments(shell []string) []string {
+	var quoted []string
+	for _, word := range shell {
+		quoted = append(quoted, "'"+strings.ReplaceAll(word, "'", "''")+"'")
+	}
+	args := []string{"--archive", "--blocking-io", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group", "--rsh=" + strings.Join(quoted, " ")}
+	wishes := s.rsyncFlags()
+	for _, flag := range slices.Sorted(maps.Keys(wishes)) {
+		if wishes[flag] {
+			args = append(args, flag)
+		}
+	}
+	for _, pattern := range s.filter.include {
+		args = append(args, "--include="+pattern)
+	}
+	for _, pattern := range s.filter.exclude {
+		args = append(args, "--exclude="+pattern)
+	}
+	return append(args, "--", s.from.String(), s.to.String())
+}
+
+func (s *sync) rsyncFlags() map[string]bool {
+	return map[string]bool{
+		"--delete": s.remove, "--no-perms": s.noPerms, "--progress": s.progress, "--quiet": s.quiet, "--verbose": !s.quiet, "--compress": s.compress,
+	}
+}

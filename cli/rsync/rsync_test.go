@@ -1,0 +1,296 @@
+package rsync
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// container runs commands in a directory of this machine, with the tar and shell that it has.
+func container(directory string) inContainer {
+	return func(ctx context.Context, words []string, streams genericiooptions.IOStreams) error {
+		command := exec.CommandContext(ctx, words[0], words[1:]...)
+		command.Dir, command.Stdin, command.Stdout, command.Stderr = directory, streams.In, streams.Out, streams.ErrOut
+		return command.Run()
+	}
+}
+
+// tree are the files below a directory with their content, links with their target, and directories with a slash.
+func tree(t *testing.T, directory string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(directory, func(file string, entry fs.DirEntry, err error) error {
+		name, relative := filepath.Rel(directory, file)
+		if err = errors.Join(err, relative); err != nil || name == "." {
+			return err
+		}
+		switch {
+		case entry.IsDir():
+			all[name+"/"] = ""
+		case entry.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(file)
+			all[name] = "-> " + target
+			return err
+		default:
+			content, err := os.ReadFile(file)
+			all[name] = string(content)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// write makes files as tree shows them.
+func write(t *testing.T, directory string, files map[string]string) string {
+	t.Helper()
+	for name, content := range files {
+		file := filepath.Join(directory, name)
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if target, link := strings.CutPrefix(content, "-> "); link {
+			err = errors.Join(err, os.Symlink(target, file))
+		} else if strings.HasSuffix(name, "/") {
+			err = errors.Join(err, os.MkdirAll(file, 0o755))
+		} else {
+			err = errors.Join(err, os.WriteFile(file, []byte(content), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return directory
+}
+
+func TestDirectoriesTravelBothWays(t *testing.T) {
+	source := map[string]string{"a": "1", "sub/b.txt": "2", "sub/deep/c": "3", "sub/link": "-> ../a", "empty/": "", "-f": "4", "with space\n": "5"}
+	before := map[string]string{"old": "0", "keep.log": "0", "dir/old": "0", "dir/keep.log": "0", "src/sub/old": "0", "a": "0"}
+	for name, c := range map[string]struct {
+		change func(*sync)
+		slash  string
+		want   map[string]string
+	}{
+		"content": {slash: "/", want: map[string]string{
+			"-f": "4", "a": "1", "dir/": "", "dir/keep.log": "0", "dir/old": "0", "empty/": "", "keep.log": "0", "old": "0", "src/": "", "src/sub/": "",
+			"src/sub/old": "0", "sub/": "", "sub/b.txt": "2", "sub/deep/": "", "sub/deep/c": "3", "sub/link": "-> ../a", "with space\n": "5"}},
+		"directory": {change: func(s *sync) { s.filter.exclude = []string{"deep/", "?"} }, want: map[string]string{
+			"a": "0", "dir/": "", "dir/keep.log": "0", "dir/old": "0", "keep.log": "0", "old": "0", "src/": "", "src/-f": "4", "src/empty/": "", "src/sub/": "",
+			"src/sub/b.txt": "2", "src/sub/link": "-> ../a", "src/sub/old": "0", "src/with space\n": "5"}},
+		"mirror": {slash: "/", change: func(s *sync) { s.remove, s.filter.exclude = true, []string{"*.log", "sub"} }, want: map[string]string{
+			"-f": "4", "a": "1", "dir/": "", "dir/keep.log": "0", "empty/": "", "keep.log": "0", "src/": "", "src/sub/": "", "src/sub/old": "0", "with space\n": "5"}},
+		"mirror directory": {change: func(s *sync) { s.remove = true }, want: map[string]string{
+			"a": "0", "dir/": "", "dir/keep.log": "0", "dir/old": "0", "keep.log": "0", "old": "0", "src/": "", "src/-f": "4", "src/a": "1", "src/empty/": "", "src/sub/": "",
+			"src/sub/b.txt": "2", "src/sub/deep/": "", "src/sub/deep/c": "3", "src/sub/link": "-> ../a", "src/with space\n": "5"}},
+	} {
+		for _, up := range []bool{true, false} {
+			from, to := write(t, filepath.Join(t.TempDir(), "src"), source), write(t, t.TempDir(), before)
+			s := &sync{in: container(t.TempDir()), from: place{path: from + c.slash}, to: place{path: to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+			if s.to.pod = "web"; !up {
+				s.from.pod, s.to.pod = "web", ""
+			}
+			if c.change != nil {
+				c.change(s)
+			}
+			if err := s.byTar(t.Context()); err != nil {
+				t.Errorf("%s, to the pod %t: %v", name, up, err)
+				continue
+			}
+			if diff := cmp.Diff(c.want, tree(t, to)); diff != "" {
+				t.Errorf("%s, to the pod %t (-want +got):\n%s", name, up, diff)
+			}
+		}
+	}
+}
+
+func TestPermissionsAndTimesTravelUnlessNotWanted(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		for _, up := range []bool{true, false} {
+			from, to := t.TempDir(), t.TempDir()
+			if err := errors.Join(os.WriteFile(filepath.Join(from, "run"), nil, 0o600), os.Chmod(filepath.Join(from, "run"), 0o710)); err != nil {
+				t.Fatal(err)
+			}
+			s := &sync{in: container(to), noPerms: plain, from: place{path: from + "/"}, to: place{path: to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+			if s.to.pod = "web"; !up {
+				s.from.pod, s.to.pod = "web", ""
+			}
+			if err := s.byTar(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			source, err := os.Stat(filepath.Join(from, "run"))
+			got, missing := os.Stat(filepath.Join(to, "run"))
+			if err = errors.Join(err, missing); err != nil {
+				t.Fatal(err)
+			}
+			want := fs.FileMode(0o710)
+			if plain {
+				want = 0o755
+			}
+			if got.Mode().Perm() != want || got.ModTime().Unix() != source.ModTime().Unix() {
+				t.Errorf("plain %t, to the pod %t: %v of %v, want %v of %v", plain, up, got.Mode(), got.ModTime(), want, source.ModTime())
+			}
+		}
+	}
+}
+
+// TestAHostileArchiveStaysInItsDirectory unpacks archives beside a directory that they want to reach.
+func TestAHostileArchiveStaysInItsDirectory(t *testing.T) {
+	file := func(name string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 4, Mode: 0o6777}
+	}
+	link := func(name, to string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to}
+	}
+	hard := func(name, to string) tar.Header { return tar.Header{Typeflag: tar.TypeLink, Name: name, Linkname: to} }
+	for name, c := range map[string]struct {
+		archive []tar.Header
+		want    map[string]string // what there is then, in the directory
+		fails   bool
+	}{
+		"upwards":                       {archive: []tar.Header{file("../outside/new")}, fails: true},
+		"upwards in the middle":         {archive: []tar.Header{file("a/../../outside/new")}, fails: true},
+		"absolute":                      {archive: []tar.Header{file("/outside/new")}, fails: true},
+		"through an old link":           {archive: []tar.Header{file("way/new")}, fails: true},
+		"over an old link":              {archive: []tar.Header{file("way")}, want: map[string]string{"way": "evil"}},
+		"absolute link":                 {archive: []tar.Header{link("x", "/etc/passwd")}},
+		"link upwards":                  {archive: []tar.Header{link("x", "../outside"), file("x/new")}, want: map[string]string{"x/": "", "x/new": "evil"}},
+		"link behind a link":            {archive: []tar.Header{link("p/q/b", "../../top"), link("p/q/a", "b/../../outside")}, want: map[string]string{"p/": "", "p/q/": "", "p/q/b": "-> ../../top"}},
+		"link that is moved up":         {archive: []tar.Header{link("p/a", "../outside"), hard("a", "p/a")}, want: map[string]string{"p/": "", "p/a": "-> ../outside"}},
+		"hard link to the outside":      {archive: []tar.Header{hard("x", "../outside/secret")}},
+		"hard link through an old link": {archive: []tar.Header{hard("x", "way/secret"), file("x")}, want: map[string]string{"x": "evil"}},
+		"through a link of its own":     {archive: []tar.Header{link("l", "d"), file("l/new")}, want: map[string]string{"l": "-> d"}, fails: true},
+		"device":                        {archive: []tar.Header{{Typeflag: tar.TypeChar, Name: "null", Devmajor: 1, Devminor: 3}, {Typeflag: tar.TypeFifo, Name: "pipe"}}},
+		"hard link within":              {archive: []tar.Header{file("x"), hard("y", "./x")}, want: map[string]string{"x": "evil", "y": "evil"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := write(t, t.TempDir(), map[string]string{"outside/secret": "secret", "in/way": "-> ../outside"})
+			archive := bytes.Buffer{}
+			writer := tar.NewWriter(&archive)
+			for _, header := range c.archive {
+				if err := writer.WriteHeader(&header); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(writer, "evil"[:header.Size]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := writer.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s := &sync{from: place{"web", "/data/"}, to: place{path: filepath.Join(parent, "in")}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+			s.in = func(_ context.Context, _ []string, streams genericiooptions.IOStreams) error {
+				_, err := io.Copy(streams.Out, &archive)
+				return err
+			}
+			if err := s.byTar(t.Context()); (err != nil) != c.fails {
+				t.Errorf("ends with %v", err)
+			}
+			want := map[string]string{"outside/": "", "outside/secret": "secret", "in/": "", "in/way": "-> ../outside"}
+			for name, content := range c.want {
+				want["in/"+name] = content
+			}
+			if diff := cmp.Diff(want, tree(t, parent)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if info, err := os.Stat(filepath.Join(parent, "in", "x")); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+				t.Errorf("x has mode %v", info.Mode())
+			}
+		})
+	}
+}
+
+func TestNothingIsRemovedAfterAnErrorInThePod(t *testing.T) {
+	to := write(t, t.TempDir(), map[string]string{"old": "0"})
+	s := &sync{remove: true, from: place{"web", "/data/"}, to: place{path: to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+	s.in = func(context.Context, []string, genericiooptions.IOStreams) error { return errors.New("gone") }
+	if err := s.byTar(t.Context()); err == nil || !strings.Contains(err.Error(), "gone") || tree(t, to)["old"] != "0" {
+		t.Errorf("%v; there is %v", err, tree(t, to))
+	}
+	s.from, s.to = s.to, s.from
+	if err := s.byTar(t.Context()); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("to the pod: %v", err)
+	}
+}
+
+func TestPatternsChooseFiles(t *testing.T) {
+	for _, c := range []struct {
+		include, exclude string
+		name             string
+		want             bool
+	}{
+		{"", "*.log", "a/b.log", false}, {"", "*.log", "a.log/b", false}, {"", "/*.log", "a/b.log", true}, {"", "/a", "a/b", false},
+		{"", "b/", "a/b", true}, {"", "b/", "b/c", false}, {"", "a/b", "x/a/b", false}, {"", "a/b", "xa/b", true}, {"b.log", "*.log", "a/b.log", true},
+		{"a/", "*", "a/b", false}, {"", "", "a", true},
+	} {
+		if got := (filter{include: strings.Fields(c.include), exclude: strings.Fields(c.exclude)}).keeps(c.name, false); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+func TestWhatCannotBeCopiedIsNamed(t *testing.T) {
+	directory := write(t, t.TempDir(), map[string]string{"file": ""})
+	for args, want := range map[[2]string]string{
+		{"a", "b"}: "must be POD:PATH", {"p:a", "q:b"}: "must be POD:PATH", {directory + "/missing", "p:a"}: "no such file", {directory + "/file", "p:a"}: "is no directory",
+		{directory + "/", "p:/"}: "--delete", {"./a:b", "c"}: "must be POD:PATH",
+	} {
+		if err := (&sync{remove: true}).read(args[:]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	for want, s := range map[string]*sync{
+		"local source": {watch: true}, "--progress and --quiet": {progress: true, quiet: true}, "rsync or tar": {strategy: "ftp"}, "read pattern": {filter: filter{exclude: []string{"[a"}}},
+	} {
+		if err := s.read([]string{"p:a", directory}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestRsyncIsCalledWithTheSameWishes(t *testing.T) {
+	s := &sync{remove: true, quiet: true, noPerms: true, filter: filter{include: []string{"a*"}, exclude: []string{"*"}}, from: place{path: "-x"}, to: place{"web", "/b"}}
+	want := []string{"--archive", "--blocking-io", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group", `--rsh='/opt/my oc' 'rsh' 'it''s'`,
+		"--delete", "--no-perms", "--quiet", "--include=a*", "--exclude=*", "--", "-x", "web:/b"}
+	if diff := cmp.Diff(want, s.rsyncArguments([]string{"/opt/my oc", "rsh", "it's"})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestChangesAreCopiedWhileTheSourceIsWatched(t *testing.T) {
+	from, to := write(t, t.TempDir(), map[string]string{"a": "1"}), t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &sync{in: container(to), from: place{path: from + "/"}, to: place{"web", to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+	var seen []string
+	err := watch(ctx, from, func() error {
+		if err := s.byTar(ctx); err != nil {
+			return err
+		}
+		seen = append(seen, tree(t, to)["new/a"])
+		switch {
+		case len(seen) == 1:
+			write(t, from, map[string]string{"new/a": "2"})
+		case seen[len(seen)-1] == "2":
+			write(t, from, map[string]string{"new/a": "3"})
+		case seen[len(seen)-1] == "3":
+			cancel()
+		}
+		return nil
+	}, func(err error) { t.Error(err) })
+	if err != nil || !slices.Contains(seen, "3") {
+		t.Errorf("copied %q: %v", seen, err)
+	}
+}

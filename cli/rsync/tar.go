@@ -1,0 +1,253 @@
+package rsync
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// byTar copies everything through an archive.
+func (s *sync) byTar(ctx context.Context) error {
+	if s.from.pod != "" {
+		return s.download(ctx)
+	}
+	return s.upload(ctx)
+}
+
+// upload sends a local directory to the container's tar.
+func (s *sync) upload(ctx context.Context) error {
+	// The archive does not say who owns a file and has no entry for the destination itself, which may be somebody else's.
+	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
+	reader, writer := io.Pipe()
+	names := map[string]bool{}
+	work, running := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		err := s.pack(writer, names)
+		writer.CloseWithError(err)
+		return err
+	})
+	work.Go(func() error {
+		err := s.in(running, unpack, genericiooptions.IOStreams{In: reader, Out: io.Discard, ErrOut: s.ErrOut})
+		if err != nil {
+			err = fmt.Errorf("unpack in the container: %w", err)
+		}
+		reader.CloseWithError(err) // what packs ends with the same error
+		return err
+	})
+	if err := work.Wait(); err != nil || !s.remove {
+		return err
+	}
+	return s.removeThere(ctx, names)
+}
+
+// inside is a path that no command takes for a flag.
+func inside(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return "./" + name
+}
+
+// pack writes the archive of the local source and notes the names in it.
+func (s *sync) pack(out io.Writer, names map[string]bool) error {
+	archive := tar.NewWriter(out)
+	err := filepath.WalkDir(s.from.path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(s.from.path, file)
+		if err != nil {
+			return err
+		}
+		name := path.Join(s.from.base(), filepath.ToSlash(relative))
+		if name == "." {
+			return nil
+		}
+		if !s.filter.keeps(name, entry.IsDir()) {
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		names[name] = true
+		s.say(name)
+		return s.packFile(archive, file, name, entry)
+	})
+	return errors.Join(err, archive.Close())
+}
+
+func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntry) error {
+	info, err := entry.Info()
+	if err != nil {
+		return err
+	}
+	link := ""
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if link, err = os.Readlink(file); err != nil {
+			return err
+		}
+	case !info.Mode().IsRegular() && !info.IsDir():
+		fmt.Fprintf(s.ErrOut, "WARNING: %q is no file or directory and is not copied\n", name)
+		return nil
+	}
+	mode := int64(info.Mode().Perm())
+	if s.noPerms {
+		mode = int64(plain(info.Mode()))
+	}
+	header := &tar.Header{Name: name, Mode: mode, ModTime: info.ModTime(), Format: tar.FormatPAX}
+	switch {
+	case info.IsDir():
+		header.Typeflag, header.Name = tar.TypeDir, name+"/"
+	case link != "":
+		header.Typeflag, header.Linkname = tar.TypeSymlink, link
+	default:
+		header.Typeflag, header.Size = tar.TypeReg, info.Size()
+	}
+	if err := archive.WriteHeader(header); err != nil || header.Typeflag != tar.TypeReg {
+		return err
+	}
+	content, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	if _, err := io.CopyN(archive, content, info.Size()); err != nil {
+		return fmt.Errorf("copy %q, which changes meanwhile: %w", file, err)
+	}
+	return nil
+}
+
+// plain are the permissions of a file that has none of its own.
+func plain(mode fs.FileMode) fs.FileMode {
+	if mode.IsDir() || mode&0o111 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// removeThere removes from the container's copy what is not among names and not left out.
+func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
+	root := path.Join(inside(s.to.path), s.from.base())
+	var found bytes.Buffer
+	list := []string{"/bin/sh", "-c", `cd "$0" && find . -depth -print0`, inside(root)}
+	if err := s.in(ctx, list, genericiooptions.IOStreams{Out: &found, ErrOut: s.ErrOut}); err != nil {
+		return fmt.Errorf("list %q in the container: %w", root, err)
+	}
+	var there []string
+	for text := range strings.SplitSeq(found.String(), "\x00") {
+		if name := path.Clean(text); name != "." {
+			there = append(there, path.Join(s.from.base(), name))
+		}
+	}
+	gone := s.surplus(there, names)
+	if len(gone) == 0 {
+		return nil
+	}
+	removal := []string{"/bin/sh", "-c", `cd "$0" && exec xargs -0 rm -rf --`, inside(s.to.path)}
+	if err := s.in(ctx, removal, genericiooptions.IOStreams{In: strings.NewReader(strings.Join(gone, "\x00")), Out: io.Discard, ErrOut: s.ErrOut}); err != nil {
+		return fmt.Errorf("remove from %q in the container: %w", root, err)
+	}
+	return nil
+}
+
+// surplus are those of the found names that shall be removed, and not the directories above what is left out.
+func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
+	kept := map[string]bool{}
+	for _, name := range found {
+		for above := name; s.leftOut(name) && above != "."; above = path.Dir(above) {
+			kept[above] = true
+		}
+	}
+	for _, name := range found {
+		if !names[name] && !kept[name] {
+			s.say("deleting " + name)
+			gone = append(gone, name)
+		}
+	}
+	return gone
+}
+
+// leftOut says whether something stays as it is because patterns exclude it, whatever it is.
+func (s *sync) leftOut(name string) bool {
+	return !s.filter.keeps(name, true) || !s.filter.keeps(name, false)
+}
+
+// download unpacks what the container's tar sends.
+func (s *sync) download(ctx context.Context) error {
+	directory, what := inside(s.from.path), "."
+	if base := s.from.base(); base != "" {
+		directory, what = path.Dir(directory), "./"+base
+	}
+	if err := os.MkdirAll(s.to.path, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.to.path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	u := &unpacking{sync: s, root: root, names: map[string]bool{}}
+	reader, writer := io.Pipe()
+	work, running := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		err := s.in(running, []string{"tar", "-C", directory, "-cf", "-", what}, genericiooptions.IOStreams{Out: writer, ErrOut: s.ErrOut})
+		if err != nil {
+			err = fmt.Errorf("pack in the container: %w", err)
+		}
+		writer.CloseWithError(err)
+		return err
+	})
+	work.Go(func() error {
+		err := u.all(bufio.NewReader(reader))
+		reader.CloseWithError(err)
+		return err
+	})
+	if err := work.Wait(); err != nil || !s.remove {
+		return err
+	}
+	return u.removeHere()
+}
+
+// removeHere removes from the local copy what has not come and is not left out.
+func (u *unpacking) removeHere() error {
+	start := "."
+	if base := u.sync.from.base(); base != "" {
+		start = base
+	}
+	var here []string
+	err := fs.WalkDir(u.root.FS(), start, func(name string, _ fs.DirEntry, err error) error {
+		if name != start {
+			here = append(here, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range u.sync.surplus(here, u.names) {
+		if err := u.root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say shows what is done, where that is wanted. Names come out of containers and are shown without what controls a terminal.
+func (s *sync) say(text string) {
+	if s.progress {
+		fmt.Fprintf(s.Out, "%q\n", text)
+	}
+}
