@@ -4,10 +4,12 @@ import (
 	"context"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -56,9 +58,17 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 	if err != nil {
 		return nil, err
 	}
-	number, err := c.number(ctx, generate.ConfigOf(old))
+	var made *buildv1.Build
+	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error { // a build that starts may have taken the number
+		number, err := c.number(ctx, generate.ConfigOf(old))
+		if err != nil {
+			return err
+		}
+		made, err = c.create(ctx, generate.Clone(old, asked, number, rand.String(5)))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return c.create(ctx, generate.Clone(old, asked, number, rand.String(5)))
+	return made, nil
 }

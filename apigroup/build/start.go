@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -58,45 +56,9 @@ func (s starter) images(ctx context.Context) generate.Images {
 	}
 }
 
-// start makes the next build of a configuration. The number is counted up first, so that no two builds have the same.
+// start makes the next build of a configuration.
 func (s starter) start(ctx context.Context, name string, asked *buildv1.BuildRequest) (*buildv1.Build, error) {
-	var build *buildv1.Build
-	err := retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
-		config, err := s.config(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := startable(config, asked); err != nil {
-			return err
-		}
-		next, images := config.DeepCopy(), s.images(ctx)
-		if generate.BringImages(next, asked, images) {
-			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, asked.TriggeredByImage.Name))
-		}
-		next.Status.LastVersion++
-		if build, err = generate.Build(next, asked, images); err != nil {
-			return errors.NewBadRequest(err.Error())
-		}
-		return s.replace(ctx, "buildconfigs", next)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.create(ctx, build)
-}
-
-// startable refuses requests that a configuration does not obey at present.
-func startable(config *buildv1.BuildConfig, asked *buildv1.BuildRequest) error {
-	switch {
-	case config.DeletionTimestamp != nil:
-		return errors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
-	case generate.Paused(config):
-		return errors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
-	case asked.LastVersion != nil && *asked.LastVersion != config.Status.LastVersion:
-		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
-			fmt.Errorf("the last version is %d and not %d, as the request has it", config.Status.LastVersion, *asked.LastVersion))
-	}
-	return nil
+	return starting{s, s.images(ctx)}.start(ctx, name, asked)
 }
 
 // replace stores a changed object, unless it has changed meanwhile.

@@ -8,6 +8,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
@@ -163,4 +164,31 @@ func BringImages(config *buildv1.BuildConfig, request *buildv1.BuildRequest, ima
 		}
 	}
 	return already
+}
+
+// CatchUp notes in a configuration the number of a build that exists, and the images that it was made from, as far as the build says it: the one that
+// caused it and the one that its strategy starts from. It says whether that was news.
+func CatchUp(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (news bool) {
+	if number <= config.Status.LastVersion {
+		return false
+	}
+	config.Status.LastVersion = number
+	if !metav1.IsControlledBy(build, config) { // something else that has its name
+		return true
+	}
+	for i := range config.Spec.Triggers {
+		trigger := config.Spec.Triggers[i].ImageChange
+		if trigger == nil {
+			continue
+		}
+		if from := From(&build.Spec.Strategy); trigger.From == nil && !trigger.Paused && from != nil && Watched(config, trigger) != nil {
+			trigger.LastTriggeredImageID = from.Name
+		}
+		for _, cause := range build.Spec.TriggeredBy {
+			if image := cause.ImageChangeBuild; image != nil && Same(config.Namespace, Watched(config, trigger), image.FromRef) {
+				trigger.LastTriggeredImageID = image.ImageID
+			}
+		}
+	}
+	return true
 }

@@ -1,0 +1,129 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// memory has one configuration and its builds. Its writer is killed where a test says so.
+type memory struct {
+	stored *buildv1.BuildConfig
+	builds map[string]*buildv1.Build
+	killed error  // what the next change of the configuration ends with
+	first  func() // happens before the next change of the configuration
+}
+
+func (m *memory) config(context.Context, string) (*buildv1.BuildConfig, error) {
+	return m.stored.DeepCopy(), nil
+}
+
+func (m *memory) build(_ context.Context, name string) (*buildv1.Build, error) {
+	if found := m.builds[name]; found != nil {
+		return found.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(buildv1.Resource("builds"), name)
+}
+
+func (m *memory) create(_ context.Context, build *buildv1.Build) (*buildv1.Build, error) {
+	if m.builds[build.Name] != nil {
+		return nil, apierrors.NewAlreadyExists(buildv1.Resource("builds"), build.Name)
+	}
+	m.builds[build.Name] = build.DeepCopy()
+	return build, nil
+}
+
+func (m *memory) replace(_ context.Context, _ string, object apiserver.Object) error {
+	if err := m.killed; err != nil {
+		m.killed = nil
+		return err
+	}
+	if first := m.first; first != nil {
+		m.first = nil
+		first()
+	}
+	if object.GetResourceVersion() != m.stored.ResourceVersion {
+		return apierrors.NewConflict(buildv1.Resource("buildconfigs"), object.GetName(), errors.New("changed"))
+	}
+	m.stored = object.(*buildv1.BuildConfig)
+	m.stored.ResourceVersion += "1"
+	return nil
+}
+
+const rubyImage = "registry/ruby@sha256:bbb"
+
+func newMemory() (*memory, starting) {
+	config := valid()
+	setConfigDefaults(config)
+	config.Namespace, config.Name, config.UID = "shop", "app", "uid"
+	config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: "ConfigChange"}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}}
+	m := &memory{stored: config, builds: map[string]*buildv1.Build{}}
+	return m, starting{m, func(string, string) (*imagev1.ImageStream, error) {
+		return &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{
+			Tag: "2.5", Items: []imagev1.TagEvent{{Image: "sha256:bbb", DockerImageReference: rubyImage}},
+		}}}}, nil
+	}}
+}
+
+func byImage() *buildv1.BuildRequest {
+	from := &corev1.ObjectReference{Kind: tagKind, Namespace: "shop", Name: "ruby:2.5"}
+	return &buildv1.BuildRequest{
+		From: from, TriggeredByImage: &corev1.ObjectReference{Kind: dockerKind, Name: rubyImage},
+		TriggeredBy: []buildv1.BuildTriggerCause{{ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: rubyImage, FromRef: from}}},
+	}
+}
+
+func TestABuildIsNeitherLostNorMadeTwiceByAnEndInBetween(t *testing.T) {
+	for name, asked := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
+		stored, starting := newMemory()
+		stored.killed = errors.New("killed")
+		if _, err := starting.start(t.Context(), "app", asked); err == nil {
+			t.Errorf("%s: the end went unnoticed", name)
+		}
+		if stored.builds["app-1"] == nil || stored.stored.Status.LastVersion != 0 {
+			t.Errorf("%s: after the end there are %v", name, stored.builds)
+		}
+		// The trigger is still to be obeyed, and finds that it was.
+		if _, err := starting.start(t.Context(), "app", asked); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+			t.Errorf("%s: again: %v", name, err)
+		}
+		config := stored.stored
+		if len(stored.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
+			t.Errorf("%s: there are %q, the configuration is %+v", name, slices.Sorted(maps.Keys(stored.builds)), config)
+		}
+	}
+}
+
+func TestABuildOfAChangingConfigurationIsNotedInIt(t *testing.T) {
+	stored, starting := newMemory()
+	stored.first = func() {
+		stored.stored.Labels, stored.stored.ResourceVersion = map[string]string{"team": "red"}, "other"
+	}
+	made, err := starting.start(t.Context(), "app", byImage())
+	if err != nil || made.Name != "app-1" {
+		t.Fatalf("made %v, %v", made, err)
+	}
+	config := stored.stored
+	if config.Labels["team"] != "red" || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
+		t.Errorf("the configuration is %+v", config)
+	}
+}
+
+func TestTheNumberOfSomethingElseIsLeftOut(t *testing.T) {
+	stored, starting := newMemory()
+	stored.builds["app-1"] = &buildv1.Build{}
+	made, err := starting.start(t.Context(), "app", byImage())
+	if err != nil || made.Name != "app-2" || stored.stored.Status.LastVersion != 2 {
+		t.Errorf("made %v, %v; the configuration is %+v", made, err, stored.stored.Status)
+	}
+}
