@@ -7,6 +7,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	resourcequotaapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
@@ -30,6 +31,9 @@ type check struct {
 	drained <-chan struct{}
 	// evaluator is for quotas over projects, own for image streams in the quotas of one project.
 	evaluator, own resourcequota.Evaluator
+	// registry and ignored tell what uses something.
+	registry quota.Registry
+	ignored  map[schema.GroupResource]struct{}
 }
 
 var _ admission.ValidationInterface = &check{}
@@ -44,9 +48,10 @@ func (c *check) SetDrainedNotification(drained <-chan struct{}) { c.drained = dr
 // SetQuotaConfiguration gives Kubernetes' knowledge of what objects use.
 func (c *check) SetQuotaConfiguration(configuration quota.Configuration) {
 	c.feature.known.Store(&configuration)
-	c.evaluator = resourcequota.NewQuotaEvaluator(later{c.feature}, configuration.IgnoredResources(),
-		generic.NewRegistry(append(configuration.Evaluators(), imageStreams())), c.feature.locks.acquire, &resourcequotaapi.Configuration{}, evaluators, c.drained)
-	c.own = resourcequota.NewQuotaEvaluator(laterProjects{c.feature}, configuration.IgnoredResources(),
+	c.registry, c.ignored = generic.NewRegistry(append(configuration.Evaluators(), imageStreams())), configuration.IgnoredResources()
+	c.evaluator = resourcequota.NewQuotaEvaluator(later{c.feature}, c.ignored,
+		c.registry, c.feature.locks.acquire, &resourcequotaapi.Configuration{}, evaluators, c.drained)
+	c.own = resourcequota.NewQuotaEvaluator(laterProjects{c.feature}, c.ignored,
 		generic.NewRegistry([]quota.Evaluator{imageStreams()}), nil, &resourcequotaapi.Configuration{}, ownEvaluators, c.drained)
 }
 
@@ -85,37 +90,69 @@ func (c *check) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	if a.GetOperation() == admission.Delete {
 		return nil
 	}
-	end := c.feature.counter.flights.begin(ctx, names)
-	if err := c.evaluate(ctx, ledger, a, len(projects) > 0); err != nil {
+	handled, uses, err := c.handled(ctx, ledger, a)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	end := func() {}
+	if len(handled) > 0 && !a.IsDryRun() {
+		end = c.feature.counter.flights.begin(ctx, &reservation{quotas: names, namespace: a.GetNamespace(), uses: uses})
+	}
+	if err := c.evaluate(handled, len(projects) > 0); err != nil {
 		end()
 		return err
 	}
 	return nil
 }
 
-// evaluate reserves what a request will use, and the image stream that it makes on the way.
-func (c *check) evaluate(ctx context.Context, ledger *ledger, a admission.Attributes, limited bool) error {
-	if err := c.evaluator.Evaluate(a); err != nil {
-		return err
-	}
+// handled are the parts of a request that use something that quotas know, and what they use at most: the request itself, and the creation of the image
+// stream that it makes on the way. An update of a status, for example, is none.
+func (c *check) handled(ctx context.Context, ledger *ledger, a admission.Attributes) (parts []admission.Attributes, uses corev1.ResourceList, err error) {
+	all := []admission.Attributes{a}
 	stream, err := ledger.madeStream(ctx, a)
 	if err != nil {
-		return admission.NewForbidden(a, err)
+		return nil, nil, err
 	}
-	made := a
-	switch {
-	case stream != "":
-		made = creation(a, stream)
-		if err := c.evaluator.Evaluate(made); err != nil {
+	if stream != "" {
+		all = append(all, creation(a, stream))
+	}
+	for _, part := range all {
+		resource := part.GetResource().GroupResource()
+		if _, ignored := c.ignored[resource]; ignored {
+			continue
+		}
+		evaluator := c.registry.Get(resource)
+		if evaluator == nil { // Kubernetes counts objects that it knows nothing else of
+			evaluator = generic.NewObjectCountEvaluator(resource, nil, "")
+		}
+		if !evaluator.Handles(part) {
+			continue
+		}
+		more, err := evaluator.Usage(part.GetObject())
+		if err != nil {
+			return nil, nil, err
+		}
+		parts, uses = append(parts, part), quota.Add(uses, more)
+	}
+	return parts, uses, nil
+}
+
+// evaluate reserves what the parts of a request will use, image streams in the quotas of their project too where these limit them.
+func (c *check) evaluate(parts []admission.Attributes, limited bool) error {
+	for _, part := range parts {
+		if err := c.evaluator.Evaluate(part); err != nil {
 			return err
 		}
-	case a.GetResource().GroupResource() != imagev1.Resource("imagestreams") || a.GetOperation() != admission.Create:
-		return nil
 	}
-	if !limited {
-		return nil
+	for _, part := range parts {
+		if !limited || part.GetResource().GroupResource() != imagev1.Resource("imagestreams") {
+			continue
+		}
+		if err := c.own.Evaluate(part); err != nil {
+			return err
+		}
 	}
-	return c.own.Evaluate(made)
+	return nil
 }
 
 // later is the ledger, which exists once the server's hooks have run.

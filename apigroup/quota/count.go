@@ -123,7 +123,7 @@ func (c *counter) count(ctx context.Context, name string) error {
 		return err
 	}
 	// Whoever begins after this changes the quota first, which then cannot be written; whoever has ended has stored what is listed below.
-	busy := c.flights.busy(name)
+	reserved := c.flights.reserved(name)
 	namespaces, err := c.ledger.selected(one)
 	if err != nil {
 		return err
@@ -134,14 +134,14 @@ func (c *counter) count(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		used = keepReserved(used, reserved[namespace], usedBefore(one, namespace))
 		status.Total.Used = quota.Add(status.Total.Used, used)
 		status.Namespaces = append(status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
 			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: used},
 		})
 	}
-	if busy {
-		c.stale([]string{name}) // what is free is found by the next count
-		keepReserved(&status, &one.Status)
+	if len(reserved) > 0 {
+		c.stale([]string{name}) // a request may be refused yet, or counted twice
 	}
 	if equality.Semantic.DeepEqual(status, one.Status) {
 		return nil
@@ -150,18 +150,14 @@ func (c *counter) count(ctx context.Context, name string) error {
 	return c.ledger.write(ctx, one)
 }
 
-// keepReserved lets a count free nothing of what was used before.
-func keepReserved(counted, before *quotav1.ClusterResourceQuotaStatus) {
-	counted.Total.Used = zero(counted.Total.Hard)
-	for i := range counted.Namespaces {
-		project := &counted.Namespaces[i]
-		at := slices.IndexFunc(before.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == project.Namespace })
-		if at >= 0 {
-			reserved := quota.Mask(before.Namespaces[at].Status.Used, quota.ResourceNames(counted.Total.Hard))
-			project.Status.Used = quota.Max(project.Status.Used, reserved)
+// usedBefore is what a project used of a quota when it was stored last.
+func usedBefore(of *quotav1.ClusterResourceQuota, namespace string) corev1.ResourceList {
+	for _, project := range of.Status.Namespaces {
+		if project.Namespace == namespace {
+			return project.Status.Used
 		}
-		counted.Total.Used = quota.Add(counted.Total.Used, project.Status.Used)
 	}
+	return nil
 }
 
 // usage is what a project uses of the resources of a quota.

@@ -2,18 +2,17 @@ package quota
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"testing"
 	"time"
 
-	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 
@@ -99,34 +98,68 @@ func TestQuotasAreClaimedOneAfterTheOther(t *testing.T) {
 
 func TestWhatRequestsUnderWayHaveReservedIsNotFreed(t *testing.T) {
 	var f flights
+	two := amounts("secrets", "2")
 	ctx, answered := context.WithCancel(t.Context())
-	f.begin(ctx, []string{"q", "r"})
-	refused := f.begin(t.Context(), []string{"q"})
+	f.begin(ctx, &reservation{quotas: []string{"q", "r"}, namespace: "a", uses: two})
+	refused := f.begin(t.Context(), &reservation{quotas: []string{"q"}, namespace: "a", uses: two})
+	f.begin(ctx, &reservation{quotas: []string{"q"}, namespace: "b", uses: two})
+	reserved := f.reserved("q")
+	if a, b := reserved["a"]["secrets"], reserved["b"]["secrets"]; len(reserved) != 2 || a.Value() != 4 || b.Value() != 2 {
+		t.Errorf("reserved are %v", reserved)
+	}
 	refused()
 	refused() // counts once
-	if !f.busy("q") || !f.busy("r") || f.busy("other") {
-		t.Error("a request under way is not known")
+	if left := f.reserved("q")["a"]["secrets"]; left.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
+		t.Errorf("after a refusal %v and %v are reserved", f.reserved("q"), f.reserved("r"))
 	}
 	answered()
-	eventually.True(t, "the end of the request", func() bool { return !f.busy("q") && !f.busy("r") })
+	eventually.True(t, "the end of the requests", func() bool { return len(f.reserved("q"))+len(f.reserved("r")) == 0 })
+}
 
-	used := func(secrets, configMaps string) corev1.ResourceQuotaStatus {
-		return corev1.ResourceQuotaStatus{
-			Hard: corev1.ResourceList{"secrets": apiresource.MustParse("9"), "configmaps": apiresource.MustParse("9")},
-			Used: corev1.ResourceList{"secrets": apiresource.MustParse(secrets), "configmaps": apiresource.MustParse(configMaps)},
+func TestACountFreesWhatNobodyHasReserved(t *testing.T) {
+	for name, tt := range map[string]struct{ counted, reserved, before, want corev1.ResourceList }{
+		"nothing is reserved":            {amounts("secrets", "1"), nil, amounts("secrets", "4"), amounts("secrets", "1")},
+		"all that is gone is reserved":   {amounts("secrets", "1"), amounts("secrets", "3"), amounts("secrets", "4"), amounts("secrets", "4")},
+		"a part is reserved":             {amounts("secrets", "1"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "2")},
+		"what is reserved is stored too": {amounts("secrets", "4"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "4")},
+		"another resource is reserved":   {amounts("secrets", "1"), amounts("pods", "1"), amounts("secrets", "4"), amounts("secrets", "1")},
+		"more was made elsewhere":        {amounts("secrets", "5"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "5")},
+		"it was never counted":           {amounts("secrets", "2"), amounts("secrets", "1"), nil, amounts("secrets", "2")},
+	} {
+		if got := keepReserved(tt.counted, tt.reserved, tt.before); !equality.Semantic.DeepEqual(got, tt.want) {
+			t.Errorf("%s: used are %v, want %v", name, got, tt.want)
 		}
 	}
-	status := func(total corev1.ResourceQuotaStatus, projects map[string]corev1.ResourceQuotaStatus) *quotav1.ClusterResourceQuotaStatus {
-		made := &quotav1.ClusterResourceQuotaStatus{Total: total}
-		for _, name := range slices.Sorted(maps.Keys(projects)) {
-			made.Namespaces = append(made.Namespaces, quotav1.ResourceQuotaStatusByNamespace{Namespace: name, Status: projects[name]})
-		}
-		return made
+}
+
+func amounts(name corev1.ResourceName, amount string) corev1.ResourceList {
+	return corev1.ResourceList{name: apiresource.MustParse(amount)}
+}
+
+func TestRequestsReserveWhatQuotasKnow(t *testing.T) {
+	c := check{
+		registry: generic.NewRegistry([]quota.Evaluator{generic.NewObjectCountEvaluator(corev1.Resource("secrets"), nil, "secrets")}),
+		ignored:  map[schema.GroupResource]struct{}{corev1.Resource("events"): {}},
 	}
-	counted := status(used("3", "1"), map[string]corev1.ResourceQuotaStatus{"a": used("1", "1"), "b": used("2", "0")})
-	keepReserved(counted, status(used("5", "0"), map[string]corev1.ResourceQuotaStatus{"a": used("4", "0"), "gone": used("1", "0")}))
-	want := status(used("6", "1"), map[string]corev1.ResourceQuotaStatus{"a": used("4", "1"), "b": used("2", "0")})
-	if !equality.Semantic.DeepEqual(counted, want) {
-		t.Errorf("counted %+v, want %+v", counted, want)
+	for name, tt := range map[string]struct {
+		resource, subresource string
+		operation             admission.Operation
+		want                  []corev1.ResourceName
+	}{
+		"creation":            {"secrets", "", admission.Create, []corev1.ResourceName{"count/secrets", "secrets"}},
+		"update":              {"secrets", "", admission.Update, nil},
+		"status":              {"secrets", "status", admission.Update, nil},
+		"subresource":         {"pods", "binding", admission.Create, nil},
+		"kind without a rule": {"widgets", "", admission.Create, []corev1.ResourceName{"count/widgets"}},
+		"kind without quotas": {"events", "", admission.Create, nil},
+	} {
+		request := admission.NewAttributesRecord(&corev1.Secret{}, nil, schema.GroupVersionKind{}, "shop", "one",
+			corev1.SchemeGroupVersion.WithResource(tt.resource), tt.subresource, tt.operation, nil, false, nil)
+		parts, uses, err := c.handled(t.Context(), &ledger{}, request)
+		names := quota.ResourceNames(uses)
+		slices.Sort(names)
+		if err != nil || len(parts) > 1 || (len(parts) == 1) != (tt.want != nil) || !slices.Equal(names, tt.want) {
+			t.Errorf("%s: %d parts reserve %v, %v, want %v", name, len(parts), names, err, tt.want)
+		}
 	}
 }

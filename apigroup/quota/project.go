@@ -100,13 +100,17 @@ func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 		if !c.due(flight(one), counted && hard.Equal(one.Spec.Hard[streamsName]), now) {
 			continue
 		}
-		busy := c.flights.busy(flight(one))
+		reserved := c.flights.reserved(flight(one))[one.Namespace]
 		streams, err := c.objects(ctx, imagev1.Resource("imagestreams"), one.Namespace)
 		if err != nil {
 			return err
 		}
-		is := *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)
-		if counted && (is.Equal(used) || busy && is.Cmp(used) < 0) && hard.Equal(one.Spec.Hard[streamsName]) {
+		there := corev1.ResourceList{streamsName: *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)}
+		is := keepReserved(there, reserved, one.Status.Used)[streamsName]
+		if len(reserved) > 0 {
+			c.stale([]string{flight(one)})
+		}
+		if counted && is.Equal(used) && hard.Equal(one.Spec.Hard[streamsName]) {
 			continue
 		}
 		if err := c.projects.write(ctx, one, is); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

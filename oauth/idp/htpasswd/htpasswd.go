@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/tg123/go-htpasswd"
@@ -23,6 +22,8 @@ type Provider struct {
 
 	// turns bounds how many passwords are compared at a time: who guesses must not take all processors.
 	turns chan struct{}
+	// compare is bcrypt's comparison; nil is that of the library.
+	compare func(hash, password []byte) error
 }
 
 // New makes a provider that uses half of the processors at most.
@@ -49,27 +50,44 @@ func (p Provider) AuthenticatePassword(ctx context.Context, user, password strin
 			return nil, ctx.Err()
 		}
 	}
-	at := slices.IndexFunc(entries, func(e entry) bool { return e.user == user })
-	if at < 0 {
-		// As long as a comparison, so that the time does not tell who is in the file.
-		_ = bcrypt.CompareHashAndPassword([]byte(nobody), []byte(password))
-		return nil, idp.ErrRefused
-	}
-	if !matches(entries[at].hash, password) {
+	if !p.matches(entries, user, password) {
 		return nil, idp.ErrRefused
 	}
 	return &idp.Identity{UserName: user}, nil
 }
 
+// matches compares the password of a user with the file's. It makes one comparison of bcrypt whoever the user is, so that the time does not tell
+// who is in the file.
+func (p Provider) matches(entries []entry, user, password string) bool {
+	hash, decoy := "", nobody
+	for _, e := range entries {
+		if e.user == user {
+			hash = e.hash
+		}
+		if decoy == nobody && isBcrypt(e.hash) {
+			decoy = e.hash // of the cost that others of the file have
+		}
+	}
+	compare := p.compare
+	if compare == nil {
+		compare = bcrypt.CompareHashAndPassword
+	}
+	if isBcrypt(hash) {
+		return compare([]byte(hash), []byte(password)) == nil
+	}
+	_ = compare([]byte(decoy), []byte(password))
+	return matchesOld(hash, password)
+}
+
 // nobody is the hash of a password that was thrown away.
 const nobody = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
 
-// matches compares a password with a hash: bcrypt ($2a$, $2b$, $2x$, $2y$), apr1 ($apr1$) or SHA ({SHA}).
-func matches(hash, password string) bool {
+// isBcrypt tells the hashes of bcrypt: $2a$, $2b$, $2x$, $2y$.
+func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }
+
+// matchesOld compares a password with a hash of the forms before bcrypt: apr1 ($apr1$) or SHA ({SHA}).
+func matchesOld(hash, password string) bool {
 	switch {
-	case strings.HasPrefix(hash, "$2"):
-		err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password))
-		return err == nil
 	case strings.HasPrefix(hash, "$apr1$"):
 		return matchesBy(htpasswd.AcceptMd5, hash, password)
 	case strings.HasPrefix(hash, "{SHA}"):

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
@@ -111,5 +112,38 @@ func TestNamesThatCouldNotLogInAreNotSet(t *testing.T) {
 	}
 	if names, err := List(path); len(names) > 0 || err != nil {
 		t.Errorf("users %v, %v", names, err)
+	}
+}
+
+func TestEveryUserCostsOneComparison(t *testing.T) {
+	for name, tt := range map[string]struct{ file, user, compared string }{
+		"known":                     {"alice:$2y$05$one\nbob:$2y$05$two\n", "bob", "$2y$05$two"},
+		"unknown":                   {"carol:$apr1$x$y\nalice:$2y$05$one\nbob:$2y$12$two\n", "eve", "$2y$05$one"},
+		"unknown in an old file":    {"carol:$apr1$x$y\n", "eve", nobody},
+		"unknown in an empty file":  {"", "eve", nobody},
+		"with an old hash":          {"carol:$apr1$x$y\nalice:$2y$05$one\n", "carol", "$2y$05$one"},
+		"with a hash of other form": {"dave:secret\n", "dave", nobody},
+	} {
+		var compared []string
+		provider := Provider{File: write(t, tt.file), compare: func(hash, password []byte) error {
+			compared = append(compared, string(hash)+" "+string(password))
+			return bcrypt.ErrMismatchedHashAndPassword
+		}}
+		if _, err := provider.AuthenticatePassword(t.Context(), tt.user, "guess"); !errors.Is(err, idp.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff([]string{tt.compared + " guess"}, compared); diff != "" {
+			t.Errorf("%s: compared (-want +got):\n%s", name, diff)
+		}
+	}
+	if cost, err := bcrypt.Cost([]byte(nobody)); cost != bcrypt.DefaultCost || err != nil {
+		t.Errorf("the hash of nobody has cost %d, %v, want %d, as new passwords", cost, err, bcrypt.DefaultCost)
+	}
+}
+
+func TestAnUnknownUserHasNobodysPassword(t *testing.T) {
+	provider := Provider{File: write(t, users), compare: func(_, _ []byte) error { return nil }}
+	if _, err := provider.AuthenticatePassword(t.Context(), "eve", "secret"); !errors.Is(err, idp.ErrRefused) {
+		t.Errorf("a password that somebody else has: %v", err)
 	}
 }
