@@ -31,3 +31,36 @@ func TestRulesAreThoseOfKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleQuotasAreValid takes the samples of Cluster Administration 3.11, 17.6.
+func TestSampleQuotasAreValid(t *testing.T) {
+	terminating, not := corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating
+	hard := func(amounts ...string) corev1.ResourceList {
+		list := corev1.ResourceList{}
+		for i := 0; i < len(amounts); i += 2 {
+			list[corev1.ResourceName(amounts[i])] = resource.MustParse(amounts[i+1])
+		}
+		return list
+	}
+	for name, quota := range map[string]corev1.ResourceQuotaSpec{
+		"core-object-counts":      {Hard: hard("configmaps", "10", "persistentvolumeclaims", "4", "replicationcontrollers", "20", "secrets", "10", "services", "10")},
+		"openshift-object-counts": {Hard: hard("openshift.io/imagestreams", "10")},
+		"compute-resources": {Hard: hard("pods", "4", "requests.cpu", "1", "requests.memory", "1Gi", "requests.ephemeral-storage", "2Gi",
+			"limits.cpu", "2", "limits.memory", "2Gi", "limits.ephemeral-storage", "4Gi")},
+		"besteffort":                     {Hard: hard("pods", "1"), Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}},
+		"compute-resources-long-running": {Hard: hard("pods", "4", "limits.cpu", "4", "limits.memory", "2Gi"), Scopes: []corev1.ResourceQuotaScope{not}},
+		"compute-resources-time-bound":   {Hard: hard("pods", "2", "limits.cpu", "1", "limits.memory", "1Gi"), Scopes: []corev1.ResourceQuotaScope{terminating}},
+		"storage-consumption": {Hard: hard("persistentvolumeclaims", "10", "requests.storage", "50Gi",
+			"gold.storageclass.storage.k8s.io/requests.storage", "10Gi", "silver.storageclass.storage.k8s.io/requests.storage", "20Gi",
+			"silver.storageclass.storage.k8s.io/persistentvolumeclaims", "5", "bronze.storageclass.storage.k8s.io/requests.storage", "0",
+			"bronze.storageclass.storage.k8s.io/persistentvolumeclaims", "0")},
+	} {
+		if problems := (Rules{}).Quota(&quota, field.NewPath("spec")); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+	scratch := corev1.ResourceQuotaSpec{Hard: hard("limits.ephemeral-storage", "1Gi"), Scopes: []corev1.ResourceQuotaScope{terminating}}
+	if problems := (Rules{}).Quota(&scratch, field.NewPath("spec")); len(problems) != 1 || problems[0].Field != "spec.scopes" {
+		t.Errorf("a scope with storage of containers: %v, want one problem at spec.scopes, as in Kubernetes", problems)
+	}
+}

@@ -64,9 +64,6 @@ func (h *host) apiServer() (Component, error) {
 		FrontProxyCertFile: h.identity.FrontProxy.Cert,
 		FrontProxyKeyFile:  h.identity.FrontProxy.Key,
 
-		ServiceAccountKeyFile:  h.identity.ServiceAccountKey,
-		ServiceAccountKeyFiles: []string{h.identity.ServiceAccountPublicKey},
-
 		ServiceCIDR: h.Master.ServiceNetwork().String(),
 		NodePorts:   &nodePorts,
 		Domain:      h.Node.DNSDomain,
@@ -82,10 +79,7 @@ func (h *host) apiServer() (Component, error) {
 	for _, named := range h.Master.ServingInfo.NamedCertificates {
 		server.NamedCertificates = append(server.NamedCertificates, kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
 	}
-	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
-		server.ServiceAccountKeyFile = private
-		server.ServiceAccountKeyFiles = h.Master.ServiceAccountConfig.PublicKeyFiles
-	}
+	server.ServiceAccountKeyFile, server.ServiceAccountKeyFiles = h.accountKeys()
 	if h.Master.Slipway.EncryptSecrets {
 		file, err := pki.EnsureEncryption(h.path("pki"))
 		if err != nil {
@@ -124,6 +118,7 @@ func (h *host) features() ([]apiserver.Feature, error) {
 
 func (h *host) controllers() (Component, error) {
 	network, hostBits := h.Master.ClusterNetwork()
+	signing, _ := h.accountKeys()
 	recycler, err := h.recyclerTemplate()
 	if err != nil {
 		return nil, err
@@ -133,7 +128,7 @@ func (h *host) controllers() (Component, error) {
 		ClusterCIDR:           network.String(),
 		NodeMaskSize:          network.Addr().BitLen() - hostBits,
 		ServiceCIDR:           h.Master.ServiceNetwork().String(),
-		ServiceAccountKeyFile: h.serviceAccountKey(),
+		ServiceAccountKeyFile: signing,
 		RootCAFile:            h.identity.CA.Cert,
 		SigningCertFile:       h.identity.CA.Cert,
 		SigningKeyFile:        h.identity.CA.Key,
@@ -143,11 +138,16 @@ func (h *host) controllers() (Component, error) {
 	}, nil
 }
 
-func (h *host) serviceAccountKey() string {
-	if private := h.Master.ServiceAccountConfig.PrivateKeyFile; private != "" {
-		return private
+// accountKeys are the files of the key that signs the tokens of service accounts, and of those that verify them: several while keys are exchanged.
+func (h *host) accountKeys() (signing string, verifying []string) {
+	configured := h.Master.ServiceAccountConfig
+	switch {
+	case configured.PrivateKeyFile == "":
+		return h.identity.ServiceAccountKey, append([]string{h.identity.ServiceAccountPublicKey}, configured.PublicKeyFiles...)
+	case len(configured.PublicKeyFiles) == 0:
+		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile} // it has the public key too
 	}
-	return h.identity.ServiceAccountKey
+	return configured.PrivateKeyFile, configured.PublicKeyFiles
 }
 
 func (h *host) scheduler() (Component, error) {

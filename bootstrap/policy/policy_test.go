@@ -152,3 +152,24 @@ func TestRolesSayWhatTheyAreFor(t *testing.T) {
 		t.Errorf("sudoer lacks %v", missing)
 	}
 }
+
+func TestUsersOfTheSystemHaveTheirRoles(t *testing.T) {
+	bindings, err := Bindings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{}
+	for _, binding := range bindings {
+		for _, subject := range binding.Subjects {
+			given[strings.TrimPrefix(subject.Namespace+"/"+subject.Name, "/")] += " " + binding.RoleRef.Name
+		}
+	}
+	for user, role := range map[string]string{
+		"system:admin": "cluster-admin", "default/router": "system:router", "default/registry": "system:registry",
+		"openshift-infra/build-controller": "system:build-controller", "openshift-infra/deployment-controller": "system:deployment-controller",
+	} {
+		if given[user] != " "+role {
+			t.Errorf("%s has the roles%s, want %s", user, given[user], role)
+		}
+	}
+}
