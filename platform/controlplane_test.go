@@ -22,7 +22,8 @@ func TestKeysOfServiceAccountsAreExchanged(t *testing.T) {
 		"configured":               {"new", []string{"new.pub", "old.pub"}, "new", []string{"new.pub", "old.pub"}},
 		"without a public key too": {"new", nil, "new", []string{"new"}},
 	} {
-		h := &host{Config: &config.Config{Master: &config.MasterConfig{}}, identity: &pki.Identity{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}
+		h := &host{Config: &config.Config{Master: &config.MasterConfig{}}}
+		h.identity = &pki.Identity{Files: pki.Files{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}
 		h.Master.ServiceAccountConfig = legacyconfigv1.ServiceAccountConfig{PrivateKeyFile: tt.private, PublicKeyFiles: tt.public}
 		signing, verifying := h.accountKeys()
 		if diff := cmp.Diff([]any{tt.signing, tt.verifying}, []any{signing, verifying}); diff != "" {
