@@ -30,7 +30,7 @@ func settled(rc *corev1.ReplicationController) bool {
 // change, until it returns true or an error.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
 	client, selector := r.Core.ReplicationControllers(r.Namespace), rollout.Selector(r.config.Name).String()
-	source := &cache.ListWatch{
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = selector
 			return client.List(ctx, options)
@@ -39,7 +39,7 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 			options.LabelSelector = selector
 			return client.Watch(ctx, options)
 		},
-	}
+	}, r.Core)
 	known := map[string]*corev1.ReplicationController{}
 	_, err := watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, func(store cache.Store) (bool, error) {
 		for _, object := range store.List() {
@@ -71,14 +71,14 @@ func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(kno
 		o.LabelSelector, o.FieldSelector = options.LabelSelector, options.FieldSelector
 		return o
 	}
-	source := &cache.ListWatch{
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, limit(o))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return client.Watch(ctx, limit(o))
 		},
-	}
+	}, r.Core)
 	known := map[string]*corev1.Pod{}
 	_, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, func(store cache.Store) (bool, error) {
 		for _, object := range store.List() {

@@ -1,0 +1,143 @@
+package deployer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	clienttest "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which shall. Its ReplicationControllers are obeyed at once; the
+// pods of web-1 end when the deployer waits for that.
+type site struct {
+	client *fake.Clientset
+	out    bytes.Buffer
+	// hooks are how the pods of hooks end, by the name of the hook.
+	hooks map[string]corev1.PodPhase
+	// onHook is told when a hook starts.
+	onHook func(name string)
+	// stuck: the pods of web-1 never end; broken: those of web-2 are never available.
+	stuck, broken bool
+
+	// journal is what the deployer did.
+	journal []string
+}
+
+func (s *site) note(format string, values ...any) {
+	s.journal = append(s.journal, fmt.Sprintf(format, values...))
+}
+
+func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
+	t.Helper()
+	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	dc.Spec.Replicas, dc.Spec.Strategy, dc.Spec.Selector = 2, strategy, map[string]string{"app": "web"}
+	dc.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web:1"}}}}
+	var objects []runtime.Object
+	for version := range int64(2) {
+		dc.Status.LatestVersion = version + 1
+		rc, err := rollout.New(dc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version == 0 {
+			rc.Spec.Replicas, rc.Status.Replicas, rc.Status.AvailableReplicas = ptr.To[int32](2), 2, 2
+			rc.Annotations[appsv1.DeploymentStatusAnnotation] = string(appsv1.DeploymentStatusComplete)
+		}
+		objects = append(objects, rc)
+	}
+	for _, name := range []string{"web-1-a", "web-1-b"} {
+		objects = append(objects, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{rollout.ConfigLabel: "web", rollout.DeploymentLabel: "web-1"}},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		})
+	}
+	s := &site{client: fake.NewClientset(objects...), hooks: map[string]corev1.PodPhase{}, onHook: func(string) {}}
+	s.client.PrependReactor("update", "replicationcontrollers", s.scale)
+	s.client.PrependReactor("create", "pods", s.hook)
+	s.client.PrependWatchReactor("pods", s.end)
+	return s
+}
+
+// scale lets a ReplicationController have the pods that it wants.
+func (s *site) scale(action clienttest.Action) (bool, runtime.Object, error) {
+	rc := action.(clienttest.UpdateAction).GetObject().(*corev1.ReplicationController)
+	wanted := *rc.Spec.Replicas
+	if wanted == rc.Status.Replicas { // an annotation
+		return false, nil, nil
+	}
+	rc.Status.Replicas, rc.Status.AvailableReplicas = wanted, wanted
+	if rc.Name == "web-2" && s.broken {
+		rc.Status.AvailableReplicas = 0
+	}
+	left := ""
+	if pods := s.old(); rc.Name == "web-2" && pods > 0 {
+		left = fmt.Sprintf(" beside %d old pods", pods)
+	}
+	s.note("%s %d%s", rc.Name, wanted, left)
+	return false, nil, nil
+}
+
+// old is how many pods of web-1 there are.
+func (s *site) old() (count int) {
+	list, err := s.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "shop")
+	if err != nil {
+		return -1
+	}
+	for _, pod := range list.(*corev1.PodList).Items {
+		if pod.Labels[rollout.DeploymentLabel] == "web-1" {
+			count++
+		}
+	}
+	return count
+}
+
+// hook lets the pod of a hook end.
+func (s *site) hook(action clienttest.Action) (bool, runtime.Object, error) {
+	pod := action.(clienttest.CreateAction).GetObject().(*corev1.Pod)
+	name := strings.TrimPrefix(pod.Labels[rollout.PodTypeLabel], "hook-")
+	pod.Status.Phase = corev1.PodSucceeded
+	if phase := s.hooks[name]; phase != "" {
+		pod.Status.Phase = phase
+	}
+	s.note("%s hook", name)
+	s.onHook(name)
+	return false, nil, nil
+}
+
+// end removes the pods of web-1 if it shall have none, once the deployer watches pods.
+func (s *site) end(clienttest.Action) (bool, watch.Interface, error) {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	seen, err := s.client.Tracker().Watch(pods, "shop")
+	if err == nil && !s.stuck && slices.Contains(s.journal, "web-1 0") {
+		for _, name := range []string{"web-1-a", "web-1-b"} {
+			_ = s.client.Tracker().Delete(pods, "shop", name) // it may be gone
+		}
+	}
+	return true, seen, err
+}
+
+// core is the client of a cluster that lists before it watches: a fake one does nothing else.
+type core struct{ coreclient.CoreV1Interface }
+
+// IsWatchListSemanticsUnSupported tells client-go so.
+func (core) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *site) deploy(ctx context.Context) error {
+	tags := imagefake.NewSimpleClientset().ImageV1()
+	return (&Deployer{Core: core{s.client.CoreV1()}, Tags: tags, Namespace: "shop", Deployment: "web-2", Out: &s.out}).Run(ctx)
+}
