@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/slipway-platform/slipway/cli/debug"
 	"github.com/slipway-platform/slipway/cli/idle"
 	"github.com/slipway-platform/slipway/cli/rsync"
 	"github.com/slipway-platform/slipway/cli/set"
@@ -38,6 +39,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newDeploy(factory, streams),
 			newRsh(factory, streams),
 			rsync.New(factory, streams),
+			debug.New(factory, streams),
 			set.Env(factory, streams),
 			set.Volume(factory, streams),
 			newServiceAccounts(factory, streams),

@@ -1,0 +1,198 @@
+// Package debug makes `oc debug`: a copy of a pod that runs a shell, for as long as somebody uses it.
+//
+// Source: OpenShift 3.11's client; debugging of nodes is that of later ones.
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/cmd/attach"
+	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+	"k8s.io/kubectl/pkg/util/interrupt"
+	"k8s.io/kubectl/pkg/util/term"
+)
+
+// debugging is one call of the command.
+type debugging struct {
+	genericiooptions.IOStreams
+	wishes
+	clients kubernetes.Interface
+	files   resource.FilenameOptions
+	// attach joins the streams to those of a container that runs.
+	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
+
+	forceTerminal, noTerminal, noInput, asRoot bool
+	timeout                                    time.Duration
+}
+
+// New makes the command.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	d, print := &debugging{IOStreams: streams, timeout: 15 * time.Minute}, genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
+	command := &cobra.Command{
+		Use:   "debug TYPE/NAME [NAME=VALUE...] [-c CONTAINER] [-- COMMAND]",
+		Short: "Launch a new instance of a pod for debugging",
+		Long: `Start a copy of a pod, or of what a deployment config or something else makes, with a shell in place of its command.
+
+The copy has no labels and no probes, so that nothing counts on it, and is removed when the shell or command ends. Variables
+of its environment may be set or, with a minus sign behind their names, removed. The copy runs with the rights that you may
+use: --as-root is refused where no security context constraint of yours allows it.
+
+For a node there is a privileged pod of --image, with the files of the node below /host.`,
+		Example: `  oc debug dc/web
+  oc debug dc/web -c side MODE=verbose -- env
+  oc debug dc/web --as-user=1000000
+  oc debug node/one --image=registry.example.com/tools -- chroot /host journalctl
+  oc debug dc/web -o yaml`,
+		Run: func(command *cobra.Command, args []string) {
+			args, err := d.read(command, args)
+			util.CheckErr(err)
+			util.CheckErr(d.connect(factory))
+			info, err := d.find(factory, args)
+			util.CheckErr(err)
+			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			pod, original, err := d.of(info.Object, info.Mapping.Resource.Resource)
+			if err != nil {
+				util.CheckErr(fmt.Errorf("debug %s: %w", info.ObjectName(), err))
+			}
+			if pod.Namespace == "" {
+				pod.Namespace = namespace
+			}
+			dry, err := util.GetDryRunStrategy(command)
+			util.CheckErr(err)
+			if dry != util.DryRunNone || *print.OutputFormat != "" {
+				util.PrintFlagsWithDryRunStrategy(print, dry)
+				printer, err := print.ToPrinter()
+				util.CheckErr(err)
+				pod, err = d.rehearse(command.Context(), pod, dry)
+				util.CheckErr(err)
+				util.CheckErr(printer.PrintObj(pod, streams.Out))
+				return
+			}
+			util.CheckErr(d.run(command.Context(), pod, original))
+		},
+	}
+	print.AddFlags(command)
+	d.addFlags(command)
+	return command
+}
+
+func (d *debugging) addFlags(command *cobra.Command) {
+	util.AddDryRunFlag(command)
+	util.AddFilenameOptionFlags(command, &d.files, "naming what to debug.")
+	flags := command.Flags()
+	flags.StringVarP(&d.container, "container", "c", "", "Name of the container; the first one by default.")
+	flags.StringVar(&d.image, "image", "", "Image for the container in place of its own.")
+	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on; any by default.")
+	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root; with =false, as anybody but root.")
+	flags.Int64Var(&d.user, "as-user", -1, "Number of the user to run as.")
+	flags.BoolVar(&d.keepAnnotations, "keep-annotations", false, "Keep the pod's annotations.")
+	flags.BoolVar(&d.keepLiveness, "keep-liveness", false, "Keep the liveness and startup probes.")
+	flags.BoolVar(&d.keepReadiness, "keep-readiness", false, "Keep the readiness probes.")
+	flags.BoolVar(&d.keepInitContainers, "keep-init-containers", true, "Keep the init containers.")
+	flags.BoolVar(&d.oneContainer, "one-container", false, "Leave out the other containers.")
+	flags.BoolVarP(&d.forceTerminal, "tty", "t", false, "Use a terminal, also for a command.")
+	flags.BoolVarP(&d.noTerminal, "no-tty", "T", false, "Use no terminal.")
+	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Pass no input on.")
+}
+
+// read takes the command and the environment from arguments and returns the others.
+func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
+	if at := command.ArgsLenAtDash(); at >= 0 {
+		args, d.command = args[:at], args[at:]
+	}
+	for _, arg := range args {
+		if strings.Contains(arg, "=") || strings.HasSuffix(arg, "-") {
+			d.environment = append(d.environment, arg)
+			continue
+		}
+		names = append(names, arg)
+	}
+	if command.Flags().Changed("as-root") {
+		d.root = &d.asRoot
+	}
+	switch {
+	case d.forceTerminal && (d.noTerminal || d.noInput):
+		return nil, errors.New("give -t without -T and -I")
+	case d.root != nil && d.user >= 0:
+		return nil, errors.New("give only one of --as-root and --as-user")
+	case command.Flags().Changed("as-user") && d.user < 0:
+		return nil, errors.New("--as-user must be the number of a user, 0 or above")
+	case len(names) != 1 && util.IsFilenameSliceEmpty(d.files.Filenames, d.files.Kustomize):
+		return nil, errors.New("name one thing to debug as TYPE/NAME, or a file by -f")
+	}
+	d.input = d.forceTerminal || len(d.command) == 0 && !d.noInput
+	d.terminal = d.forceTerminal || d.input && !d.noTerminal && term.TTY{In: d.In}.IsTerminalIn()
+	if len(d.command) == 0 {
+		d.command = []string{"/bin/sh"}
+	}
+	return names, nil
+}
+
+// connect makes what the pod is run with.
+func (d *debugging) connect(factory util.Factory) error {
+	clients, err := factory.KubernetesClientSet()
+	if err != nil {
+		return err
+	}
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	d.clients = clients
+	d.attach = func(pod *corev1.Pod, container string, handler *interrupt.Handler) error {
+		return (&attach.AttachOptions{
+			StreamOptions: kubectlexec.StreamOptions{
+				Namespace: pod.Namespace, PodName: pod.Name, ContainerName: container, Stdin: true, TTY: d.terminal, Quiet: true,
+				InterruptParent: handler, IOStreams: d.IOStreams,
+			},
+			Pod: pod, AttachFunc: attach.DefaultAttachFunc, Attach: &attach.DefaultRemoteAttach{}, Config: config,
+		}).Run()
+	}
+	return nil
+}
+
+// find reads the object that is debugged.
+func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, error) {
+	namespace, enforce, err := factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	builder := factory.NewBuilder().WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
+		NamespaceParam(namespace).DefaultNamespace().FilenameParam(enforce, &d.files).Flatten()
+	if len(names) > 0 {
+		builder = builder.ResourceNames("pods", names...)
+	}
+	infos, err := builder.Do().Infos()
+	if err == nil && len(infos) != 1 {
+		err = errors.New("only one thing can be debugged at a time")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return infos[0], nil
+}
+
+// logs shows what a container says until it ends.
+func (d *debugging) logs(ctx context.Context, pod *corev1.Pod, container string) error {
+	stream, err := d.clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("read log of pod %q: %w", pod.Name, err)
+	}
+	defer stream.Close()
+	_, err = io.Copy(d.Out, stream)
+	return err
+}

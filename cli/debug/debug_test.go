@@ -1,0 +1,171 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/kubectl/pkg/util/interrupt"
+	"k8s.io/utils/exec"
+	"sigs.k8s.io/yaml"
+)
+
+// source is what is debugged: a pod, or a ReplicationController of such pods.
+func source(t *testing.T, kind string) runtime.Object {
+	t.Helper()
+	pod := `
+metadata: {annotations: {note: kept}, labels: {app: web}}
+spec:
+  nodeName: one
+  initContainers: [{name: prepare, image: web}]
+  containers:
+  - {name: web, image: web, command: [serve], args: [--fast], env: [{name: A, value: old}, {name: B, value: old}],
+     livenessProbe: {exec: {command: [a]}}, startupProbe: {exec: {command: [a]}}, readinessProbe: {exec: {command: [a]}}}
+  - {name: side, image: side, livenessProbe: {exec: {command: [a]}}}
+`
+	template := corev1.PodTemplateSpec{}
+	if err := yaml.Unmarshal([]byte(pod), &template); err != nil {
+		t.Fatal(err)
+	}
+	switch meta := (metav1.ObjectMeta{Namespace: "shop", Name: "web"}); kind {
+	case "pods":
+		template.Namespace, template.Name = meta.Namespace, meta.Name
+		return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	case "nodes":
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one.example.com"}}
+	case "services":
+		return &corev1.Service{ObjectMeta: meta}
+	default:
+		return &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Template: &template}}
+	}
+}
+
+// said is what matters of a pod for debugging, in few words.
+func said(pod *corev1.Pod) string {
+	text := fmt.Sprintf("%s node=%s labels=%d note=%s", pod.Spec.RestartPolicy, pod.Spec.NodeName, len(pod.Labels), pod.Annotations["note"])
+	for _, c := range pod.Spec.InitContainers {
+		text += " init:" + c.Name
+	}
+	for _, c := range pod.Spec.Containers {
+		text += fmt.Sprintf("; %s=%s %q %q", c.Name, c.Image, c.Command, c.Args)
+		for _, e := range c.Env {
+			text += " " + e.Name + "=" + e.Value
+		}
+		if c.LivenessProbe != nil && c.StartupProbe != nil {
+			text += " live"
+		}
+		if c.ReadinessProbe != nil {
+			text += " ready"
+		}
+		if s := c.SecurityContext; s != nil {
+			if s.RunAsUser != nil {
+				text += fmt.Sprintf(" user=%d", *s.RunAsUser)
+			}
+			if s.RunAsNonRoot != nil {
+				text += fmt.Sprintf(" notroot=%t", *s.RunAsNonRoot)
+			}
+		}
+		if c.TTY || c.Stdin {
+			text += fmt.Sprintf(" tty=%t stdin=%t", c.TTY, c.StdinOnce)
+		}
+	}
+	return text
+}
+
+func TestAPodIsCopiedForDebugging(t *testing.T) {
+	yes, no := true, false
+	const side = `; side=side [] []`
+	for _, c := range []struct {
+		kind   string
+		wishes wishes
+		want   string
+	}{
+		{"pods", wishes{user: -1, keepInitContainers: true, terminal: true, input: true}, `Never node= labels=0 note= init:prepare; web=web ["sh"] [] A=old B=old tty=true stdin=true` + side},
+		{"replicationcontrollers", wishes{user: -1, keepAnnotations: true, keepLiveness: true, keepReadiness: true, nodeName: "two"},
+			`Never node=two labels=0 note=kept; web=web ["sh"] [] A=old B=old live ready` + side},
+		{"pods", wishes{user: -1, keepAnnotations: true, oneContainer: true, container: "side", image: "tools"}, `Never node= labels=0 note=kept; side=tools ["sh"] []`},
+		{"pods", wishes{user: -1, root: &yes, oneContainer: true, environment: []string{"A=new=1", "B-", "C="}}, `Never node= labels=0 note=; web=web ["sh"] [] A=new=1 C= user=0 notroot=false`},
+		{"pods", wishes{user: -1, root: &no, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old notroot=true`},
+		{"pods", wishes{user: 77, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old user=77 notroot=false`},
+		{"nodes", wishes{user: -1, image: "tools"}, `Never node=one.example.com labels=0 note=; container-00=tools ["sh"] [] user=0`},
+	} {
+		c.wishes.command = []string{"sh"}
+		pod, original, err := c.wishes.of(source(t, c.kind), c.kind)
+		if err != nil {
+			t.Errorf("%+v: %v", c.wishes, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, said(pod)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.kind, diff)
+		}
+		if c.kind == "pods" && c.wishes.container == "" && (original != "serve --fast" || pod.Annotations[sourceResource] != "pods/web" || pod.Annotations[sourceContainer] != "web" || !strings.HasPrefix(pod.Name, "web-debug-")) {
+			t.Errorf("command %q replaced in pod %q: %v", original, pod.Name, pod.Annotations)
+		}
+	}
+	for want, c := range map[string]struct {
+		kind   string
+		wishes wishes
+	}{
+		"only web, side": {"pods", wishes{container: "x"}}, "--image": {"nodes", wishes{}}, "it is no pod": {"services", wishes{}}, `read "A"`: {"pods", wishes{environment: []string{"A"}}},
+	} {
+		if _, _, err := c.wishes.of(source(t, c.kind), c.kind); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestThePodGoesWhenItsCommandEnds runs pods of a cluster that gives them the states here at once.
+func TestThePodGoesWhenItsCommandEnds(t *testing.T) {
+	finished := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+	}
+	for name, c := range map[string]struct {
+		state    corev1.ContainerState
+		input    bool
+		says     string
+		problem  string
+		exitCode int
+	}{
+		"succeeds":     {state: finished(0), says: "fake logs"},
+		"fails":        {state: finished(3), says: "fake logs", problem: "exit code 3", exitCode: 3},
+		"has no image": {state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}, problem: "no such image"},
+		"is a shell":   {state: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, input: true, says: "attached"},
+		"is removed":   {state: finished(0), input: true, problem: "it was removed"},
+		"ends at once": {state: finished(0), input: true, says: "fake logs"},
+	} {
+		clients := fake.NewClientset()
+		clients.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: c.state}}
+			return name == "is removed", pod, nil
+		})
+		var out, errOut strings.Builder
+		d := &debugging{clients: clients, timeout: time.Minute, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, wishes: wishes{input: c.input}}
+		d.attach = func(*corev1.Pod, string, *interrupt.Handler) error { out.WriteString("attached"); return nil }
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-debug", Annotations: map[string]string{sourceContainer: "web"}}}
+		err := d.run(t.Context(), pod, "serve")
+		problem := ""
+		if err != nil {
+			problem = err.Error()
+		}
+		if !strings.Contains(problem, c.problem) || (problem == "") != (c.problem == "") || out.String() != c.says {
+			t.Errorf("%s: says %q, %v", name, out.String(), err)
+		}
+		var exit exec.CodeExitError
+		if errors.As(err, &exit) != (c.exitCode != 0) || exit.Code != c.exitCode {
+			t.Errorf("%s: ends with %v", name, err)
+		}
+		if left, err := clients.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
+			t.Errorf("%s: leaves %v, %v", name, left, err)
+		}
+	}
+}

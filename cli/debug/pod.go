@@ -1,0 +1,190 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+)
+
+// The annotations of a pod for debugging, as in OpenShift 3.11.
+const (
+	sourceContainer = "debug.openshift.io/source-container"
+	sourceResource  = "debug.openshift.io/source-resource"
+)
+
+// wishes are how a pod for debugging differs from the one that is debugged.
+type wishes struct {
+	container, image, nodeName string
+	command                    []string
+	environment                []string // as NAME=VALUE, or NAME- for one that goes
+	terminal, input            bool
+	// root is nil for the user that the pod has, and false for any user but root. user is used unless it is negative.
+	root *bool
+	user int64
+
+	keepAnnotations, keepLiveness, keepReadiness, keepInitContainers, oneContainer bool
+}
+
+// of makes the pod for an object that is a pod, makes pods, or is a node; resource is the object's. original is the command that is replaced.
+func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, "", err
+	}
+	source := &unstructured.Unstructured{Object: content}
+	pod = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+	if node, ok := object.(*corev1.Node); ok {
+		err = w.onNode(pod, node)
+	} else {
+		err = w.copyOf(pod, object, source)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	pod.Namespace, pod.Name = source.GetNamespace(), name(source.GetName())
+	container, err := w.chosen(&pod.Spec)
+	if err != nil {
+		return nil, "", err
+	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, sourceResource, resource+"/"+source.GetName())
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, sourceContainer, container.Name)
+	if original = strings.Join(slices.Concat(container.Command, container.Args), " "); original == "" {
+		original = "<image entrypoint>"
+	}
+	if err := w.change(container); err != nil {
+		return nil, "", err
+	}
+	w.changePod(&pod.Spec, *container)
+	return pod, original, nil
+}
+
+// name is one that no other pod has.
+func name(of string) string {
+	const most = 50 // with the rest it is a host's name too
+	if len(of) > most {
+		of = of[:most]
+	}
+	return strings.Trim(strings.ReplaceAll(of, ".", "-"), "-") + "-debug-" + rand.String(5)
+}
+
+// copyOf takes over the pod that an object is or makes. Nobody shall take the new pod for one of the object's: it has no labels.
+func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
+	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
+		pod.Spec = *spec.DeepCopy()
+		return nil
+	})
+	if err != nil || !has {
+		return errors.Join(err, errors.New("it is no pod, node or something that makes pods"))
+	}
+	if !w.keepAnnotations {
+		return nil
+	}
+	pod.Annotations = source.GetAnnotations()
+	if _, is := object.(*corev1.Pod); !is {
+		pod.Annotations, _, err = unstructured.NestedStringMap(source.Object, "spec", "template", "metadata", "annotations")
+	}
+	return err
+}
+
+// onNode makes a pod that sees what the node sees, with its files below /host.
+func (w *wishes) onNode(pod *corev1.Pod, node *corev1.Node) error {
+	if w.image == "" {
+		return errors.New("a node has no image: give one with --image")
+	}
+	privileged, root := true, int64(0)
+	pod.Spec = corev1.PodSpec{
+		NodeName: node.Name, HostNetwork: true, HostPID: true,
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Volumes:     []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}},
+		Containers: []corev1.Container{{
+			Name: "container-00", Image: w.image,
+			SecurityContext: &corev1.SecurityContext{Privileged: &privileged, RunAsUser: &root},
+			VolumeMounts:    []corev1.VolumeMount{{Name: "host", MountPath: "/host"}},
+		}},
+	}
+	w.nodeName = node.Name
+	return nil
+}
+
+// chosen is the container that is debugged, the first one where none is named.
+func (w *wishes) chosen(spec *corev1.PodSpec) (*corev1.Container, error) {
+	var names []string
+	for i := range spec.Containers {
+		if w.container == "" || w.container == spec.Containers[i].Name {
+			return &spec.Containers[i], nil
+		}
+		names = append(names, spec.Containers[i].Name)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("it has no containers")
+	}
+	return nil, fmt.Errorf("it has no container %q, only %s", w.container, strings.Join(names, ", "))
+}
+
+// change makes the container run the command.
+func (w *wishes) change(container *corev1.Container) error {
+	container.Command, container.Args = w.command, nil
+	container.TTY, container.Stdin, container.StdinOnce = w.terminal, w.input, w.input
+	if w.image != "" {
+		container.Image = w.image
+	}
+	for _, text := range w.environment {
+		name, value, set := strings.Cut(text, "=")
+		if !set {
+			removed := false
+			if name, removed = strings.CutSuffix(text, "-"); !removed {
+				return fmt.Errorf("read %q: must be NAME=VALUE, or NAME- to remove a variable", text)
+			}
+		}
+		container.Env = slices.DeleteFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+		if set {
+			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+	if w.root == nil && w.user < 0 {
+		return nil
+	}
+	if container.SecurityContext == nil {
+		container.SecurityContext = &corev1.SecurityContext{}
+	}
+	user, notRoot := w.user, false
+	switch {
+	case w.root != nil && !*w.root:
+		notRoot = true
+		container.SecurityContext.RunAsUser = nil
+	case w.root != nil:
+		user = 0
+		fallthrough
+	default:
+		container.SecurityContext.RunAsUser = &user
+	}
+	container.SecurityContext.RunAsNonRoot = &notRoot
+	return nil
+}
+
+// changePod takes away what would end or move the pod, or let it wait; container is the one that is debugged.
+func (w *wishes) changePod(spec *corev1.PodSpec, container corev1.Container) {
+	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil
+	if !w.keepInitContainers {
+		spec.InitContainers = nil
+	}
+	if w.oneContainer {
+		spec.Containers = []corev1.Container{container}
+	}
+	for i := range spec.Containers {
+		if !w.keepLiveness {
+			spec.Containers[i].LivenessProbe, spec.Containers[i].StartupProbe = nil, nil
+		}
+		if !w.keepReadiness {
+			spec.Containers[i].ReadinessProbe = nil
+		}
+	}
+}

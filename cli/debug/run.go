@@ -1,0 +1,137 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/interrupt"
+	"k8s.io/utils/exec"
+)
+
+// rehearse gives the pod as it would be made.
+func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryRunStrategy) (*corev1.Pod, error) {
+	if dry != util.DryRunServer {
+		return pod, nil
+	}
+	return d.clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+// run makes the pod, joins it, and removes it, also when the process is told to end. The error has the code that the command ended with.
+func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
+	pods := d.clients.CoreV1().Pods(pod.Namespace)
+	fmt.Fprintf(d.ErrOut, "Debugging with pod/%s, original command: %s\n", pod.Name, original)
+	pod, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	handler := interrupt.New(func(os.Signal) { os.Exit(1) }, func() {
+		fmt.Fprintln(d.ErrOut, "\nRemoving debug pod ...")
+		at, now := metav1.NewUIDPreconditions(string(pod.UID)), int64(0)
+		err := pods.Delete(context.WithoutCancel(ctx), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: at})
+		if err != nil && !apierrors.IsNotFound(err) {
+			fmt.Fprintf(d.ErrOut, "error: unable to delete the debug pod %q: %v\n", pod.Name, err)
+		}
+	})
+	return handler.Run(func() error { return d.join(ctx, pod, handler) })
+}
+
+// join waits for the container, shows what it says until it ends, and gives its exit code.
+func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrupt.Handler) error {
+	container := pod.Annotations[sourceContainer]
+	fmt.Fprintln(d.ErrOut, "Waiting for pod to start ...")
+	waiting, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	pod, err := d.wait(waiting, pod, func(pod *corev1.Pod) (bool, error) { return started(pod, container) })
+	if err != nil {
+		return err
+	}
+	if d.input && stateOf(pod, container).Running != nil {
+		fmt.Fprintln(d.ErrOut, "If you don't see a command prompt, try pressing enter.")
+		return d.attach(pod, container, handler)
+	}
+	if err := d.logs(ctx, pod, container); err != nil {
+		return err
+	}
+	pod, err = d.wait(ctx, pod, func(pod *corev1.Pod) (bool, error) { return ended(pod, container), nil })
+	if err != nil {
+		return err
+	}
+	end := stateOf(pod, container).Terminated
+	switch {
+	case end == nil:
+		return fmt.Errorf("pod %q has failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+	case end.ExitCode != 0:
+		return exec.CodeExitError{Err: fmt.Errorf("command ended with exit code %d", end.ExitCode), Code: int(end.ExitCode)}
+	}
+	return nil
+}
+
+// wait watches the pod until something is so.
+func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
+	pods, one := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = one
+			return pods.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = one
+			return pods.Watch(ctx, options)
+		},
+	}, d.clients)
+	errRemoved := errors.New("it was removed")
+	there := func(all cache.Store) (bool, error) {
+		if len(all.ListKeys()) == 0 {
+			return false, errRemoved
+		}
+		return false, nil
+	}
+	event, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, there, func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*corev1.Pod)
+		if event.Type == watch.Deleted || !ok {
+			return false, errRemoved
+		}
+		return is(seen)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for pod %q: %w", pod.Name, err)
+	}
+	return event.Object.(*corev1.Pod), nil
+}
+
+// started says whether the container runs or has run. What keeps it from that for ever is an error.
+func started(pod *corev1.Pod, container string) (bool, error) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		never := []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
+		if waiting := status.State.Waiting; waiting != nil && slices.Contains(never, waiting.Reason) {
+			return false, fmt.Errorf("container %q cannot start: %s: %s", status.Name, waiting.Reason, waiting.Message)
+		}
+	}
+	return stateOf(pod, container).Running != nil || ended(pod, container), nil
+}
+
+// ended says whether the container does nothing more.
+func ended(pod *corev1.Pod, container string) bool {
+	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+func stateOf(pod *corev1.Pod, container string) (state corev1.ContainerState) {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == container {
+			return status.State
+		}
+	}
+	return state
+}
