@@ -45,8 +45,11 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// review answers a question of the API server: at /label an object gets the label checked, at /labelled one without the label is refused,
-// at /names a namespace with a reserved name is.
+// reservations is where the webhook of Architecture 3.9, 4.6.2.3, is asked whether the name of a namespace is reserved.
+const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
+
+// review answers a question of the API server: at /label an object gets the label checked, at /sidecar a pod gets a container more, at /labelled an
+// object without the label is refused, at reservations a namespace with a reserved name is, and at /first and /second everything is.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
@@ -59,13 +62,39 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels/checked","value":"yes"}]`)
 	case path == "/labelled" && object.Labels["checked"] == "":
 		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the label checked is required"}
-	case path == "/names" && strings.HasPrefix(object.Name, "reserved-"):
+	case path == "/sidecar":
+		kind := admissionv1.PatchTypeJSONPatch
+		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/spec/containers/-","value":{"name":"sidecar","image":"none"}}]`)
+	case path == "/first" || path == "/second":
+		answer.Allowed, answer.Result = false, &metav1.Status{Message: path + " refuses everything"}
+	case path == reservations && strings.HasPrefix(object.Name, "reserved-"):
 		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the name is reserved"}
 	}
 	return answer
 }
 
-// serveWebhooks serves reviews from outside of the cluster, as the service webhooks of the test's namespace. It returns the authority.
+// meet waits until the other of /first and /second is asked too, and tells whether it was.
+func meet(r *http.Request, meeting chan struct{}) bool {
+	arrive, wait := meeting, meeting
+	switch r.URL.Path {
+	case "/first":
+		wait = nil
+	case "/second":
+		arrive = nil
+	default:
+		return true
+	}
+	select {
+	case arrive <- struct{}{}:
+		return true
+	case <-wait:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// serveWebhooks serves reviews as the service webhooks of the test's namespace, whose pod carries the connections to the test. It returns the authority.
 func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	t.Helper()
 	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")
@@ -77,12 +106,17 @@ func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	meeting := make(chan struct{})
 	server := http.Server{
 		ReadHeaderTimeout: time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var question admissionv1.AdmissionReview
 			if err := json.NewDecoder(r.Body).Decode(&question); err != nil || question.Request == nil {
 				http.Error(w, "no review", http.StatusBadRequest)
+				return
+			}
+			if !meet(r, meeting) {
+				http.Error(w, "the other webhook was not asked", http.StatusGatewayTimeout)
 				return
 			}
 			question.Response = review(r.URL.Path, question.Request)
@@ -94,14 +128,16 @@ func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
 kind: Service
-metadata: {name: webhooks}
-spec: {ports: [{port: 443}]}
+metadata: {name: webhooks, labels: {role: webhook}}
+spec: {selector: {role: webhook}, ports: [{port: 443, targetPort: 8000}]}
 ---
 apiVersion: v1
-kind: Endpoints
-metadata: {name: webhooks}
-subsets: [{addresses: [{ip: %s}], ports: [{port: %d}]}]
-`, c.Gateway, listener.Addr().(*net.TCPAddr).Port))
+kind: Pod
+metadata: {name: webhook, labels: {role: webhook}}
+spec: {terminationGracePeriodSeconds: 1, containers: [{name: webhook, image: %s, imagePullPolicy: IfNotPresent, ports: [{containerPort: 8000}],
+  command: [nc, -ll, -p, "8000", -e, nc, %s, "%d"]}]}
+`, kit.ToolsImage, c.Gateway, listener.Addr().(*net.TCPAddr).Port))
+	c.WaitPodRunning("webhook")
 	return base64.StdEncoding.EncodeToString(certificate)
 }
 
@@ -121,16 +157,35 @@ webhooks:
 ---
 `
 
+const namespaceReservations = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: namespacereservations.admission.online.openshift.io}
+webhooks:
+- name: namespacereservations.admission.online.openshift.io
+  clientConfig: {service: {namespace: %s, name: webhooks, path: ` + reservations + `}, caBundle: %s}
+  rules: [{operations: [CREATE], apiGroups: [""], apiVersions: ["*"], resources: [namespaces]}]
+  failurePolicy: Ignore
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 10
+---
+`
+
 func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 	c := kit.Shared(t)
 	ca := serveWebhooks(t, c)
 	c.Apply(fmt.Sprintf(webhooks, "Mutating", "label", c.Namespace, "webhooks", ca, "pods", "Fail") +
 		fmt.Sprintf(webhooks, "Validating", "labelled", c.Namespace, "webhooks", ca, "pods", "Fail") +
-		fmt.Sprintf(webhooks, "Validating", "names", c.Namespace, "webhooks", ca, "namespaces", "Ignore") +
+		fmt.Sprintf(webhooks, "Mutating", "sidecar", c.Namespace, "webhooks", ca, "pods", "Fail") +
+		fmt.Sprintf(webhooks, "Validating", "first", c.Namespace, "webhooks", ca, "limitranges", "Fail") +
+		fmt.Sprintf(webhooks, "Validating", "second", c.Namespace, "webhooks", ca, "limitranges", "Fail") +
+		fmt.Sprintf(namespaceReservations, c.Namespace, ca) +
 		fmt.Sprintf(webhooks, "Validating", "ignored", c.Namespace, "nobody", ca, "pods", "Ignore"))
 	remove := func() {
-		c.OC("delete", "mutatingwebhookconfiguration", "scenario-label", "--ignore-not-found")
-		c.OC("delete", "validatingwebhookconfiguration", "scenario-labelled", "scenario-names", "scenario-ignored", "scenario-failing", "--ignore-not-found")
+		c.OC("delete", "mutatingwebhookconfiguration", "scenario-label", "scenario-sidecar", "--ignore-not-found")
+		c.OC("delete", "validatingwebhookconfiguration", "scenario-labelled", "scenario-first", "scenario-second", "scenario-ignored", "scenario-failing",
+			"namespacereservations.admission.online.openshift.io", "--ignore-not-found")
 	}
 	t.Cleanup(remove)
 	n := 0
@@ -140,8 +195,8 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 		if err := create(t, c, pod(name, sleeper(), unscheduled)); err != nil {
 			return err
 		}
-		if got := c.Pod(name).Labels["checked"]; got != "yes" {
-			return fmt.Errorf("label %q", got)
+		if made := c.Pod(name); made.Labels["checked"] != "yes" || len(made.Spec.Containers) != 2 {
+			return fmt.Errorf("label %q and %d containers", made.Labels["checked"], len(made.Spec.Containers))
 		}
 		return nil
 	})
@@ -151,6 +206,15 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("what was refused is stored")
 	}
+	// Webhooks are asked at the same time; of those that refuse, one is told.
+	c.WaitFor("two webhooks that meet", func(ctx context.Context) error {
+		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
+		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
+		if err == nil || strings.Count(err.Error(), "denied the request") != 1 || strings.Count(err.Error(), "refuses everything") != 1 {
+			return fmt.Errorf("limit range was made, or %v", err)
+		}
+		return nil
+	})
 	// A webhook that nobody answers is passed over or not, as its policy says.
 	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
 	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
