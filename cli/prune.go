@@ -22,6 +22,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
@@ -35,6 +36,7 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	groups := newGroupsPrune(factory, streams)
 	groups.Use = "groups" + groups.Use[len("prune"):]
 	command.AddCommand(groups,
+		image.NewPrune(factory, streams),
 		(&pruning{factory: factory, streams: streams, what: "builds", resource: buildv1.GroupVersion.WithResource("builds"), find: oldBuilds}).command(),
 		(&pruning{factory: factory, streams: streams, what: "deployments", resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), find: oldDeployments}).command(),
 	)

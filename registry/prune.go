@@ -1,12 +1,20 @@
 package registry
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/opencontainers/go-digest"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // adminBlobsPath is where `oc adm prune images` removes blobs.
@@ -32,6 +40,8 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 		err = errcode.ErrorCodeUnsupported.WithMessage("the registry is read-only")
 	}
 	if err == nil {
+		s.pushes.Lock()
+		defer s.pushes.Unlock()
 		err = storage.NewVacuum(r.Context(), store.driver).RemoveBlob(id.String())
 	}
 	if err != nil {
@@ -39,4 +49,72 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// maxGarbageRequest bounds a request of a prune, in bytes: some hundred thousand layers.
+const maxGarbageRequest = 64 << 20
+
+// removeGarbage removes what nothing refers to. The caller needs the rights to remove images and to list them and the streams.
+func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "use POST", http.StatusMethodNotAllowed)
+		return
+	}
+	for _, right := range []authorizationv1.ResourceAttributes{pruning(), {Verb: "list", Resource: "images"}, {Verb: "list", Resource: "imagestreams"}} {
+		if !s.allowed(w, r, right) {
+			return
+		}
+	}
+	var wanted record.GarbageRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxGarbageRequest)).Decode(&wanted); err != nil {
+		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if s.ReadOnly && !wanted.DryRun {
+		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("the registry is read-only"))
+		return
+	}
+	found, err := s.collect(r.Context(), callerOf(r), wanted)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("remove garbage: "+err.Error()))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(found)
+}
+
+// collect removes garbage while nobody stores a manifest. What images there are is asked meanwhile: an image that was pushed again before is one of them.
+func (s *server) collect(ctx context.Context, c caller, wanted record.GarbageRequest) (record.Garbage, error) {
+	store, err := s.store.get()
+	if err != nil {
+		return record.Garbage{}, err
+	}
+	client, err := imageclient.NewForConfig(s.as(c))
+	if err != nil {
+		return record.Garbage{}, err
+	}
+	s.pushes.Lock()
+	defer s.pushes.Unlock()
+	images, err := client.Images().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return record.Garbage{}, err
+	}
+	streams, err := client.ImageStreams("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return record.Garbage{}, err
+	}
+	search := collection{store: store, request: wanted, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now()}
+	for i := range images.Items {
+		search.images[images.Items[i].Name] = record.Blobs(&images.Items[i])
+	}
+	for _, stream := range streams.Items {
+		name := stream.Namespace + "/" + stream.Name
+		for _, tag := range stream.Status.Tags {
+			for _, event := range tag.Items {
+				search.streams[name] = append(search.streams[name], event.Image)
+			}
+		}
+	}
+	return search.run(ctx)
 }

@@ -33,6 +33,8 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
+	s.pushes.RLock()
+	defer s.pushes.RUnlock()
 	answer := &held{header: http.Header{}}
 	store.ServeHTTP(answer, r)
 	if _, err := digest.Parse(t.reference); err != nil && answer.status == http.StatusCreated {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	v2 "github.com/distribution/distribution/v3/registry/api/v2"
@@ -12,6 +13,8 @@ import (
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // server decides about each request of the protocol and passes it to the store, or to where the image really is.
@@ -21,6 +24,8 @@ type server struct {
 	reviews authorizationclient.AuthorizationV1Interface
 	store   *lazyStore
 	blobs   *sources
+	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
+	pushes sync.RWMutex
 }
 
 func (s *server) close() { s.store.close() }
@@ -48,6 +53,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveSignatures(w, r)
 	case strings.HasPrefix(r.URL.Path, adminBlobsPath):
 		s.removeBlob(w, r)
+	case r.URL.Path == record.GarbagePath:
+		s.removeGarbage(w, r)
 	default:
 		s.serveProtocol(w, r)
 	}

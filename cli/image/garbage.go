@@ -1,0 +1,187 @@
+package image
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// keeping says what stays though nothing uses it.
+type keeping struct {
+	revisions int           // of each tag, the newest
+	younger   time.Duration // images, and the streams and history of that age
+	overSize  bool          // in place of both: only images over their project's limit go
+	external  bool          // images of other registries go too
+	namespace string        // only history of this project goes; all if empty
+}
+
+// state is what is known of the cluster's images.
+type state struct {
+	images  []imagev1.Image
+	streams []imagev1.ImageStream
+	used    *references
+	limits  map[string]int64 // the largest image that each project allows, in bytes
+}
+
+// garbage is what nothing refers to: images, and the streams in whose history they are.
+type garbage struct {
+	images  []imagev1.Image
+	streams []shorter
+}
+
+// shorter is a stream without the garbage in its history.
+type shorter struct {
+	stream           *imagev1.ImageStream
+	updated, deleted []string // tags that have less history, and those that have none any more
+}
+
+// find chooses the garbage. An image stays if anything refers to it, also if that is only one entry of one tag.
+func (k keeping) find(s state, now time.Time) (found garbage) {
+	byName := map[string]*imagev1.Image{}
+	for i := range s.images {
+		byName[s.images[i].Name] = &s.images[i]
+	}
+	stays := map[string]bool{}
+	for digest := range s.used.images {
+		stays[digest] = true
+	}
+	for i := range s.streams {
+		k.mark(&s.streams[i], s, byName, now, stays)
+	}
+	going := map[string]bool{}
+	for i := range s.images {
+		if image := &s.images[i]; k.candidate(image, now) && !stays[image.Name] {
+			going[image.Name] = true
+		}
+	}
+	for i := range s.images { // what is in an index goes no earlier than the index
+		if !going[s.images[i].Name] {
+			keepIndex(&s.images[i], byName, going)
+		}
+	}
+	for i := range s.streams {
+		if less, ok := without(&s.streams[i], going); ok {
+			found.streams = append(found.streams, less)
+		}
+	}
+	for i := range s.images {
+		if going[s.images[i].Name] {
+			found.images = append(found.images, s.images[i])
+		}
+	}
+	return found
+}
+
+func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map[string]bool) {
+	for _, child := range image.DockerImageManifests {
+		if going[child.Digest] {
+			delete(going, child.Digest)
+			keepIndex(byName[child.Digest], byName, going)
+		}
+	}
+}
+
+// candidate says whether an image may go at all.
+func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
+	if !k.external && image.Annotations[record.Managed] != "true" {
+		return false
+	}
+	return k.overSize || now.Sub(image.CreationTimestamp.Time) >= k.younger
+}
+
+// mark notes the images that a stream keeps.
+func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
+	name := stream.Namespace + "/" + stream.Name
+	all := k.namespace != "" && k.namespace != stream.Namespace || !k.overSize && now.Sub(stream.CreationTimestamp.Time) < k.younger
+	for _, tag := range stream.Spec.Tags {
+		if tag.From == nil {
+			continue
+		}
+		if _, digest, ok := strings.Cut(tag.From.Name, "@"); ok && !k.overSize && k.revisions > 0 {
+			stays[digest] = true
+		}
+	}
+	for _, tag := range stream.Status.Tags {
+		for i, event := range tag.Items {
+			keep := all || i == 0 && len(s.used.tags[name+":"+tag.Tag]) > 0
+			if k.overSize {
+				keep = keep || !over(byName[event.Image], s.limits, stream.Namespace)
+			} else {
+				keep = keep || i < k.revisions || now.Sub(event.Created.Time) < k.younger
+			}
+			if keep {
+				stays[event.Image] = true
+			}
+		}
+	}
+}
+
+// over says whether an image is larger than a project allows.
+func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
+	limit, limited := limits[namespace]
+	if image == nil || !limited {
+		return false
+	}
+	return sizeOf(image) > limit
+}
+
+// sizeOf is the size of an image's layers and configuration, in bytes.
+func sizeOf(image *imagev1.Image) int64 {
+	if described, err := record.Metadata(image); err == nil && described.Size > 0 {
+		return described.Size
+	}
+	var size int64
+	for _, layer := range image.DockerImageLayers {
+		size += layer.LayerSize
+	}
+	return size
+}
+
+// without takes images out of a stream's history. ok is false if it has none of them.
+func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, ok bool) {
+	less.stream = stream.DeepCopy()
+	gone := func(event imagev1.TagEvent) bool { return going[event.Image] }
+	status := &less.stream.Status
+	for i := range status.Tags {
+		tag := &status.Tags[i]
+		before := len(tag.Items)
+		tag.Items = slices.DeleteFunc(tag.Items, gone)
+		switch {
+		case len(tag.Items) == before:
+		case len(tag.Items) == 0:
+			less.deleted = append(less.deleted, tag.Tag)
+		default:
+			less.updated = append(less.updated, tag.Tag)
+		}
+	}
+	status.Tags = slices.DeleteFunc(status.Tags, func(tag imagev1.NamedTagEventList) bool { return slices.Contains(less.deleted, tag.Tag) })
+	return less, len(less.updated)+len(less.deleted) > 0
+}
+
+// inRegistry says which manifests and blobs images have in the cluster's registry.
+func inRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
+	repositories := map[string][]string{}
+	for _, stream := range streams {
+		for _, tag := range stream.Status.Tags {
+			for _, event := range tag.Items {
+				name := stream.Namespace + "/" + stream.Name
+				if known := repositories[event.Image]; !slices.Contains(known, name) {
+					repositories[event.Image] = append(known, name)
+				}
+			}
+		}
+	}
+	for i := range images {
+		image := &images[i]
+		in := repositories[image.Name]
+		if parsed, err := record.ParseReference(image.DockerImageReference); err == nil && image.Annotations[record.Managed] == "true" && !slices.Contains(in, parsed.Repository) {
+			in = append(in, parsed.Repository)
+		}
+		all = append(all, record.GarbageImage{Digest: image.Name, Repositories: in, Blobs: record.Blobs(image)})
+	}
+	return all
+}

@@ -1,0 +1,262 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/cli/objects/objectstest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// now is when the tests prune; everything is a day old unless it says otherwise.
+func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
+
+// id is the digest of the image of a number.
+func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
+
+// picture is the image of a number, with a layer of its own.
+func picture(n int) *imagev1.Image {
+	return &imagev1.Image{
+		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
+		DockerImageReference: "docker-registry.default.svc:5000/shop/app@" + id(n),
+		DockerImageLayers:    []imagev1.ImageLayer{{Name: id(1000 + n), LayerSize: int64(n) << 20}},
+	}
+}
+
+// history is a stream of the project shop whose tags were images, the newest first.
+func history(name string, tags map[string][]int) *imagev1.ImageStream {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}
+	stream.Status.DockerImageRepository = "docker-registry.default.svc:5000/shop/" + name
+	for tag, numbers := range tags {
+		list := imagev1.NamedTagEventList{Tag: tag}
+		for _, n := range numbers {
+			list.Items = append(list.Items, imagev1.TagEvent{Image: id(n), Created: metav1.NewTime(now().Add(-24 * time.Hour)), DockerImageReference: picture(n).DockerImageReference})
+		}
+		stream.Status.Tags = append(stream.Status.Tags, list)
+	}
+	return stream
+}
+
+// kinds are those that may refer to images.
+func kinds() [][2]string {
+	return [][2]string{
+		{"v1", "Pod"}, {"v1", "ReplicationController"}, {"v1", "LimitRange"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"}, {"apps/v1", "DaemonSet"},
+		{"apps/v1", "StatefulSet"}, {"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"apps.openshift.io/v1", "DeploymentConfig"},
+		{"build.openshift.io/v1", "BuildConfig"}, {"build.openshift.io/v1", "Build"},
+	}
+}
+
+// cluster is a fake one, and a prune of it.
+type cluster struct {
+	*pruning
+	images *imagefake.Clientset
+	asked  []record.GarbageRequest
+	out    bytes.Buffer
+}
+
+func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
+	c := &cluster{images: imagefake.NewSimpleClientset(all...)}
+	c.pruning = &pruning{
+		IOStreams: genericiooptions.IOStreams{Out: &c.out, ErrOut: io.Discard},
+		client:    using, images: c.images.ImageV1(), keep: keeping{revisions: 1, younger: time.Hour, external: true}, confirm: true, pruneRegistry: true,
+		registry: func(_ context.Context, _ string, request record.GarbageRequest) (removed record.Garbage, err error) {
+			c.asked = append(c.asked, request)
+			for _, image := range request.Images {
+				for _, repository := range image.Repositories {
+					removed.Manifests = append(removed.Manifests, record.GarbageLink{Repository: repository, Digest: image.Digest})
+				}
+				removed.Blobs = append(removed.Blobs, append(image.Blobs, image.Digest)...)
+			}
+			return removed, nil
+		},
+	}
+	return c
+}
+
+// prune prunes, and gives the numbers of the images that are left.
+func (c *cluster) prune(t *testing.T) (left []string) {
+	t.Helper()
+	if err := c.run(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	images, err := c.images.ImageV1().Images().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range images.Items {
+		left = append(left, strings.TrimLeft(strings.TrimPrefix(image.Name, "sha256:"), "0"))
+	}
+	slices.Sort(left)
+	return left
+}
+
+func TestImagesThatNothingRefersToArePruned(t *testing.T) {
+	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), picture(3), picture(4),
+		history("app", map[string][]int{"latest": {3, 2, 1}}), history("gone", map[string][]int{"v1": {3}}))
+	if left := c.prune(t); !slices.Equal(left, []string{"3"}) {
+		t.Errorf("images %q are left", left)
+	}
+	objectstest.Golden(t, "testdata/prune.golden", c.out.String(), *update)
+	stream, err := c.images.ImageV1().ImageStreams("shop").Get(t.Context(), "app", metav1.GetOptions{})
+	if err != nil || len(stream.Status.Tags[0].Items) != 1 {
+		t.Errorf("the stream is %+v, %v", stream, err)
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
+	c.confirm = false
+	if left := c.prune(t); len(left) != 2 || len(c.asked) != 1 || !c.asked[0].DryRun {
+		t.Errorf("images %q are left, the registry was asked for %+v", left, c.asked)
+	}
+	for _, action := range c.images.Actions() {
+		if action.GetVerb() != "list" {
+			t.Errorf("a dry run does %s", action.GetVerb())
+		}
+	}
+	if !strings.Contains(c.out.String(), "shop/app   Updated   latest") || !strings.Contains(c.out.String(), id(1)) {
+		t.Errorf("it says\n%s", c.out.String())
+	}
+}
+
+func TestWhatIsKeptIsTheUsersChoice(t *testing.T) {
+	foreign := picture(2)
+	foreign.Annotations = nil
+	young := picture(3)
+	young.CreationTimestamp = metav1.NewTime(now().Add(-time.Minute))
+	limit := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "LimitRange", "metadata": map[string]any{"namespace": "shop", "name": "images"},
+		"spec": map[string]any{"limits": []any{map[string]any{"type": "openshift.io/Image", "max": map[string]any{"storage": "5Mi"}}}},
+	}}
+	for what, tt := range map[string]struct {
+		keep keeping
+		want []string
+	}{
+		"revisions":         {keeping{revisions: 2, younger: time.Hour, external: true}, []string{"3", "4", "6"}},
+		"age":               {keeping{external: true}, nil},
+		"managed":           {keeping{revisions: 1, younger: time.Hour}, []string{"2", "3", "6"}},
+		"over the limit":    {keeping{overSize: true, external: true}, []string{"1", "2", "4"}},
+		"another project's": {keeping{revisions: 1, younger: time.Hour, external: true, namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
+	} {
+		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), picture(1), foreign, young, picture(4), picture(6),
+			history("app", map[string][]int{"latest": {6, 4, 2, 1}}))
+		c.keep = tt.keep
+		if left := c.prune(t); !slices.Equal(left, tt.want) {
+			t.Errorf("%s: images %q are left, want %q", what, left, tt.want)
+		}
+	}
+}
+
+// TestWhatObjectsReferToStays gives each kind of object in turn the image 1, which nothing else keeps.
+func TestWhatObjectsReferToStays(t *testing.T) {
+	loaded := objectstest.Load(t, "testdata/users.yaml")
+	if len(loaded) < 15 {
+		t.Fatalf("%d objects", len(loaded))
+	}
+	for _, object := range loaded {
+		c := newCluster(objectstest.Client([]*unstructured.Unstructured{object}, kinds()...), picture(1), picture(2), history("app", map[string][]int{"v1": {1}, "v2": {2}}))
+		c.keep.revisions = 0
+		want := []string{"1"}
+		if object.GetLabels()["unused"] == "true" {
+			want = nil
+		}
+		if left := c.prune(t); !slices.Equal(left, want) {
+			t.Errorf("beside %s %q: images %q are left, want %q", object.GetKind(), object.GetName(), left, want)
+		}
+	}
+}
+
+func TestReferencesThatCannotBeReadStopThePrune(t *testing.T) {
+	pod := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "shop", "name": "odd"},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "No Name!"}}},
+	}}
+	c := newCluster(objectstest.Client([]*unstructured.Unstructured{pod}, kinds()...), picture(1))
+	if err := c.run(t.Context(), now); err == nil || !strings.Contains(err.Error(), "pod/odd namespace/shop") || !strings.Contains(err.Error(), "--ignore-invalid-refs") {
+		t.Errorf("it says %v", err)
+	}
+	c.ignoreInvalids = true
+	if left := c.prune(t); len(left) > 0 {
+		t.Errorf("images %q are left", left)
+	}
+}
+
+func TestAnImageThatIsUsedMeanwhileStays(t *testing.T) {
+	using := objectstest.Client(nil, kinds()...)
+	c := newCluster(using, picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
+	conflicts := 0
+	c.images.PrependReactor("update", "imagestreams", func(kubetesting.Action) (bool, runtime.Object, error) {
+		if conflicts++; conflicts > 1 {
+			return false, nil, nil
+		}
+		pod := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "shop", "name": "new"},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "docker-registry.default.svc:5000/shop/app@" + id(1)}}},
+		}}
+		_, err := using.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("shop").Create(t.Context(), pod, metav1.CreateOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil)
+	})
+	if left := c.prune(t); !slices.Equal(left, []string{"1", "2"}) {
+		t.Errorf("images %q are left", left)
+	}
+	if len(c.asked) > 0 {
+		t.Errorf("the registry was asked for %+v", c.asked)
+	}
+}
+
+func TestAnImageThatChangesMeanwhileStays(t *testing.T) {
+	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2))
+	c.images.PrependReactor("delete", "images", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		deletion := action.(kubetesting.DeleteAction)
+		if deletion.GetDeleteOptions().Preconditions == nil {
+			t.Error("an image is removed whatever it is")
+		}
+		if deletion.GetName() == id(1) {
+			return true, nil, apierrors.NewConflict(imagev1.Resource("images"), id(1), nil)
+		}
+		return false, nil, nil
+	})
+	if left := c.prune(t); !slices.Equal(left, []string{"1"}) || len(c.asked) != 1 || len(c.asked[0].Images) != 1 || c.asked[0].Images[0].Digest != id(2) {
+		t.Errorf("images %q are left, the registry was asked for %+v", left, c.asked)
+	}
+}
+
+func TestTheTokenGoesToTheRegistryEncrypted(t *testing.T) {
+	for text, want := range map[string]string{
+		"registry.example.com":         "https://registry.example.com/admin/garbage",
+		"https://192.0.2.1:5000":       "https://192.0.2.1:5000/admin/garbage",
+		"http://registry.example.com/": "",
+		"ftp://registry.example.com":   "",
+		"":                             "",
+	} {
+		if got, err := (place{url: text}).target(""); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	if got, err := (place{url: "http://r", insecure: true}).target(""); err != nil || got != "http://r/admin/garbage" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

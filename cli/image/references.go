@@ -1,0 +1,236 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// references are the images that objects of the cluster refer to, with who does.
+type references struct {
+	// images are named by digest, tags as <project>/<stream>:<tag>.
+	images, tags map[string][]string
+	problems     []error
+}
+
+// workload is any object whose pods are made from a template; a cron job has one a level deeper.
+type workload struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Template    *corev1.PodTemplateSpec `json:"template"`
+		JobTemplate struct {
+			Spec struct {
+				Template *corev1.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+}
+
+// workloads are the kinds that make pods. Deployment configurations are read apart, for their triggers.
+func workloads() map[string]schema.GroupVersionResource {
+	return map[string]schema.GroupVersionResource{
+		"replicationcontroller": {Version: "v1", Resource: "replicationcontrollers"},
+		"deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
+		"replicaset":            {Group: "apps", Version: "v1", Resource: "replicasets"},
+		"daemonset":             {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		"statefulset":           {Group: "apps", Version: "v1", Resource: "statefulsets"},
+		"job":                   {Group: "batch", Version: "v1", Resource: "jobs"},
+		"cronjob":               {Group: "batch", Version: "v1", Resource: "cronjobs"},
+	}
+}
+
+// findReferences reads everything that may refer to an image. Pods that have ended count as long as they are younger than an age.
+func findReferences(ctx context.Context, client dynamic.Interface, namespace string, since time.Time) (*references, error) {
+	r := &references{images: map[string][]string{}, tags: map[string][]string{}}
+	pods, err := objects.List[corev1.Pod](ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		r.addPod(&pods[i], since)
+	}
+	for kind, resource := range workloads() {
+		found, err := objects.List[workload](ctx, client, resource, namespace, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			who := who(kind, &found[i].ObjectMeta)
+			r.addTemplate(who, found[i].Namespace, found[i].Spec.Template)
+			r.addTemplate(who, found[i].Namespace, found[i].Spec.JobTemplate.Spec.Template)
+			r.addTriggers(who, &found[i].ObjectMeta)
+		}
+	}
+	configs, err := objects.List[appsv1.DeploymentConfig](ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range configs {
+		r.addDeploymentConfig(&configs[i])
+	}
+	return r, r.addBuilds(ctx, client, namespace)
+}
+
+func (r *references) addPod(pod *corev1.Pod, since time.Time) {
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if ended && pod.CreationTimestamp.Time.Before(since) {
+		return
+	}
+	who := who("pod", &pod.ObjectMeta)
+	r.addSpec(who, pod.Namespace, &pod.Spec)
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for _, status := range statuses {
+			if _, digest, found := strings.Cut(status.ImageID, "@"); found {
+				r.images[digest] = append(r.images[digest], who)
+			}
+		}
+	}
+}
+
+func (r *references) addTemplate(who, namespace string, template *corev1.PodTemplateSpec) {
+	if template != nil {
+		r.addSpec(who, namespace, &template.Spec)
+	}
+}
+
+func (r *references) addSpec(who, namespace string, spec *corev1.PodSpec) {
+	for _, container := range spec.InitContainers {
+		r.addName(who, namespace, container.Image)
+	}
+	for _, container := range spec.Containers {
+		r.addName(who, namespace, container.Image)
+	}
+	for _, container := range spec.EphemeralContainers {
+		r.addName(who, namespace, container.Image)
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Image != nil {
+			r.addName(who, namespace, volume.Image.Reference)
+		}
+	}
+}
+
+// addName notes an image as pods name it. A name with a tag may be that of a stream's, in whichever registry: the cluster's has many names, and none
+// for streams with local lookup.
+func (r *references) addName(who, namespace, text string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	parsed, err := record.ParseReference(text)
+	if err != nil {
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", who, err))
+		return
+	}
+	if parsed.Digest != "" {
+		r.images[parsed.Digest] = append(r.images[parsed.Digest], who)
+		return
+	}
+	if parsed.Tag == "" {
+		parsed.Tag = "latest"
+	}
+	stream := parsed.Repository
+	if !strings.Contains(text, "/") {
+		stream = namespace + "/" + strings.TrimPrefix(stream, "library/")
+	}
+	tag := stream + ":" + parsed.Tag
+	r.tags[tag] = append(r.tags[tag], who)
+}
+
+// addObject notes what a reference to an image, an image of a stream or a tag names.
+func (r *references) addObject(who, namespace string, from *corev1.ObjectReference) {
+	if from == nil || from.Name == "" {
+		return
+	}
+	if from.Namespace != "" {
+		namespace = from.Namespace
+	}
+	switch from.Kind {
+	case "DockerImage":
+		r.addName(who, namespace, from.Name)
+	case "ImageStreamImage", "ImageStreamTag":
+		if _, digest, found := strings.Cut(from.Name, "@"); found {
+			r.images[digest] = append(r.images[digest], who)
+			return
+		}
+		tag := namespace + "/" + from.Name
+		r.tags[tag] = append(r.tags[tag], who)
+	}
+}
+
+// addTriggers notes the tags that the annotation image.openshift.io/triggers names.
+func (r *references) addTriggers(who string, object *metav1.ObjectMeta) {
+	var triggers []struct {
+		From corev1.ObjectReference `json:"from"`
+	}
+	if text := object.Annotations["image.openshift.io/triggers"]; text != "" && json.Unmarshal([]byte(text), &triggers) == nil {
+		for i := range triggers {
+			r.addObject(who, object.Namespace, &triggers[i].From)
+		}
+	}
+}
+
+func (r *references) addDeploymentConfig(config *appsv1.DeploymentConfig) {
+	who := who("deploymentconfig", &config.ObjectMeta)
+	r.addTemplate(who, config.Namespace, config.Spec.Template)
+	for _, trigger := range config.Spec.Triggers {
+		if params := trigger.ImageChangeParams; params != nil {
+			r.addObject(who, config.Namespace, &params.From)
+			r.addName(who, config.Namespace, params.LastTriggeredImage)
+		}
+	}
+}
+
+func (r *references) addBuilds(ctx context.Context, client dynamic.Interface, namespace string) error {
+	configs, err := objects.List[buildv1.BuildConfig](ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range configs {
+		r.addBuild(who("buildconfig", &configs[i].ObjectMeta), configs[i].Namespace, &configs[i].Spec.CommonSpec)
+	}
+	builds, err := objects.List[buildv1.Build](ctx, client, buildv1.GroupVersion.WithResource("builds"), namespace, metav1.ListOptions{})
+	for i := range builds {
+		r.addBuild(who("build", &builds[i].ObjectMeta), builds[i].Namespace, &builds[i].Spec.CommonSpec)
+	}
+	return err
+}
+
+func (r *references) addBuild(who, namespace string, spec *buildv1.CommonSpec) {
+	if s := spec.Strategy.DockerStrategy; s != nil {
+		r.addObject(who, namespace, s.From)
+	}
+	if s := spec.Strategy.SourceStrategy; s != nil {
+		r.addObject(who, namespace, &s.From)
+	}
+	if s := spec.Strategy.CustomStrategy; s != nil {
+		r.addObject(who, namespace, &s.From)
+	}
+	for i := range spec.Source.Images {
+		r.addObject(who, namespace, &spec.Source.Images[i].From)
+	}
+}
+
+// invalid are the references that could not be read, all together.
+func (r *references) invalid() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing is removed, since these references cannot be read; fix them, or pass --ignore-invalid-refs:\n%w", errors.Join(r.problems...))
+}
+
+func who(kind string, object *metav1.ObjectMeta) string {
+	return kind + "/" + object.Name + " namespace/" + object.Namespace
+}

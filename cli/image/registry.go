@@ -1,0 +1,119 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// place says where the cluster's registry is and whom to believe there.
+type place struct {
+	url, authority string
+	insecure       bool
+}
+
+func (p *place) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&p.url, "registry-url", "", "Address of the cluster's registry, instead of the one that image streams name.")
+	flags.StringVar(&p.authority, "certificate-authority", "", "File with the certificate authority of the registry, instead of the API server's.")
+	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept every certificate of the registry, and HTTP in --registry-url.")
+}
+
+// maxGarbage bounds the registry's answer, in bytes.
+const maxGarbage = 256 << 20
+
+// connect makes what asks the registry to remove garbage, with the token of the user.
+func (p place) connect(config *rest.Config) (func(context.Context, string, record.GarbageRequest) (record.Garbage, error), error) {
+	unusable := func(err error) (func(context.Context, string, record.GarbageRequest) (record.Garbage, error), error) {
+		return func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
+			return record.Garbage{}, err
+		}, err
+	}
+	if config.BearerToken == "" && config.BearerTokenFile == "" {
+		return unusable(errors.New("you must use a client config with a token: log in with oc login, or pass --token"))
+	}
+	toRegistry := rest.AnonymousClientConfig(config)
+	toRegistry.BearerToken, toRegistry.BearerTokenFile = config.BearerToken, config.BearerTokenFile
+	toRegistry.ServerName, toRegistry.Timeout = "", 0
+	switch {
+	case p.insecure:
+		toRegistry.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
+	case p.authority != "":
+		data, err := os.ReadFile(p.authority)
+		if err != nil {
+			return unusable(fmt.Errorf("read certificate authority: %w", err))
+		}
+		toRegistry.TLSClientConfig = rest.TLSClientConfig{CAData: data}
+	}
+	client, err := rest.HTTPClientFor(toRegistry)
+	if err != nil {
+		return unusable(err)
+	}
+	return func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error) {
+		target, err := p.target(address)
+		if err != nil {
+			return record.Garbage{}, err
+		}
+		return ask(ctx, client, target, request)
+	}, nil
+}
+
+// target is the URL of the registry. The token goes over TLS only, unless the user says otherwise.
+func (p place) target(address string) (string, error) {
+	if p.url != "" {
+		address = p.url
+	}
+	if address == "" {
+		return "", errors.New("no image stream names the cluster's registry: pass --registry-url")
+	}
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
+		return "", fmt.Errorf("--registry-url %q is not the address of a registry, such as https://registry.example.com", address)
+	}
+	if parsed.Scheme == "http" && !p.insecure {
+		return "", fmt.Errorf("--registry-url %q is not encrypted: pass --force-insecure to send your token there all the same", address)
+	}
+	return parsed.Scheme + "://" + parsed.Host + record.GarbagePath, nil
+}
+
+func ask(ctx context.Context, client *http.Client, target string, wanted record.GarbageRequest) (removed record.Garbage, err error) {
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return removed, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return removed, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return removed, fmt.Errorf("reach the registry (pass its address with --registry-url if it has another): %w", err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxGarbage))
+	if err != nil {
+		return removed, fmt.Errorf("read the registry's answer: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return removed, fmt.Errorf("clean the registry: %s: %s", answer.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
+	}
+	if err := json.Unmarshal(content, &removed); err != nil {
+		return removed, fmt.Errorf("read the registry's answer: %w", err)
+	}
+	return removed, nil
+}

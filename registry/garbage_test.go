@@ -1,0 +1,203 @@
+package registry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// garbageRegistry is a store that tests push to and pull from without a cluster.
+type garbageRegistry struct {
+	*store
+	t    *testing.T
+	host string
+}
+
+func newGarbageRegistry(t *testing.T) *garbageRegistry {
+	t.Helper()
+	opened, err := openStore(t.Context(), t.TempDir(), false, []byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(opened)
+	t.Cleanup(func() {
+		server.Close()
+		_ = opened.shutdown()
+	})
+	return &garbageRegistry{opened, t, strings.TrimPrefix(server.URL, "http://")}
+}
+
+// layer is one with random content.
+func (g *garbageRegistry) layer() v1.Layer {
+	g.t.Helper()
+	made, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return made
+}
+
+// push stores an image of layers and gives its digest.
+func (g *garbageRegistry) push(repository string, layers ...v1.Layer) string {
+	g.t.Helper()
+	made, err := mutate.AppendLayers(empty.Image, layers...)
+	if err == nil {
+		err = remote.Write(g.tag(repository), made)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return digestOf(g.t, made)
+}
+
+func (g *garbageRegistry) tag(repository string) name.Tag {
+	g.t.Helper()
+	tag, err := name.NewTag(g.host + "/" + repository + ":latest")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return tag
+}
+
+func digestOf(t *testing.T, made interface{ Digest() (v1.Hash, error) }) string {
+	t.Helper()
+	hash, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash.String()
+}
+
+// has says whether an image and all its blobs can be pulled.
+func (g *garbageRegistry) has(repository, digest string) bool {
+	g.t.Helper()
+	reference, err := name.NewDigest(g.host + "/" + repository + "@" + digest)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	found, err := remote.Image(reference)
+	if err != nil {
+		return false
+	}
+	layers, err := found.Layers()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, layer := range layers {
+		content, err := layer.Compressed()
+		if err != nil {
+			return false
+		}
+		_ = content.Close()
+	}
+	return true
+}
+
+func (g *garbageRegistry) collect(c collection) record.Garbage {
+	g.t.Helper()
+	c.store = g.store
+	found, err := c.run(g.t.Context())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return found
+}
+
+// onDisk says whether a blob lies on the disk.
+func (g *garbageRegistry) onDisk(id string) bool {
+	all := g.collect(collection{request: record.GarbageRequest{Everything: true, DryRun: true}, now: time.Now().Add(24 * time.Hour)})
+	return slices.Contains(all.Blobs, id)
+}
+
+func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
+	g := newGarbageRegistry(t)
+	shared, own := g.layer(), g.layer()
+	old, kept := g.push("shop/app", shared, own), g.push("shop/other", shared)
+	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: old, Repositories: []string{"shop/app"}}}}
+	images := map[string][]string{kept: {digestOf(t, shared)}}
+
+	all := map[string][]string{kept: images[kept], old: {digestOf(t, own)}}
+	if found := g.collect(collection{request: request, images: all}); len(found.Manifests)+len(found.Blobs)+len(found.Layers) > 0 || !g.has("shop/app", old) {
+		t.Errorf("an image that is there again lost %+v", found)
+	}
+	request.DryRun = true
+	streams := map[string][]string{"shop/app": {old}}
+	dry := g.collect(collection{request: request, images: all, streams: streams})
+	if !g.has("shop/app", old) {
+		t.Fatal("a dry run removes")
+	}
+	request.DryRun = false
+	found := g.collect(collection{request: request, images: images})
+	if !slices.Equal(found.Blobs, dry.Blobs) || !slices.Equal(found.Layers, dry.Layers) || !slices.Equal(found.Manifests, dry.Manifests) || found.Bytes != dry.Bytes {
+		t.Errorf("a dry run says %+v, then went %+v", dry, found)
+	}
+	if g.has("shop/app", old) || g.onDisk(digestOf(t, own)) || g.onDisk(old) {
+		t.Error("the image is still there")
+	}
+	if !g.has("shop/other", kept) {
+		t.Error("an image that shares a layer lost it")
+	}
+	if found.Bytes == 0 || !slices.Contains(found.Blobs, digestOf(t, own)) || slices.Contains(found.Blobs, digestOf(t, shared)) {
+		t.Errorf("went %+v", found)
+	}
+	if again := g.push("shop/app", shared, own); again != old || !g.has("shop/app", old) {
+		t.Error("a removed image cannot be pushed again")
+	}
+}
+
+func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
+	g := newGarbageRegistry(t)
+	child, err := mutate.AppendLayers(empty.Image, g.layer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: child})
+	if err := remote.WriteIndex(g.tag("shop/app"), index); err != nil {
+		t.Fatal(err)
+	}
+	whole, part := digestOf(t, index), digestOf(t, child)
+	partOnly := record.GarbageRequest{Images: []record.GarbageImage{{Digest: part, Repositories: []string{"shop/app"}}}}
+	if found := g.collect(collection{request: partOnly, images: map[string][]string{whole: {part}}}); !g.has("shop/app", part) {
+		t.Errorf("an image of an index went: %+v", found)
+	}
+	both := record.GarbageRequest{Images: []record.GarbageImage{{Digest: whole, Repositories: []string{"shop/app"}, Blobs: []string{part}}}}
+	if found := g.collect(collection{request: both}); len(found.Manifests) != 2 || len(found.Blobs) != 4 || g.has("shop/app", part) {
+		t.Errorf("of the index went %+v", found)
+	}
+}
+
+func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
+	g := newGarbageRegistry(t)
+	lost, kept := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
+	everything := record.GarbageRequest{Everything: true}
+	images := map[string][]string{kept: nil}
+	if found := g.collect(collection{request: everything, images: images, now: time.Now()}); len(found.Blobs)+len(found.Manifests)+len(found.Layers) > 0 {
+		t.Errorf("of a push under way went %+v", found)
+	}
+	if found := g.collect(collection{request: everything, images: images, now: time.Now().Add(2 * time.Hour)}); len(found.Blobs) != 3 || len(found.Manifests) != 1 {
+		t.Errorf("went %+v", found)
+	}
+	if g.has("shop/lost", lost) || !g.has("shop/kept", kept) {
+		t.Error("the wrong image went")
+	}
+}
+
+func TestGarbageIsRemovedByPostAlone(t *testing.T) {
+	w := httptest.NewRecorder()
+	(&server{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, record.GarbagePath, nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("GET: %d", w.Code)
+	}
+}
