@@ -39,6 +39,7 @@ func recreated() []string {
 }
 
 func TestRecreateEndsTheOldPodsBeforeTheNewOnesStart(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
 	if err := s.deploy(t.Context()); err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func TestRecreateEndsTheOldPodsBeforeTheNewOnesStart(t *testing.T) {
 }
 
 func TestWhatComesOfAHookThatFails(t *testing.T) {
+	t.Parallel()
 	const abort, ignore, again = appsv1.LifecycleHookFailurePolicyAbort, appsv1.LifecycleHookFailurePolicyIgnore, appsv1.LifecycleHookFailurePolicyRetry
 	for _, stage := range []string{"pre", "mid", "post"} {
 		for _, policy := range []appsv1.LifecycleHookFailurePolicy{abort, ignore, again} {
@@ -73,6 +75,7 @@ func TestWhatComesOfAHookThatFails(t *testing.T) {
 }
 
 func TestThePodOfAHookIsStartedAgainOnlyWithRetry(t *testing.T) {
+	t.Parallel()
 	for policy, want := range map[appsv1.LifecycleHookFailurePolicy]corev1.RestartPolicy{
 		appsv1.LifecycleHookFailurePolicyAbort: "Never", appsv1.LifecycleHookFailurePolicyIgnore: "Never", appsv1.LifecycleHookFailurePolicyRetry: "OnFailure",
 	} {
@@ -93,6 +96,7 @@ func TestThePodOfAHookIsStartedAgainOnlyWithRetry(t *testing.T) {
 }
 
 func TestAHookThatHasItsPodIsNotRunAgain(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
 	for range 2 { // as after the end of a deployer
 		if err := s.deploy(t.Context()); err != nil {
@@ -106,6 +110,7 @@ func TestAHookThatHasItsPodIsNotRunAgain(t *testing.T) {
 }
 
 func TestACustomStrategyOfOursDoesAsItsParametersSay(t *testing.T) {
+	t.Parallel()
 	custom := recreate(appsv1.LifecycleHookFailurePolicyAbort)
 	custom.Type, custom.CustomParams = appsv1.DeploymentStrategyTypeCustom, &appsv1.CustomDeploymentStrategyParams{}
 	s := newSite(t, custom)
@@ -115,6 +120,7 @@ func TestACustomStrategyOfOursDoesAsItsParametersSay(t *testing.T) {
 }
 
 func TestADeploymentGivesUpWhenNothingHappens(t *testing.T) {
+	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
 	recreate, rolling := recreate(abort), rolling(abort)
 	recreate.RecreateParams.TimeoutSeconds, rolling.RollingParams.TimeoutSeconds = ptr.To[int64](5), ptr.To[int64](5)
@@ -140,6 +146,7 @@ func TestADeploymentGivesUpWhenNothingHappens(t *testing.T) {
 }
 
 func TestADeploymentThatIsStoppedDoesNothingMore(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyIgnore))
 	ctx, stop := context.WithCancel(t.Context())
 	s.hooks["mid"], s.onHook = corev1.PodRunning, func(name string) {
