@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/debug"
 	"github.com/slipway-platform/slipway/cli/idle"
+	"github.com/slipway-platform/slipway/cli/observe"
 	"github.com/slipway-platform/slipway/cli/rsync"
 	"github.com/slipway-platform/slipway/cli/set"
 )
@@ -40,6 +41,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newRsh(factory, streams),
 			rsync.New(factory, streams),
 			debug.New(factory, streams),
+			observe.New(factory, streams),
 			set.Env(factory, streams),
 			set.Volume(factory, streams),
 			newServiceAccounts(factory, streams),

@@ -1,0 +1,71 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// numbers are the metrics, with the names of OpenShift 3.11.
+type numbers struct {
+	registry    *prometheus.Registry
+	seen        *prometheus.CounterVec
+	took, names *prometheus.SummaryVec
+}
+
+func newNumbers() *numbers {
+	n := &numbers{
+		registry: prometheus.NewRegistry(),
+		seen:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "observe_counts", Help: "Number of changes observed to the underlying resource."}, []string{"type"}),
+		took: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: "observe_exec_durations_milliseconds", Help: "Item execution latency distributions.",
+		}, []string{"type", "exit_code"}),
+		names: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: "observe_name_exec_durations_milliseconds", Help: "Name list execution latency distributions.",
+		}, []string{"exit_code"}),
+	}
+	n.registry.MustRegister(n.seen, n.took, n.names)
+	return n
+}
+
+func (n *numbers) ran(kind string, took time.Duration, code int) {
+	n.took.WithLabelValues(kind, strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
+}
+
+func (n *numbers) asked(took time.Duration, code int) {
+	n.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
+}
+
+// listen takes an address and gives what serves there until its context ends. ready is closed when all objects were seen.
+func (n *numbers) listen(address string, ready <-chan struct{}) (serve func(context.Context) error, err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve metrics (give another --listen-addr, or an empty one): %w", err)
+	}
+	paths := http.NewServeMux()
+	paths.Handle("/metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-ready:
+			fmt.Fprintln(w, "ok")
+		default:
+			http.Error(w, "waiting for initial sync", http.StatusInternalServerError)
+		}
+	})
+	server := &http.Server{Handler: paths, ReadHeaderTimeout: 10 * time.Second}
+	return func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { server.Close() })
+		defer stop()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve metrics: %w", err)
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,178 @@
+// Package observe makes `oc observe`, which runs a command for every object of a kind, and again whenever one changes.
+//
+// Source: OpenShift 3.11's client, whose flags, arguments and metrics these are.
+package observe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// observation is one call of the command.
+type observation struct {
+	genericiooptions.IOStreams
+	informer   cache.SharedIndexInformer
+	namespaced bool
+	templates  []printers.ResourcePrinter
+	numbers    *numbers
+
+	each, remove, names          []string // commands
+	arguments                    []string // templates as they were given
+	selector, output             string
+	everywhere, strict           bool
+	typeVariable, objectVariable string
+	maximumErrors                int
+	retryCount, retryCode        int
+	once, quiet                  bool
+	exitAfter, resync            time.Duration
+	listenAddress                string
+	failures                     int
+}
+
+// New makes the command.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &observation{IOStreams: streams, numbers: newNumbers()}
+	command := &cobra.Command{
+		Use:   "observe RESOURCE [-- COMMAND...]",
+		Short: "Observe changes to resources and react to them",
+		Long: `Run a command for every object of a kind, and again whenever one is made or changed.
+
+The command gets the object's project, if the kind has one, its name, and a value for each --argument. --delete is a command
+for objects that are gone; with --names, a command that writes the names that are known, one a line, it also runs for those
+that went while nobody observed. Without a command the changes are shown.
+
+Numbers of what was done are served at /metrics of --listen-addr, and at /healthz whether all objects were seen.`,
+		Example: `  oc observe services
+  oc observe services -a '{ .spec.clusterIP }' -- ./register.sh
+  oc observe nodes --names ./known.sh --delete ./forget.sh -- ./add.sh`,
+		Run: func(command *cobra.Command, args []string) {
+			if at := command.ArgsLenAtDash(); at >= 0 {
+				args, o.each = args[:at], args[at:]
+			}
+			util.CheckErr(o.validate(args))
+			util.CheckErr(o.connect(factory, args[0]))
+			util.CheckErr(o.run(command.Context()))
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Observe the objects of all projects.")
+	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
+	flags.StringArrayVarP(&o.remove, "delete", "d", nil, "A command for objects that are gone; give it again for each of its arguments.")
+	flags.StringArrayVar(&o.names, "names", nil, "A command that writes the names that are known; give it again for each of its arguments.")
+	flags.StringArrayVarP(&o.arguments, "argument", "a", nil, "Template for an argument of the command.")
+	flags.StringVar(&o.output, "output", "jsonpath", "What the templates are: jsonpath or go-template.")
+	flags.BoolVar(&o.strict, "strict-templates", false, "Take it for an error when an object has not what a template asks for.")
+	flags.StringVar(&o.typeVariable, "type-env-var", "", "Variable in which the command finds what happened: Sync, Added, Updated or Deleted.")
+	flags.StringVar(&o.objectVariable, "object-env-var", "", "Variable in which the command finds the object as JSON.")
+	flags.IntVar(&o.maximumErrors, "maximum-errors", 20, "End after so many errors; -1 for never.")
+	flags.IntVar(&o.retryCode, "retry-on-exit-code", 0, "Run a command again that ends with this code.")
+	flags.IntVar(&o.retryCount, "retry-count", 2, "How often it is run again.")
+	flags.BoolVar(&o.once, "once", false, "End when all objects that there are have been seen.")
+	flags.DurationVar(&o.exitAfter, "exit-after", 0, "End after this time.")
+	flags.DurationVar(&o.resync, "resync-period", 0, "Run the command for all objects again in such intervals.")
+	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address of metrics and health; empty for none.")
+	flags.BoolVar(&o.quiet, "no-headers", false, "Do not show what happens before a command runs.")
+	return command
+}
+
+func (o *observation) validate(args []string) error {
+	switch {
+	case len(args) != 1:
+		return errors.New("name one resource to observe, and a command behind --")
+	case len(o.names) > 0 && len(o.remove) == 0:
+		return errors.New("--names needs --delete")
+	case o.retryCount < 0 || o.resync < 0 || o.exitAfter < 0:
+		return errors.New("--retry-count, --resync-period and --exit-after must not be below zero")
+	}
+	if _, err := labels.Parse(o.selector); err != nil {
+		return fmt.Errorf("read --selector: %w", err)
+	}
+	for _, text := range o.arguments {
+		template, err := o.template(text)
+		if err != nil {
+			return fmt.Errorf("read --argument %q: %w", text, err)
+		}
+		o.templates = append(o.templates, template)
+	}
+	return nil
+}
+
+func (o *observation) template(text string) (printers.ResourcePrinter, error) {
+	switch {
+	case slices.Contains([]string{"go-template", "gotemplate"}, o.output):
+		made, err := printers.NewGoTemplatePrinter([]byte(text))
+		if err == nil {
+			made.AllowMissingKeys(!o.strict)
+		}
+		return made, err
+	case o.output != "jsonpath":
+		return nil, fmt.Errorf("--output is %q, must be jsonpath or go-template", o.output)
+	}
+	made, err := printers.NewJSONPathPrinter(text)
+	if err == nil {
+		made.AllowMissingKeys(!o.strict)
+	}
+	return made, err
+}
+
+// connect finds the resource.
+func (o *observation) connect(factory util.Factory, name string) error {
+	mapper, err := factory.ToRESTMapper()
+	if err != nil {
+		return err
+	}
+	resource, err := mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))
+	if err != nil {
+		return err
+	}
+	kind, err := mapper.KindFor(resource)
+	if err != nil {
+		return err
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	if o.namespaced = mapping.Scope.Name() == meta.RESTScopeNameNamespace; o.everywhere || !o.namespaced {
+		namespace = metav1.NamespaceAll
+	}
+	o.informer = dynamicinformer.NewFilteredDynamicInformer(client, mapping.Resource, namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
+		options.LabelSelector = o.selector
+	}).Informer()
+	return nil
+}
+
+// values are the arguments that the templates make of an object.
+func (o *observation) values(object runtime.Object) (all []string, err error) {
+	for i, template := range o.templates {
+		var text bytes.Buffer
+		if err := template.PrintObj(object, &text); err != nil {
+			return nil, fmt.Errorf("make argument %q: %w", o.arguments[i], err)
+		}
+		all = append(all, text.String())
+	}
+	return all, nil
+}

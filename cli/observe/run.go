@@ -1,0 +1,276 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The types of what happens to an object.
+const (
+	synced  = "Sync"
+	added   = "Added"
+	updated = "Updated"
+	deleted = "Deleted"
+)
+
+// change is what happened to an object.
+type change struct {
+	kind   string
+	object *unstructured.Unstructured
+}
+
+// errDone ends an observation that has done what it should.
+var errDone = errors.New("done")
+
+// run observes until ctx or the time ends, or there were too many errors.
+func (o *observation) run(ctx context.Context) error {
+	ready := make(chan struct{})
+	work, ctx := errgroup.WithContext(ctx)
+	changes, problems, err := o.subscribe(ctx)
+	if err != nil {
+		return err
+	}
+	if o.listenAddress != "" {
+		serve, err := o.numbers.listen(o.listenAddress, ready)
+		if err != nil {
+			return err
+		}
+		work.Go(func() error { return serve(ctx) })
+	}
+	work.Go(func() error { o.informer.RunWithContext(ctx); return nil })
+	listed := make(chan struct{})
+	work.Go(func() error {
+		if cache.WaitForCacheSync(ctx.Done(), o.informer.HasSynced) {
+			close(listed)
+		}
+		return nil
+	})
+	work.Go(func() error { return o.loop(ctx, changes, problems, listed, ready) })
+	if err := work.Wait(); !errors.Is(err, errDone) {
+		return err
+	}
+	return nil
+}
+
+// subscribe gives the changes after the first list, and what keeps the objects from being listed.
+func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
+	changes, problems := make(chan change), make(chan error)
+	send := func(kind string, object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if one, ok := object.(*unstructured.Unstructured); ok {
+			select {
+			case changes <- change{kind, one}:
+			case <-ctx.Done():
+			}
+		}
+	}
+	_, err := o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if !initial {
+				send(added, object)
+			}
+		},
+		UpdateFunc: func(_, object any) { send(updated, object) },
+		DeleteFunc: func(object any) { send(deleted, object) },
+	})
+	watch := o.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		select {
+		case problems <- err:
+		case <-ctx.Done():
+		}
+	})
+	return changes, problems, errors.Join(err, watch)
+}
+
+// loop runs one command after the other. listed is closed when the first list is there, and ready then.
+func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, listed <-chan struct{}, ready chan<- struct{}) error {
+	var end, again <-chan time.Time
+	if o.exitAfter > 0 {
+		end = time.After(o.exitAfter)
+	}
+	if o.resync > 0 {
+		ticker := time.NewTicker(o.resync)
+		defer ticker.Stop()
+		again = ticker.C
+	}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end:
+			fmt.Fprintf(o.ErrOut, "Shutting down after %s ...\n", o.exitAfter)
+			return errDone
+		case problem := <-problems:
+			err = o.count(problem)
+		case <-listed:
+			listed = nil
+			close(ready)
+			if err = o.all(ctx); err == nil && o.once {
+				return errDone
+			}
+		case <-again:
+			if listed == nil {
+				err = o.all(ctx)
+			}
+		case one := <-changes:
+			err = o.handle(ctx, one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// all handles every object that there is, and those that are known and are gone.
+func (o *observation) all(ctx context.Context) error {
+	o.say("Sync started")
+	store := o.informer.GetStore()
+	for _, key := range slices.Sorted(slices.Values(store.ListKeys())) {
+		object, exists, err := store.GetByKey(key)
+		one, ok := object.(*unstructured.Unstructured)
+		if err != nil || !exists || !ok {
+			continue // it went meanwhile, and is told of
+		}
+		if err := o.handle(ctx, change{synced, one}); err != nil {
+			return err
+		}
+	}
+	if len(o.names) > 0 {
+		known, err := o.known(ctx)
+		if err != nil {
+			return fmt.Errorf("list the known names: %w", err)
+		}
+		for _, key := range known {
+			if _, exists, err := store.GetByKey(key); exists || err != nil {
+				continue
+			}
+			gone := &unstructured.Unstructured{Object: map[string]any{}}
+			if namespace, name, found := strings.Cut(key, "/"); found {
+				gone.SetNamespace(namespace)
+				gone.SetName(name)
+			} else {
+				gone.SetName(key)
+			}
+			if err := o.handle(ctx, change{deleted, gone}); err != nil {
+				return err
+			}
+		}
+	}
+	o.say("Sync ended")
+	return nil
+}
+
+// known are the names that the command for them writes.
+func (o *observation) known(ctx context.Context) (names []string, err error) {
+	var out []byte
+	err = o.retried(func() error {
+		command := exec.CommandContext(ctx, o.names[0], o.names[1:]...)
+		command.Stderr = o.ErrOut
+		started := time.Now()
+		out, err = command.Output()
+		o.numbers.asked(time.Since(started), command.ProcessState.ExitCode())
+		return err
+	})
+	return strings.Fields(string(out)), err
+}
+
+// handle runs the command for a change. Its failure is an error only where it is one too many.
+func (o *observation) handle(ctx context.Context, one change) error {
+	o.numbers.seen.WithLabelValues(one.kind).Inc()
+	words := slices.Clone(o.each)
+	if one.kind == deleted {
+		words = slices.Clone(o.remove)
+	}
+	silent := len(words) == 0
+	if o.namespaced {
+		words = append(words, one.object.GetNamespace())
+	}
+	words = append(words, one.object.GetName())
+	if one.kind != deleted {
+		values, err := o.values(one.object)
+		if err != nil {
+			return o.count(err)
+		}
+		words = append(words, values...)
+	}
+	o.say(one.kind + " " + one.object.GetResourceVersion() + "\t" + line(words))
+	if silent {
+		return nil
+	}
+	environment := os.Environ()
+	if o.typeVariable != "" {
+		environment = append(environment, o.typeVariable+"="+one.kind)
+	}
+	if o.objectVariable != "" {
+		text, err := one.object.MarshalJSON()
+		if err != nil && one.kind != deleted {
+			return o.count(err)
+		}
+		environment = append(environment, o.objectVariable+"="+string(text))
+	}
+	err := o.retried(func() error {
+		command := exec.CommandContext(ctx, words[0], words[1:]...)
+		command.Env, command.Stdout, command.Stderr = environment, o.Out, o.ErrOut
+		started := time.Now()
+		err := command.Run()
+		o.numbers.ran(one.kind, time.Since(started), command.ProcessState.ExitCode())
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return o.count(fmt.Errorf("run %q for %q: %w", words[0], one.object.GetName(), err))
+	}
+	return nil
+}
+
+// retried runs a command again whose exit code says so.
+func (o *observation) retried(run func() error) error {
+	for tries := 0; ; tries++ {
+		err := run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || o.retryCode == 0 || exit.ExitCode() != o.retryCode || tries >= o.retryCount {
+			return err
+		}
+	}
+}
+
+// count tells of an error, and returns one when there were too many.
+func (o *observation) count(err error) error {
+	fmt.Fprintf(o.ErrOut, "error: %v\n", err)
+	if o.failures++; o.maximumErrors >= 0 && o.failures >= o.maximumErrors {
+		return fmt.Errorf("reached maximum error limit of %d, exiting", o.maximumErrors)
+	}
+	return nil
+}
+
+// say shows what happens.
+func (o *observation) say(text string) {
+	if !o.quiet {
+		fmt.Fprintf(o.Out, "# %s %s\n", time.Now().Format(time.RFC3339), text)
+	}
+}
+
+// line is a command line; what is not plain is quoted, so that nothing in an object controls a terminal.
+func line(words []string) string {
+	var all []string
+	for _, word := range words {
+		if quoted := strconv.Quote(word); word == "" || quoted != `"`+word+`"` || strings.Contains(word, " ") {
+			word = quoted
+		}
+		all = append(all, word)
+	}
+	return strings.Join(all, " ")
+}
