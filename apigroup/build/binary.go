@@ -69,13 +69,17 @@ const binaryLimit = 5 * time.Minute
 // take starts a build and gives it its source. A build that does not get all of it is cancelled.
 func (i *instantiateBinary) take(ctx context.Context, name string, options *buildv1.BinaryBuildRequestOptions, source io.Reader) (*buildv1.Build, error) {
 	build, err := i.start(ctx, name, binaryRequest(name, options))
-	if err != nil {
+	if build == nil {
 		return nil, err
 	}
 	cancel := func() {
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
 		_ = i.cancel(ctx, build.Name) // the build fails by itself when it cannot be cancelled
+	}
+	if err != nil {
+		cancel()
+		return nil, err
 	}
 	running, err := begin(ctx, i.deps, build.Name, binaryLimit)
 	if err == nil && running.Status.Phase != buildv1.BuildPhaseRunning {

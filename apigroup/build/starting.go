@@ -29,7 +29,7 @@ type starting struct {
 	images generate.Images
 }
 
-// start makes the next build of a configuration, as a request wants it.
+// start makes the next build of a configuration, as a request wants it. One that it gives beside an error was made and could not be noted.
 func (s starting) start(ctx context.Context, name string, asked *buildv1.BuildRequest) (made *buildv1.Build, err error) {
 	var next *buildv1.BuildConfig
 	err = retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {

@@ -87,8 +87,8 @@ func TestABuildIsNeitherLostNorMadeTwiceByAnEndInBetween(t *testing.T) {
 	for name, asked := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
 		stored, starting := newMemory()
 		stored.killed = errors.New("killed")
-		if _, err := starting.start(t.Context(), "app", asked); err == nil {
-			t.Errorf("%s: the end went unnoticed", name)
+		if made, err := starting.start(t.Context(), "app", asked); err == nil || made == nil {
+			t.Errorf("%s: the end went unnoticed: %v, %v", name, made, err)
 		}
 		if stored.builds["app-1"] == nil || stored.stored.Status.LastVersion != 0 {
 			t.Errorf("%s: after the end there are %v", name, stored.builds)
