@@ -8,6 +8,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/taint"
 	"k8s.io/kubectl/pkg/cmd/top"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/image"
 )
 
 // newAdm makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
@@ -19,6 +21,8 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		Long:  "Administrative commands: what needs rights on the whole cluster.",
 		Run:   util.DefaultSubCommandRun(streams.ErrOut),
 	}
+	usage := top.NewCmdTop(factory, streams)
+	usage.AddCommand(image.NewTop(factory, streams)...)
 	adm.AddCommand(
 		newManageNode(factory, streams),
 		newGroups(factory, streams),
@@ -29,7 +33,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),
 		taint.NewCmdTaint(factory, streams),
-		top.NewCmdTop(factory, streams),
+		usage,
 		certificates.NewCmdCertificate(factory, streams),
 	)
 	adm.AddCommand(newBootstrapFiles(streams)...)

@@ -24,10 +24,9 @@ import (
 // pruning is `oc adm prune images`.
 type pruning struct {
 	genericiooptions.IOStreams
-	client dynamic.Interface
-	images imageclient.ImageV1Interface
-	// registry asks the cluster's registry, whose address may be empty, to remove garbage.
-	registry func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
+	client   dynamic.Interface
+	images   imageclient.ImageV1Interface
+	registry asking
 
 	keep                                   keeping
 	at                                     place

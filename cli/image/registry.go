@@ -33,9 +33,12 @@ func (p *place) flags(flags *pflag.FlagSet) {
 // maxGarbage bounds the registry's answer, in bytes.
 const maxGarbage = 256 << 20
 
+// asking asks the cluster's registry to remove garbage. The address is used unless the user has given another.
+type asking func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
+
 // connect makes what asks the registry to remove garbage, with the token of the user.
-func (p place) connect(config *rest.Config) (func(context.Context, string, record.GarbageRequest) (record.Garbage, error), error) {
-	unusable := func(err error) (func(context.Context, string, record.GarbageRequest) (record.Garbage, error), error) {
+func (p place) connect(config *rest.Config) (asking, error) {
+	unusable := func(err error) (asking, error) {
 		return func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
 			return record.Garbage{}, err
 		}, err
