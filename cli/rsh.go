@@ -52,9 +52,8 @@ There is a terminal if the command is called from one.`,
 	}
 	flags := command.Flags()
 	flags.SetInterspersed(false)
-	util.AddPodRunningTimeoutFlag(command, 0) // kubectl's part reads it; --timeout is ours
+	util.AddPodRunningTimeoutFlag(command, time.Minute) // kubectl's part reads it; --timeout is ours
 	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
-	util.AddJsonFilenameFlag(flags, &options.Filenames, "to name what has the pod.")
 	util.AddContainerVarFlags(command, &options.ContainerName, "")
 	flags.StringVar(&s.program, "shell", defaultShell, "Path of the shell in the container.")
 	flags.IntVar(&s.seconds, "timeout", 10, "Seconds to wait for a pod of TYPE/NAME that runs.")
