@@ -1,0 +1,37 @@
+package deployment
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestCommandsReachThePodsOfADeployment(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(configuration("web", `replicas: 1, triggers: [{type: ConfigChange}]`, version("one")))
+	waitReplicas(c, "web-1", 1)
+	pod := c.OnlyPod("app=web").Name
+	if got := c.OC("rsh", "dc/web", "sh", "-c", "echo $VERSION"); got != "one\n" {
+		t.Errorf("rsh says %q", got)
+	}
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "a"), []byte("there and back"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.OC("rsync", directory+"/", pod+":/tmp/data", "--strategy=tar", "--delete")
+	back := t.TempDir()
+	c.OC("rsync", pod+":/tmp/data", back, "--strategy=tar", "--delete")
+	if content, err := os.ReadFile(filepath.Join(back, "data", "a")); err != nil || string(content) != "there and back" {
+		t.Errorf("came back as %q: %v", content, err)
+	}
+	got, err := c.TryOC("debug", "dc/web", "VERSION=two", "--", "sh", "-c", "echo $VERSION; exit 3")
+	if err == nil || !strings.Contains(err.Error(), "exit code 3") || got != "two\n" {
+		t.Errorf("debug says %q, %v", got, err)
+	}
+	if got := c.OC("observe", "--listen-addr=", "--once", "--no-headers", "pods", "-l", "app=web", "--", "echo"); got != c.Namespace+" "+pod+"\n" {
+		t.Errorf("observe says %q", got)
+	}
+}
