@@ -23,6 +23,7 @@ func imagesCommand(opts *options) *cobra.Command {
 			RunE:  func(cmd *cobra.Command, args []string) error { return loadImages(cmd, opts, args) },
 		},
 		buildCommand(opts),
+		publishCommand(opts),
 		&cobra.Command{
 			Use:   "list",
 			Short: "List the images that pods can use without a registry",

@@ -83,6 +83,8 @@ type NodeStatus struct {
 	Message string `json:"message,omitempty"`
 	Address string `json:"address,omitempty"`
 	Pods    int    `json:"pods"`
+	// Refuses says why the node takes no more pods, ready or not, and what to do about it.
+	Refuses []string `json:"refuses,omitempty"`
 }
 
 // apply records an event about a part of the process.

@@ -133,6 +133,9 @@ func printStatus(out io.Writer, status Status) error {
 		if !node.Ready {
 			fmt.Fprintf(out, "\nnode %s is not ready: %s\n", node.Name, node.Message)
 		}
+		for _, why := range node.Refuses {
+			fmt.Fprintf(out, "\nnode %s takes no more pods: %s\n", node.Name, why)
+		}
 	}
 	return nil
 }
@@ -169,7 +172,7 @@ func nodes(ctx context.Context, kubeconfig string) []NodeStatus {
 	}
 	var found []NodeStatus
 	for _, node := range list.Items {
-		status := NodeStatus{Name: node.Name, Pods: pods[node.Name]}
+		status := NodeStatus{Name: node.Name, Pods: pods[node.Name], Refuses: refusals(node)}
 		for _, condition := range node.Status.Conditions {
 			if condition.Type == corev1.NodeReady {
 				status.Ready, status.Message = condition.Status == corev1.ConditionTrue, condition.Message
@@ -181,6 +184,26 @@ func nodes(ctx context.Context, kubeconfig string) []NodeStatus {
 			}
 		}
 		found = append(found, status)
+	}
+	return found
+}
+
+// refusals are the reasons for which the scheduler gives a node no pods.
+func refusals(node corev1.Node) []string {
+	remedies := map[corev1.NodeConditionType]string{
+		corev1.NodeDiskPressure: "its disk is nearly full; free some of it, or lower eviction-hard (imagefs.available, nodefs.available) " +
+			"below kubeletArguments in node-config.yaml",
+		corev1.NodeMemoryPressure: "its memory is nearly used up; `oc describe node` shows what its pods ask for",
+		corev1.NodePIDPressure:    "nearly all of its process numbers are used",
+	}
+	var found []string
+	for _, condition := range node.Status.Conditions {
+		if remedy := remedies[condition.Type]; remedy != "" && condition.Status == corev1.ConditionTrue {
+			found = append(found, remedy)
+		}
+	}
+	if node.Spec.Unschedulable {
+		found = append(found, "it is marked as unschedulable; undo it with: oc adm uncordon "+node.Name)
 	}
 	return found
 }

@@ -35,7 +35,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 	if fields := strings.Fields(one); strings.Count(one, "\n") != 1 || fields[0] != name || fields[1] != "Ready" || fields[2] != "infra" || !strings.HasPrefix(fields[4], "v1.") {
 		t.Errorf("oc get node %s printed %q", name, one)
 	}
-	c.Apply(pod("shown", resources("cpu: 10m, memory: 8Mi", "cpu: 20m, memory: 16Mi")))
+	c.Apply(pod("shown", "nodeName: "+name, resources("cpu: 10m, memory: 8Mi", "cpu: 20m, memory: 16Mi")))
 	c.WaitPodRunning("shown")
 	expect(t, c.OC("describe", "node", name),
 		"Name:", "Roles:", "infra", "Labels:", "zone=east", "Annotations:", "CreationTimestamp:", "Taints:", "Unschedulable:", "Conditions:",

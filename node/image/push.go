@@ -1,0 +1,116 @@
+package image
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	client "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// connectTimeout is how long a registry may take to accept a connection.
+const connectTimeout = 30 * time.Second
+
+// Registry is a registry that images are pushed to.
+type Registry struct {
+	// Address is the host and port to connect to, whatever the names of images say.
+	Address string
+	// Authorities are the certificates in PEM that the registry is trusted by.
+	Authorities []byte
+	// User and Password are what it is told.
+	User, Password string
+}
+
+// Push copies the image of a name, for this host's platform, to a registry under the name to, such as
+// docker-registry.default.svc:5000/shop/base:latest, and returns its digest there. Layers that the registry has are not sent again.
+//
+// Errors name the image: it is not on this host, some of it is not kept as an archive, the registry refuses it.
+func (s Store) Push(ctx context.Context, name, to string, registry Registry) (digest.Digest, error) {
+	c, err := s.connect()
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	target, err := pushable(ctx, c, name)
+	if err != nil {
+		return "", fmt.Errorf("push image %q: %w", name, err)
+	}
+	resolver, err := registry.resolver()
+	if err != nil {
+		return "", err
+	}
+	if err := c.Push(ctx, to, target, client.WithResolver(resolver), client.WithPlatformMatcher(platforms.Default())); err != nil {
+		return "", fmt.Errorf("push image %q to %s: %w", name, to, err)
+	}
+	return target.Digest, nil
+}
+
+// pushable is the manifest of an image all of whose parts are in the store.
+func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descriptor, error) {
+	record, err := c.ImageService().Get(ctx, name)
+	if errdefs.IsNotFound(err) {
+		return ocispec.Descriptor{}, errors.New("it is not on this host; `slipway images list` shows those that are")
+	}
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	target, err := manifestHere(ctx, c.ContentStore(), record.Target)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	_, _, _, missing, err := images.Check(ctx, c.ContentStore(), target, platforms.Default())
+	if err == nil && len(missing) > 0 {
+		err = errors.New("its layers are not kept as archives on this host, as those of slipway's own large images; one of a file can be loaded again: slipway images load")
+	}
+	return target, err
+}
+
+// manifestHere is the manifest for this host's platform that an image's target is or lists.
+func manifestHere(ctx context.Context, store content.Store, target ocispec.Descriptor) (ocispec.Descriptor, error) {
+	if !images.IsIndexType(target.MediaType) {
+		return target, nil
+	}
+	listed, err := images.Children(ctx, store, target)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	platform := &matcher{MatchComparer: platforms.Default()}
+	for _, manifest := range listed {
+		if images.IsManifestType(manifest.MediaType) && platform.has(ctx, store, manifest) {
+			return manifest, nil
+		}
+	}
+	return ocispec.Descriptor{}, platform.none()
+}
+
+// resolver speaks to the registry.
+func (r Registry) resolver() (remotes.Resolver, error) {
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(r.Authorities) {
+		return nil, errors.New("trust registry: its authority's file has no certificate in PEM form")
+	}
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, r.Address)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: authorities}}}
+	credentials := func(string) (user, password string, err error) { return r.User, r.Password, nil }
+	authorizer := docker.NewDockerAuthorizer(docker.WithAuthClient(client), docker.WithAuthCreds(credentials))
+	return docker.NewResolver(docker.ResolverOptions{Hosts: func(host string) ([]docker.RegistryHost, error) {
+		return []docker.RegistryHost{{
+			Client: client, Authorizer: authorizer, Host: host, Scheme: "https", Path: "/v2", Capabilities: docker.HostCapabilityResolve | docker.HostCapabilityPush,
+		}}, nil
+	}}), nil
+}
