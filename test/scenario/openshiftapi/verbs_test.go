@@ -48,9 +48,13 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + b.GetName()}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Get(t.Context(), b.GetName(), metav1.GetOptions{}); !errors.IsNotFound(err) {
-				t.Errorf("%s is there after its collection was deleted: %v", b.GetName(), err)
-			}
+			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error { // finalizers first
+				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
+				if errors.IsNotFound(err) {
+					return nil
+				}
+				return fmt.Errorf("it is there: %v", err)
+			})
 		})
 	}
 }
