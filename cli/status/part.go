@@ -67,7 +67,7 @@ func (v *view) parts() (all []part) {
 			below: []string{fmt.Sprintf("rs/%s created %s ago - %s", one.Name, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
 	}
 	for _, one := range s.Pods {
-		if owned(&one) || one.Annotations[buildv1.BuildAnnotation] != "" || one.Annotations[appsv1.DeploymentPodAnnotation] != "" {
+		if owned(&one) || one.Annotations[buildv1.BuildAnnotation] != "" || one.Labels[appsv1.DeployerPodForDeploymentLabel] != "" {
 			continue
 		}
 		all = append(all, part{kind: "pod", verb: "runs", object: one.ObjectMeta, template: corev1.PodTemplateSpec{ObjectMeta: one.ObjectMeta, Spec: one.Spec}})
