@@ -147,6 +147,11 @@ func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(route, "older", "", "claimed.example.com", "nothing"))
 	eventually.Equal(t, "status of the first route", func() string { return decided(c, "older") }, "public:True")
+	made, err := time.Parse(time.RFC3339, c.OC("get", "route", "older", "-o", "jsonpath={.metadata.creationTimestamp}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(made) > time.Second }, true) // ages are in seconds
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
 	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") }) // and its claim, which is older than those of the next run
