@@ -61,10 +61,7 @@ func (s *Secrets) run(ctx context.Context, client kubernetes.Interface, ready fu
 			return fmt.Errorf("index secrets: %w", err)
 		}
 	}
-	for _, factory := range []informers.SharedInformerFactory{all, tokens, credentials, registry} {
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-	}
+	defer controller.Start(ctx, all, tokens, credentials, registry)()
 	return controller.Set{s.loop()}.Run(ctx, ready)
 }
 

@@ -17,15 +17,11 @@ import (
 	appsinformers "github.com/openshift/client-go/apps/informers/externalversions"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned"
 	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/controller"
 )
@@ -53,7 +49,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
 	}
-	creator, err := coreclient.NewForConfig(asController(config))
+	// OpenShift's service account for deployments: pods that it makes get the security context that their own service account may have.
+	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "deployment-controller"))
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
 	}
@@ -73,10 +70,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	appsFactory := appsinformers.NewSharedInformerFactory(apps, 0)
 	imageFactory := imageinformers.NewSharedInformerFactory(images, 0)
 
-	events := record.NewBroadcaster(record.WithContext(ctx))
-	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: kube.CoreV1().Events("")})
-	defer events.Shutdown()
-	recorder := events.NewRecorder(appsscheme.Scheme, corev1.EventSource{Component: "deploymentconfig-controller"})
+	recorder, shutdown := controller.Recorder(ctx, kube, appsscheme.Scheme, "deploymentconfig-controller")
+	defer shutdown()
 
 	configs, deployments := appsFactory.Apps().V1().DeploymentConfigs(), deploymentFactory.Core().V1().ReplicationControllers()
 	pods, streams := podFactory.Core().V1().Pods(), imageFactory.Image().V1().ImageStreams()
@@ -89,24 +84,6 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	set = append(set, triggered)
-	for _, factory := range []interface {
-		Start(<-chan struct{})
-		Shutdown()
-	}{deploymentFactory, podFactory, appsFactory, imageFactory} {
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-	}
+	defer controller.Start(ctx, deploymentFactory, podFactory, appsFactory, imageFactory)()
 	return set.Run(ctx, ready)
-}
-
-// asController is a connection of the service account that OpenShift has for deployments: pods that it makes get the security context
-// that their own service account may have.
-func asController(config *rest.Config) *rest.Config {
-	const namespace, name = "openshift-infra", "deployment-controller"
-	as := rest.CopyConfig(config)
-	as.Impersonate = rest.ImpersonationConfig{
-		UserName: serviceaccount.MakeUsername(namespace, name),
-		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
-	}
-	return as
 }

@@ -17,15 +17,11 @@ import (
 	buildinformers "github.com/openshift/client-go/build/informers/externalversions"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned"
 	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/controller"
 )
@@ -56,7 +52,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
-	creator, err := coreclient.NewForConfig(asController(config))
+	// OpenShift's service account for builds: the pods that it makes may have more rights on their node than those of the users whose builds they are.
+	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "build-controller"))
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
@@ -73,10 +70,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	buildFactory := buildinformers.NewSharedInformerFactory(builds, 0)
 	imageFactory := imageinformers.NewSharedInformerFactory(images, 0)
 
-	events := record.NewBroadcaster(record.WithContext(ctx))
-	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: kube.CoreV1().Events("")})
-	defer events.Shutdown()
-	recorder := events.NewRecorder(buildscheme.Scheme, corev1.EventSource{Component: "build-controller"})
+	recorder, shutdown := controller.Recorder(ctx, kube, buildscheme.Scheme, "build-controller")
+	defer shutdown()
 
 	made, pods := buildFactory.Build().V1().Builds(), podFactory.Core().V1().Pods()
 	configs, streams := buildFactory.Build().V1().BuildConfigs(), imageFactory.Image().V1().ImageStreams()
@@ -97,24 +92,6 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	set = append(set, triggered)
-	for _, factory := range []interface {
-		Start(<-chan struct{})
-		Shutdown()
-	}{podFactory, buildFactory, imageFactory} {
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-	}
+	defer controller.Start(ctx, podFactory, buildFactory, imageFactory)()
 	return set.Run(ctx, ready)
-}
-
-// asController is a connection of the service account that OpenShift has for builds: the pods that it makes may have more rights on their node than those
-// of the users whose builds they are.
-func asController(config *rest.Config) *rest.Config {
-	const namespace, name = "openshift-infra", "build-controller"
-	as := rest.CopyConfig(config)
-	as.Impersonate = rest.ImpersonationConfig{
-		UserName: serviceaccount.MakeUsername(namespace, name),
-		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
-	}
-	return as
 }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -66,10 +65,9 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	if c.routes, err = routeclient.NewForConfig(config); err != nil {
 		return fmt.Errorf("connect for Ingress objects: %w", err)
 	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: c.kube.CoreV1().Events("")})
-	defer broadcaster.Shutdown()
-	c.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "ingress-to-route-controller"})
+	events, shutdown := controller.Recorder(ctx, c.kube, scheme.Scheme, "ingress-to-route-controller")
+	defer shutdown()
+	c.events = events
 
 	kube, routes := informers.NewSharedInformerFactory(c.kube, 0), routeinformers.NewSharedInformerFactory(c.routes, 0)
 	c.ingresses, c.classes = kube.Networking().V1().Ingresses().Informer(), kube.Networking().V1().IngressClasses().Informer()
@@ -80,10 +78,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	if err := c.made.AddIndexers(cache.Indexers{byOwner: ownersOf}); err != nil {
 		return fmt.Errorf("index routes: %w", err)
 	}
-	kube.Start(ctx.Done())
-	defer kube.Shutdown()
-	routes.Start(ctx.Done())
-	defer routes.Shutdown()
+	defer controller.Start(ctx, kube, routes)()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	events "k8s.io/client-go/tools/record"
+)
+
+// Factory is a shared informer factory, whatever the API group.
+type Factory interface {
+	Start(stop <-chan struct{})
+	Shutdown()
+}
+
+// Start starts the informers of factories, which end with ctx. The caller calls shutdown when its loops have ended; it waits for the informers.
+func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
+	for _, factory := range factories {
+		factory.Start(ctx.Done())
+	}
+	return func() {
+		for _, factory := range factories {
+			factory.Shutdown()
+		}
+	}
+}
+
+// Recorder writes events as a component. The types of scheme are those that events can be about. The caller calls shutdown at the end.
+func Recorder(ctx context.Context, client kubernetes.Interface, scheme *runtime.Scheme, component string) (recorder events.EventRecorder, shutdown func()) {
+	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
+}
+
+// AsServiceAccount is a copy of a connection that may impersonate, on which requests are those of a service account.
+func AsServiceAccount(config *rest.Config, namespace, name string) *rest.Config {
+	as := rest.CopyConfig(config)
+	as.Impersonate = rest.ImpersonationConfig{
+		UserName: serviceaccount.MakeUsername(namespace, name),
+		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
+	}
+	return as
+}
