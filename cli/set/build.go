@@ -32,9 +32,7 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 		Run: func(command *cobra.Command, args []string) {
 			args, err := s.read(args)
 			util.CheckErr(err)
-			infos, err := t.find(args)
-			util.CheckErr(err)
-			util.CheckErr(t.change(command, infos, s.change))
+			util.CheckErr(t.apply(command, args, s.change))
 		},
 	}
 	t.addFlags(command)
@@ -115,9 +113,7 @@ A script runs in a shell of the image. With --command the words behind -- are a 
 				args, h.words = args[:at], args[at:]
 			}
 			util.CheckErr(h.validate())
-			infos, err := t.find(args)
-			util.CheckErr(err)
-			util.CheckErr(t.change(command, infos, h.change))
+			util.CheckErr(t.apply(command, args, h.change))
 		},
 	}
 	t.addFlags(command)

@@ -44,9 +44,7 @@ deployment's containers, and those of its volumes that are named.`,
 			if len(args) == 0 && t.all || t.selector != "" {
 				args = []string{"deploymentconfigs"}
 			}
-			infos, err := t.find(ofResource("deploymentconfigs", args))
-			util.CheckErr(err)
-			util.CheckErr(t.change(command, infos, h.change))
+			util.CheckErr(t.apply(command, ofResource("deploymentconfigs", args), h.change))
 		},
 	}
 	t.addFlags(command)

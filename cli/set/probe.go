@@ -63,9 +63,7 @@ or a command in the container. Without one of them only the numbers of a probe a
 				args, p.command = args[:at], args[at:]
 			}
 			util.CheckErr(p.validate())
-			infos, err := t.find(args)
-			util.CheckErr(err)
-			util.CheckErr(t.change(command, infos, p.change))
+			util.CheckErr(t.apply(command, args, p.change))
 		},
 	}
 	t.addFlags(command)

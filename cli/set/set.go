@@ -101,6 +101,15 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 	return infos, err
 }
 
+// apply changes the objects that arguments and flags name.
+func (t *targets) apply(command *cobra.Command, args []string, change func(runtime.Object) error) error {
+	infos, err := t.find(args)
+	if err != nil {
+		return err
+	}
+	return t.change(command, infos, change)
+}
+
 // change changes the objects and stores them, unless flags forbid it. What cannot be changed does not keep others from it.
 func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
 	dry, err := util.GetDryRunStrategy(command)
