@@ -27,6 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/attach"
+	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/metrics"
 	"github.com/slipway-platform/slipway/storage/csi/provision"
@@ -126,6 +127,7 @@ func (c *cluster) start(change ...func(*Controller)) *parttest.Part {
 func (c *cluster) controller(change ...func(*Controller)) *Controller {
 	part := &Controller{
 		Config: c.api.Config(), Drivers: []string{"unix://" + c.socket}, Timeout: 10 * time.Second, Metrics: metrics.New(),
+		Dial: driver.Options{Retry: 20 * quick},
 		Features: Features(Options{
 			Attach:    attach.Options{Retry: quick, RetryMax: 20 * quick, Verify: 4 * quick, Linger: time.Hour},
 			Provision: provision.Options{Retry: quick, RetryMax: 20 * quick},

@@ -51,7 +51,7 @@ func (n *names) get() string {
 // logged, when it changes, and tried again.
 func (d *Driver) Await(ctx context.Context) (*Description, error) {
 	last := ""
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+	for wait := d.options.Retry / 10; ; wait = min(2*wait, d.options.Retry) {
 		description, err := d.Describe(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

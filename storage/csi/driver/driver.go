@@ -18,13 +18,18 @@ import (
 type Options struct {
 	// Timeout is the deadline of each call; 0 means 30 seconds. A call waits as long for a driver that is being restarted.
 	Timeout time.Duration
+	// Retry is the longest time between two questions of Await to a driver that answers with errors; 0 means a second.
+	Retry time.Duration
 	// Observe, if set, is told of each call when it has ended.
 	Observe func(Call)
 	// Dial are further options of the connection; tests inject faults with them.
 	Dial []grpc.DialOption
 }
 
-const defaultTimeout = 30 * time.Second
+const (
+	defaultTimeout = 30 * time.Second
+	defaultRetry   = time.Second // a local socket costs nothing to try
+)
 
 // Driver is the connection to one driver. It is made again whenever the driver is restarted, for as long as it is not closed; calls that are made
 // meanwhile wait for it.
@@ -47,9 +52,12 @@ func Dial(address string, options Options) (*Driver, error) {
 	if options.Timeout == 0 {
 		options.Timeout = defaultTimeout
 	}
+	if options.Retry == 0 {
+		options.Retry = defaultRetry
+	}
 	d := &Driver{Address: path, options: options}
-	// Restarts are noticed at once and calls never wait long after one: a local socket costs nothing to try.
-	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: time.Second}
+	// Restarts are noticed at once and calls never wait long after one.
+	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: defaultRetry}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second}),
