@@ -23,7 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/cli/build"
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 	"github.com/slipway-platform/slipway/cli/describe"
+	"github.com/slipway-platform/slipway/cli/language"
 	"github.com/slipway-platform/slipway/cli/set"
+	"github.com/slipway-platform/slipway/internal/memory"
 )
 
 // New is the client as a command of another program. Its own commands are made when it runs, because
@@ -50,11 +52,12 @@ func Run(name string, args []string) error {
 			return err
 		}
 	}
+	memory.DelayCollection()
 	args = oldFlags(args)
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
-	if err := errors.Join(build.Teach(), deploymentconfig.Teach(), set.Teach()); err != nil {
+	if err := errors.Join(language.Late, build.Teach(), deploymentconfig.Teach(), set.Teach()); err != nil {
 		return err
 	}
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}

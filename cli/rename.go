@@ -44,6 +44,9 @@ var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 // renameText replaces the program kubectl by name, and leaves what only contains the word, such as
 // kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
+	if !strings.Contains(text, "kubectl") { // most texts; the expression is slow
+		return text
+	}
 	return word.ReplaceAllStringFunc(text, func(found string) string {
 		bare := strings.TrimRight(found, ".:")
 		if bare != "kubectl" && !completion.MatchString(bare) {
