@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/debug"
 	"github.com/slipway-platform/slipway/cli/idle"
+	"github.com/slipway-platform/slipway/cli/image/content"
 	"github.com/slipway-platform/slipway/cli/observe"
 	"github.com/slipway-platform/slipway/cli/rsync"
 	"github.com/slipway-platform/slipway/cli/set"
@@ -29,6 +30,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newPolicy(factory, streams, false),
 			newTag(factory, streams),
 			newImportImage(factory, streams),
+			content.New(streams),
 			newRegistry(factory, streams),
 			newRollback(factory, streams),
 			newExpose(factory, streams),

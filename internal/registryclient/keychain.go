@@ -3,7 +3,9 @@ package registryclient
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -41,6 +43,27 @@ func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	}
 	slices.SortStableFunc(chain, func(a, b credential) int { return len(b.path) - len(a.path) })
 	return chain, problem
+}
+
+// KeychainOfFile reads a file with credentials of registries as docker and podman write it, config.json or .dockercfg.
+func KeychainOfFile(path string) (Keychain, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read credentials of registries: %w", err)
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(content, &keys); err != nil {
+		return nil, fmt.Errorf("read credentials of registries %q: %w", path, err)
+	}
+	secret := corev1.Secret{Type: corev1.SecretTypeDockercfg, Data: map[string][]byte{corev1.DockerConfigKey: content, corev1.DockerConfigJsonKey: content}}
+	if _, current := keys["auths"]; current {
+		secret.Type = corev1.SecretTypeDockerConfigJson
+	}
+	chain, err := KeychainOf([]corev1.Secret{secret})
+	if err != nil {
+		return nil, fmt.Errorf("read credentials of registries %q: %w", path, errors.Unwrap(err))
+	}
+	return chain, nil
 }
 
 // entriesOf are the credentials of a secret by server.

@@ -33,7 +33,7 @@ type Manifest struct {
 
 // Manifest reads the manifest of a reference such as "registry.example.com/app:v1". One of more than 4 MiB, the most that distribution takes, is an error.
 func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error) {
-	parsed, err := name.ParseReference(reference, c.names()...)
+	parsed, err := name.ParseReference(reference, c.Names()...)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -47,7 +47,7 @@ func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error
 // Blob opens a blob of a repository such as "registry.example.com/app", and tells its size. What is read is checked against the digest: at the end
 // a wrong blob is an error. The caller closes it.
 func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadCloser, int64, error) {
-	parsed, err := name.NewDigest(repository+"@"+digest, c.names()...)
+	parsed, err := name.NewDigest(repository+"@"+digest, c.Names()...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -71,7 +71,7 @@ const maxTags = 10_000
 
 // Tags lists the tags of a repository; of one that has more than 10,000 the first ones.
 func (c Client) Tags(ctx context.Context, repository string) ([]string, error) {
-	parsed, err := name.NewRepository(repository, c.names()...)
+	parsed, err := name.NewRepository(repository, c.Names()...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,8 @@ func Status(err error) int {
 	return 0
 }
 
-func (c Client) names() []name.Option {
+// Names are the options by which names of images are read: whether their registry may be asked by HTTP.
+func (c Client) Names() []name.Option {
 	if c.Insecure {
 		return []name.Option{name.Insecure}
 	}
@@ -123,6 +124,14 @@ func (c Client) options(ctx context.Context, limit int64) []remote.Option {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
+	if limit == 0 {
+		return append(options, remote.WithTransport(c.Carrier()))
+	}
+	return append(options, remote.WithTransport(bounded{c.Carrier(), limit}))
+}
+
+// Carrier carries requests to registries; it accepts the certificates that the client does.
+func (c Client) Carrier() http.RoundTripper {
 	carrier := c.Transport
 	if carrier == nil {
 		carrier = remote.DefaultTransport.(*http.Transport)
@@ -131,8 +140,5 @@ func (c Client) options(ctx context.Context, limit int64) []remote.Option {
 		carrier = carrier.Clone()
 		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // what was asked for
 	}
-	if limit == 0 {
-		return append(options, remote.WithTransport(carrier))
-	}
-	return append(options, remote.WithTransport(bounded{carrier, limit}))
+	return carrier
 }

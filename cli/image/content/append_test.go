@@ -1,0 +1,67 @@
+package content
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
+	host, dir := serve(t), t.TempDir()
+	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
+	layer := write(t, dir, "layer.tar", archive(t, entry{name: "b", content: "2"}))
+	args := []string{"append", "--from", host + "/app:v1", "--created-at", "2018-10-10T00:00:00Z", "--image", `{"Entrypoint":["/bin/new"],"Cmd":null}`,
+		"--meta", `{"author":"shop"}`, layer}
+	if out, _, err := oc(t, append(args, "--to", host+"/app:trial", "--dry-run")...); err != nil || !strings.Contains(out, "with 2 layers") {
+		t.Fatalf("%v, %s", err, out)
+	}
+	if got := stored(t, host+"/app:trial"); got != "" {
+		t.Error("a trial pushes")
+	}
+	out, _, err := oc(t, append(args, "--to", host+"/app:v2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := stored(t, host+"/app:v2")
+	if want := "Pushed image " + digest + " to " + host + "/app:v2\n"; out != want {
+		t.Errorf("it prints %q, want %q", out, want)
+	}
+	parsed, err := name.ParseReference(host + "/app:v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := remote.Image(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := made.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := config.Config; strings.Join(c.Entrypoint, " ") != "/bin/new" || len(c.Cmd) != 0 || c.User != "1001" || config.Author != "shop" ||
+		config.Created.Format("2006-01-02") != "2018-10-10" || len(config.RootFS.DiffIDs) != 2 || len(config.History) != 2 {
+		t.Errorf("the configuration is %+v", config)
+	}
+	fails(t, "--to", "append", layer)
+	fails(t, "name layers", "append", "--to", host+"/rex:1")
+	fails(t, "neither a time", append(args, "--to", host+"/rex:1", "--created-at=yesterday")...)
+	fails(t, "--image is not JSON", append(args, "--to", host+"/rex:1", "--image={")...)
+	fails(t, "rootfs", append(args, "--to", host+"/rex:1", `--meta={"rootfs":{"diff_ids":[]}}`)...)
+	fails(t, "read layer", "append", "--to", host+"/rex:1", dir+"/missing.tar")
+	fails(t, "name a tag", "append", "--to", host+"/rex@"+digest, layer)
+}
+
+func TestTheSameLayersMakeTheSameImage(t *testing.T) {
+	host := serve(t)
+	layer := write(t, t.TempDir(), "layer.tar", archive(t, entry{name: "b", content: "2"}))
+	for _, tag := range []string{"one", "two"} {
+		if _, _, err := oc(t, "append", "--to", host+"/data:"+tag, "--created-at=0", "--drop-history", layer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if one, two := stored(t, host+"/data:one"), stored(t, host+"/data:two"); one == "" || one != two {
+		t.Errorf("images %q and %q", one, two)
+	}
+}

@@ -1,0 +1,127 @@
+// Package content makes the commands below `oc image`, which work with what registries hold and need no cluster: info, mirror, append and extract.
+//
+// Source: the client of OpenShift Container Platform 3.11, whose flags and output these are. Layers go from registry to registry, or to files, as streams.
+package content
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/internal/registryclient"
+)
+
+// New makes `oc image`.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use: "image", Short: "Useful commands for managing images",
+		Long: `Look at images of registries, copy them, put layers on them and take files out of them.
+
+These commands talk to registries directly and need no cluster. Credentials are those that docker, podman and oc registry login have stored.`,
+		Run: util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	command.AddCommand(newInfo(streams), newMirror(streams), newAppend(streams), newExtract(streams))
+	return command
+}
+
+// access says how registries are reached.
+type access struct {
+	credentials string
+	insecure    bool
+	jobs        int
+	// force writes what a registry has already; alone mounts no layer from another repository.
+	force, alone bool
+}
+
+func (a *access) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&a.credentials, "registry-config", "a", "", "File with credentials of registries, instead of those of docker and podman.")
+	flags.BoolVar(&a.insecure, "insecure", false, "Accept every certificate of a registry, and HTTP.")
+	flags.IntVar(&a.jobs, "max-per-registry", 6, "How many requests a registry gets at once.")
+}
+
+// registries reads and writes images of registries.
+type registries struct {
+	names   []name.Option
+	options []remote.Option
+	// shown tells of what is sent.
+	shown *progress
+}
+
+// open checks the flags and makes what reads and writes, and tells of it on out.
+func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
+	if a.jobs < 1 {
+		return nil, fmt.Errorf("--max-per-registry %d: must be at least 1", a.jobs)
+	}
+	client := registryclient.Client{Insecure: a.insecure}
+	var keychain authn.Keychain = authn.DefaultKeychain
+	if a.credentials != "" {
+		chain, err := registryclient.KeychainOfFile(a.credentials)
+		if err != nil {
+			return nil, err
+		}
+		keychain = chain
+	}
+	shown := newProgress(out)
+	return &registries{names: client.Names(), shown: shown, options: []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithJobs(a.jobs),
+		remote.WithTransport(&insisting{watching{client.Carrier(), shown}, a.force, a.alone}),
+	}}, nil
+}
+
+// get reads the manifest of a reference.
+func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, error) {
+	parsed, err := name.ParseReference(reference, r.names...)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := remote.Get(parsed, r.options...)
+	if err != nil {
+		return nil, nil, explain("read image", reference, err)
+	}
+	return found, parsed, nil
+}
+
+// explain says what to do about an answer of a registry.
+func explain(verb, what string, err error) error {
+	switch registryclient.Status(err) {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%s %q: you may not have access: log in to the registry (oc registry login, docker login), or name credentials with --registry-config: %w", verb, what, err)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s %q: the registry has no such image: %w", verb, what, err)
+	}
+	return fmt.Errorf("%s %q: %w", verb, what, err)
+}
+
+// insisting carries requests to registries. With force it says that a registry has nothing yet, with alone (or force) that layers are to be
+// mounted from nowhere, so that everything is sent.
+type insisting struct {
+	http.RoundTripper
+	force, alone bool
+}
+
+// RoundTrip carries a request, or answers it.
+func (i *insisting) RoundTrip(request *http.Request) (*http.Response, error) {
+	if i.force && request.Method == http.MethodHead {
+		return &http.Response{
+			Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: request,
+		}, nil
+	}
+	query := request.URL.Query()
+	if (i.force || i.alone) && request.Method == http.MethodPost && query.Has("mount") {
+		request = request.Clone(request.Context())
+		query.Del("mount")
+		query.Del("from")
+		request.URL.RawQuery = query.Encode()
+	}
+	return i.RoundTripper.RoundTrip(request)
+}

@@ -1,0 +1,240 @@
+package content
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// serve is a registry; it returns its host and port.
+func serve(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// oc runs `oc image` with arguments.
+func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	streams, in, out, errOut := genericiooptions.NewTestIOStreams()
+	if len(args) > 0 && args[0] == "mirror" {
+		in.WriteString(strings.Join(lines(t), "\n"))
+	}
+	util.BehaviorOnFatal(func(message string, _ int) { panic(errors.New(message)) })
+	defer util.DefaultBehaviorOnFatal()
+	defer func() {
+		if problem := recover(); problem != nil {
+			stdout, stderr, err = out.String(), errOut.String(), problem.(error)
+		}
+	}()
+	command := New(streams)
+	command.SetArgs(args)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	err = command.ExecuteContext(t.Context())
+	return out.String(), errOut.String(), err
+}
+
+// lines are what a test has laid into standard input, in its working directory.
+func lines(t *testing.T) []string {
+	t.Helper()
+	content, err := os.ReadFile("stdin")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(content), "\n")
+}
+
+// entry is one of a layer. A name that ends with / is a directory.
+type entry struct {
+	name, content string
+	kind          byte
+	link          string
+	mode          int64
+}
+
+// archive writes entries as they are, also those that no archive should have.
+func archive(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Typeflag: e.kind, Linkname: e.link, Mode: e.mode, Size: int64(len(e.content))}
+		if e.kind == 0 {
+			header.Typeflag = tar.TypeReg
+			if strings.HasSuffix(e.name, "/") {
+				header.Typeflag = tar.TypeDir
+			}
+		}
+		if e.mode == 0 {
+			header.Mode = 0o755
+		}
+		if err := writer.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.Write([]byte(e.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// image is one of layers, for a platform such as linux/amd64.
+func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
+	t.Helper()
+	made := empty.Image
+	for _, content := range layers {
+		layer, err := tarball.LayerFromReader(bytes.NewReader(content))
+		if err == nil {
+			made, err = mutate.AppendLayers(made, layer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := made.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, _ = strings.Cut(platform, "/")
+	config.Config = v1.Config{
+		Entrypoint: []string{"/bin/app"}, Cmd: []string{"serve"}, Env: []string{"A=1", "B=2"}, User: "1001",
+		Labels: map[string]string{"team": "shop"}, ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+	}
+	if made, err = mutate.ConfigFile(made, config); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// several is an index of images by platform.
+func several(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
+	t.Helper()
+	index := v1.ImageIndex(empty.Index)
+	for platform, one := range images {
+		parsed, err := v1.ParsePlatform(platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: parsed}})
+	}
+	return index
+}
+
+// push stores an image or an index and returns its digest.
+func push(t *testing.T, reference string, what interface {
+	remote.Taggable
+	Digest() (v1.Hash, error)
+}) string {
+	t.Helper()
+	parsed, err := name.ParseReference(reference)
+	if err == nil {
+		err = remote.Push(parsed, what)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := what.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+// stored is the digest of a reference in its registry, or empty.
+func stored(t *testing.T, reference string) string {
+	t.Helper()
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := remote.Head(parsed)
+	if err != nil {
+		return ""
+	}
+	return found.Digest.String()
+}
+
+// write puts a file into the directory.
+func write(t *testing.T, directory, file string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(directory, file)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fails checks that a command is refused with a text.
+func fails(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if out, _, err := oc(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("oc image %s: %v, want %q; it prints %s", strings.Join(args, " "), err, want, out)
+	}
+}
+
+func TestInfoTellsWhatAnImageIs(t *testing.T) {
+	host := serve(t)
+	digest := push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"}), archive(t, entry{name: "b", content: "2"})))
+	out, _, err := oc(t, "info", host+"/app:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Name:          " + host + "/app:v1\n", "Digest:        " + digest + "\n", "Media Type:    application/vnd.docker.distribution.manifest.v2+json\n",
+		"Created:       <unknown>\n", " in 2 layers\n", "OS:            linux\n", "Arch:          amd64\n", "Entrypoint:    /bin/app\n", "Command:       serve\n",
+		"User:          1001\n", "Exposes Ports: 8080/tcp\n", "Environment:   A=1\n               B=2\n", "Labels:        team=shop\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
+	out, _, err = oc(t, "info", host+"/app@"+digest, "-o", "json")
+	if err != nil || !strings.Contains(out, `"digest": "`+digest+`"`) || !strings.Contains(out, `"architecture": "amd64"`) {
+		t.Errorf("json: %v\n%s", err, out)
+	}
+	fails(t, "has no such image", "info", host+"/app:v2")
+	fails(t, "only json", "info", host+"/app:v1", "-o", "yaml")
+	fails(t, "at least 1", "info", host+"/app:v1", "--max-per-registry=0")
+	fails(t, "read credentials of registries", "info", host+"/app:v1", "-a", "missing.json")
+}
+
+func TestInfoOfAManifestListAsksWhichImage(t *testing.T) {
+	host := serve(t)
+	arm := image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	push(t, host+"/app:v1", several(t, map[string]v1.Image{
+		"linux/amd64": image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), "linux/arm64": arm,
+	}))
+	digest, err := arm.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails(t, "linux/arm64  "+digest.String(), "info", host+"/app:v1")
+	fails(t, "has no such image", "info", host+"/app:v1", "--filter-by-os=windows")
+	fails(t, "no regular expression", "info", host+"/app:v1", "--filter-by-os=(")
+	out, _, err := oc(t, "info", host+"/app:v1", "--filter-by-os=linux/arm64")
+	if err != nil || !strings.Contains(out, digest.String()) || !strings.Contains(out, "Manifest List: sha256:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

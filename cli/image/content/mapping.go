@@ -1,0 +1,135 @@
+package content
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// mapping is one image and a place that it is copied to. A destination without a tag gets the image by its digest alone.
+type mapping struct{ source, destination string }
+
+// parseMappings reads arguments: SOURCE DESTINATION..., or SOURCE=DESTINATION...
+func parseMappings(args []string) (all []mapping, err error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if !strings.Contains(args[0], "=") {
+		if len(args) < 2 {
+			return nil, fmt.Errorf("%q has no destination: write SOURCE DESTINATION or SOURCE=DESTINATION", args[0])
+		}
+		for _, destination := range args[1:] {
+			all = append(all, mapping{args[0], destination})
+		}
+	} else {
+		for _, arg := range args {
+			source, destination, found := strings.Cut(arg, "=")
+			if !found {
+				return nil, fmt.Errorf("%q is not SOURCE=DESTINATION, as the arguments before it are", arg)
+			}
+			all = append(all, mapping{source, destination})
+		}
+	}
+	for _, m := range all {
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// check refuses what is no image.
+func (m mapping) check() error {
+	for _, side := range []string{m.source, m.destination} {
+		if scheme, _, found := strings.Cut(side, "://"); found {
+			return fmt.Errorf("%q: images are copied between registries only, not to or from %s://", side, scheme)
+		}
+		if strings.ContainsAny(side, "= ") || side == "" {
+			return fmt.Errorf("%q=%q must be SOURCE=DESTINATION, each an image of a registry", m.source, m.destination)
+		}
+	}
+	if strings.Contains(m.destination, "@") {
+		return fmt.Errorf("destination %q: name a tag, or nothing to copy by digest only; a digest cannot be chosen", m.destination)
+	}
+	if !tagged(m.source) {
+		return fmt.Errorf("source %q: name a tag or a digest", m.source)
+	}
+	if strings.Contains(m.source, "*") && tagged(m.destination) {
+		return fmt.Errorf("destination %q: must have no tag, since the source %q stands for several", m.destination, m.source)
+	}
+	return nil
+}
+
+// tagged says whether a reference has a tag or a digest.
+func tagged(reference string) bool {
+	return strings.ContainsAny(path.Base(reference), ":@")
+}
+
+// readMappings reads a file of lines with one source and its destinations each; - is standard input. Lines after # are comments.
+func readMappings(file string, in io.Reader) (all []mapping, err error) {
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("read images to copy: %w", err)
+		}
+		defer opened.Close()
+		in = opened
+	}
+	lines := bufio.NewScanner(in)
+	var problems []error
+	for number := 1; lines.Scan(); number++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		made, err := parseMappings(strings.Fields(text))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s:%d: %w", file, number, err))
+		}
+		all = append(all, made...)
+	}
+	if err := lines.Err(); err != nil {
+		problems = append(problems, fmt.Errorf("read images to copy from %q: %w", file, err))
+	}
+	return all, errors.Join(problems...)
+}
+
+// expand replaces a source whose tag has a * by the tags of its repository that match, each under its own name at the destination.
+func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
+	for _, m := range all {
+		at := strings.LastIndex(m.source, ":")
+		if !strings.Contains(m.source, "*") || strings.Contains(m.source, "@") || at < strings.LastIndex(m.source, "/") {
+			expanded = append(expanded, m)
+			continue
+		}
+		pattern := m.source[at+1:]
+		repository, err := name.NewRepository(m.source[:at], r.names...)
+		if err != nil {
+			return nil, err
+		}
+		tags, err := remote.List(repository, r.options...)
+		if err != nil {
+			return nil, explain("list tags of", repository.Name(), err)
+		}
+		slices.Sort(tags)
+		count := len(expanded)
+		for _, tag := range tags {
+			matches, err := path.Match(pattern, tag)
+			if err != nil {
+				return nil, fmt.Errorf("read tag %q: %w", pattern, err)
+			}
+			if matches {
+				expanded = append(expanded, mapping{m.source[:at+1] + tag, m.destination + ":" + tag})
+			}
+		}
+		if len(expanded) == count {
+			return nil, fmt.Errorf("source %q: none of the %d tags of the repository matches", m.source, len(tags))
+		}
+	}
+	return expanded, nil
+}

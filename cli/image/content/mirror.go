@@ -1,0 +1,149 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// mirror is `oc image mirror`.
+type mirror struct {
+	genericiooptions.IOStreams
+	access access
+	filter filter
+
+	files  []string
+	dryRun bool
+	places int
+}
+
+func newMirror(streams genericiooptions.IOStreams) *cobra.Command {
+	m := &mirror{IOStreams: streams}
+	command := &cobra.Command{
+		Use: "mirror SOURCE DESTINATION... | SOURCE=DESTINATION... | -f FILE", Short: "Mirror images from one repository to another",
+		Long: `Copy images between registries as they are, with their digests.
+
+A source names a tag or a digest; a * in a tag stands for all tags that match. A destination without a tag gets the image by its digest, and of a *
+the tags that match. A manifest list is copied whole, unless --filter-by-os leaves only some of its images. What a registry has already is not sent
+again, and layers that another repository of it has are mounted.`,
+		Example: `  # Copy an image to another tag
+  oc image mirror registry.example.com/app:v1 registry.example.com/app:stable
+
+  # Copy it to two places
+  oc image mirror registry.example.com/app:v1 mirror.example.com/app:v1 backup.example.com/app:v1
+
+  # Copy all tags that begin with v
+  oc image mirror 'registry.example.com/app:v*' mirror.example.com/app
+
+  # Copy what the lines of a file name as SOURCE=DESTINATION, and only show it
+  oc image mirror -f mappings.txt --dry-run`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(m.run(command.Context(), args))
+		},
+	}
+	flags := command.Flags()
+	m.access.addFlags(flags)
+	m.filter.addFlags(flags)
+	flags.StringSliceVarP(&m.files, "filename", "f", nil, "File with lines of SOURCE=DESTINATION or SOURCE DESTINATION..., or - for standard input.")
+	flags.BoolVar(&m.dryRun, "dry-run", false, "Only show what would be copied.")
+	flags.BoolVar(&m.access.force, "force", false, "Send what a registry has already, too.")
+	flags.BoolVar(&m.access.alone, "skip-mount", false, "Send layers instead of mounting them from another repository of the registry.")
+	flags.BoolVar(&m.access.alone, "skip-multiple-scopes", false, "Ask for rights on one repository at a time, for registries that know no others; implies --skip-mount.")
+	flags.IntVar(&m.places, "max-registry", 4, "How many images are copied at once.")
+	return command
+}
+
+func (m *mirror) run(ctx context.Context, args []string) error {
+	all, err := m.mappings(args)
+	if err != nil {
+		return err
+	}
+	if err := m.filter.complete(); err != nil {
+		return err
+	}
+	if m.places < 1 {
+		return fmt.Errorf("--max-registry %d: must be at least 1", m.places)
+	}
+	registries, err := m.access.open(ctx, m.ErrOut)
+	if err != nil {
+		return err
+	}
+	if all, err = registries.expand(all); err != nil {
+		return err
+	}
+	start := time.Now()
+	made, err := m.plan(registries, all)
+	if err != nil {
+		return err
+	}
+	made.print(m.ErrOut)
+	fmt.Fprintf(m.ErrOut, "info: Planning completed in %s\n", elapsed(start))
+	if m.dryRun {
+		fmt.Fprintln(m.ErrOut, "info: Dry run complete")
+		return nil
+	}
+	start = time.Now()
+	if err := m.copy(ctx, registries, made); err != nil {
+		return err
+	}
+	fmt.Fprintf(m.ErrOut, "info: Mirroring completed in %s\n", elapsed(start))
+	return nil
+}
+
+func (m *mirror) mappings(args []string) ([]mapping, error) {
+	all, err := parseMappings(args)
+	for _, file := range m.files {
+		more, problem := readMappings(file, m.In)
+		all, err = append(all, more...), errors.Join(err, problem)
+	}
+	if err == nil && len(all) == 0 {
+		err = errors.New("name images to copy as SOURCE DESTINATION or SOURCE=DESTINATION, or a file of them by -f")
+	}
+	return all, err
+}
+
+// copy copies everything. What cannot be copied does not keep the rest from it.
+func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
+	shown := registries.shown
+	defer shown.end()
+	pusher, err := remote.NewPusher(registries.options...)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(m.places)
+	problems := make([]error, len(all))
+	for n, c := range all {
+		group.Go(func() error {
+			if problems[n] = pusher.Push(ctx, c.to, c.what); problems[n] != nil {
+				problems[n] = explain("copy to", c.to.Name(), problems[n])
+				return nil
+			}
+			shown.line(m.Out, fmt.Sprintf("%s %s", c.digest, place(c.to, c.digest)))
+			return nil
+		})
+	}
+	_ = group.Wait() // each keeps its own problem
+	return errors.Join(problems...)
+}
+
+// place is a destination as it is written: without a digest that stands beside it.
+func place(to name.Reference, digest v1.Hash) string {
+	if to.Identifier() == digest.String() {
+		return to.Context().Name()
+	}
+	return to.Name()
+}
+
+const shownTime = 10 * time.Millisecond
+
+func elapsed(start time.Time) time.Duration { return time.Since(start).Round(shownTime) }

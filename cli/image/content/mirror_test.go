@@ -1,0 +1,110 @@
+package content
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
+	from, to := serve(t), serve(t)
+	one := push(t, from+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
+	two := push(t, from+"/team/app:v2", image(t, "linux/amd64", archive(t, entry{name: "a", content: "two"})))
+	push(t, from+"/team/app:other", image(t, "linux/amd64", archive(t, entry{name: "a", content: "other"})))
+	for what, tt := range map[string]struct {
+		args []string
+		want map[string]string
+	}{
+		"to several places":   {[]string{from + "/team/app:v1", to + "/rea:x", to + "/reb:y"}, map[string]string{to + "/rea:x": one, to + "/reb:y": one}},
+		"in pairs":            {[]string{from + "/team/app:v1=" + to + "/rec:1", from + "/team/app:v2=" + to + "/rec:2"}, map[string]string{to + "/rec:1": one, to + "/rec:2": two}},
+		"by digest":           {[]string{from + "/team/app@" + two, to + "/red"}, map[string]string{to + "/red@" + two: two, to + "/red:latest": ""}},
+		"all tags that match": {[]string{from + "/team/app:v*", to + "/ree"}, map[string]string{to + "/ree:v1": one, to + "/ree:v2": two, to + "/ree:other": ""}},
+		"within the registry": {[]string{from + "/team/app:v1", from + "/copy/app:v1", "--force"}, map[string]string{from + "/copy/app:v1": one}},
+		"as a trial":          {[]string{from + "/team/app:v1", to + "/ref:v1", "--dry-run"}, map[string]string{to + "/ref:v1": ""}},
+	} {
+		out, plan, err := oc(t, append([]string{"mirror"}, tt.args...)...)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		for place, digest := range tt.want {
+			if got := stored(t, place); got != digest {
+				t.Errorf("%s: %s is %q, want %q", what, place, got, digest)
+			}
+			if digest != "" && !strings.Contains(out, digest+" "+strings.TrimSuffix(place, "@"+digest)) {
+				t.Errorf("%s: %s is not said:\n%s", what, place, out)
+			}
+		}
+		if !strings.Contains(plan, "stats: shared=") || !strings.Contains(plan, "info: Planning completed") {
+			t.Errorf("%s: the plan is\n%s", what, plan)
+		}
+	}
+}
+
+func TestMappingsAreReadFromFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	host := serve(t)
+	digest := push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
+	file := write(t, ".", "mappings", []byte("# ours\n\n"+host+"/app:v1="+host+"/rea:1 # one\n"+host+"/app:v1 "+host+"/reb:1 "+host+"/rec:1\n"))
+	write(t, ".", "stdin", []byte(host+"/app:v1="+host+"/red:1\n"))
+	if _, _, err := oc(t, "mirror", "-f", file, "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	for _, repository := range []string{"rea", "reb", "rec", "red"} {
+		if got := stored(t, host+"/"+repository+":1"); got != digest {
+			t.Errorf("%s is %q", repository, got)
+		}
+	}
+	if err := os.WriteFile(file, []byte("a:1\nb:1=c@sha256:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, "mappings:1: \"a:1\" has no destination", "mirror", "-f", file)
+	fails(t, "mappings:2: destination", "mirror", "-f", file)
+}
+
+func TestAManifestListIsMirroredWholeOrFiltered(t *testing.T) {
+	host := serve(t)
+	amd, arm := image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	whole := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
+	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/whole:v1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(t, host+"/whole:v1"); got != whole {
+		t.Errorf("the list is %s, was %s", got, whole)
+	}
+	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/one:v1", "--filter-by-os=arm64"); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := arm.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(t, host+"/one:v1"); got != digest.String() {
+		t.Errorf("the single image is %s, want %s", got, digest)
+	}
+	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/two:v1", "--filter-by-os=a..64"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := oc(t, "info", host+"/two:v1", "--filter-by-os=s390x"); err == nil || !strings.Contains(err.Error(), "linux/arm64") {
+		t.Errorf("the shorter list: %v", err)
+	}
+	fails(t, "has no such image", "mirror", host+"/app:v1", host+"/none:v1", "--filter-by-os=windows")
+}
+
+func TestWhatCannotBeMirroredIsNamed(t *testing.T) {
+	host := serve(t)
+	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
+	push(t, host+"/app:v2", image(t, "linux/amd64", archive(t, entry{name: "a", content: "2"})))
+	fails(t, "name images to copy", "mirror")
+	fails(t, "has no destination", "mirror", host+"/app:v1")
+	fails(t, "is not SOURCE=DESTINATION", "mirror", "a:1=b:1", "c:1")
+	fails(t, "name a tag or a digest", "mirror", host+"/app", host+"/reb:1")
+	fails(t, "must have no tag", "mirror", host+"/app:*", host+"/reb:1")
+	fails(t, "not to or from s3://", "mirror", host+"/app:v1", "s3://bucket/app:v1")
+	fails(t, "none of the 2 tags", "mirror", host+"/app:x*", host+"/reb")
+	fails(t, "is named for two images", "mirror", host+"/app:v1="+host+"/reb:1", host+"/app:v2="+host+"/reb:1")
+	fails(t, "has no such image", "mirror", host+"/app:v3", host+"/reb:1")
+	fails(t, "no such file", "mirror", "-f", "missing")
+}

@@ -1,0 +1,169 @@
+package content
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/match"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// copying is one manifest, with what it needs, on its way to a repository.
+type copying struct {
+	from   name.Reference
+	to     name.Reference
+	digest v1.Hash
+	what   remote.Taggable
+	blobs  []v1.Descriptor
+}
+
+// plan is what is copied, sorted by destination.
+type plan []copying
+
+// plan reads the manifests of the sources. All problems are told together.
+func (m *mirror) plan(registries *registries, all []mapping) (made plan, err error) {
+	var problems []error
+	for _, one := range all {
+		next, err := m.prepare(registries, one)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		made = append(made, *next)
+	}
+	byPlace := map[string]v1.Hash{}
+	for _, c := range made {
+		if other, found := byPlace[c.to.Name()]; found && other != c.digest {
+			problems = append(problems, fmt.Errorf("destination %q is named for two images, %s and %s", c.to, other, c.digest))
+		}
+		byPlace[c.to.Name()] = c.digest
+	}
+	slices.SortStableFunc(made, func(a, b copying) int { return cmp.Compare(a.to.Name(), b.to.Name()) })
+	return made, errors.Join(problems...)
+}
+
+// prepare reads one manifest. A manifest list is copied as it is, unless a filter leaves only some of its images, or a single one.
+func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) {
+	found, from, err := registries.get(one.source)
+	if err != nil {
+		return nil, err
+	}
+	made := &copying{from: from, digest: found.Digest}
+	if made.what, err = m.choose(found); err != nil {
+		return nil, fmt.Errorf("choose images of %q: %w", one.source, err)
+	}
+	if described, ok := made.what.(interface{ Digest() (v1.Hash, error) }); ok {
+		if made.digest, err = described.Digest(); err != nil {
+			return nil, err
+		}
+	}
+	if made.blobs, err = blobsOf(made.what); err != nil {
+		return nil, explain("read image", one.source, err)
+	}
+	destination := one.destination
+	if !tagged(destination) {
+		destination += "@" + made.digest.String()
+	}
+	if made.to, err = name.ParseReference(destination, registries.names...); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (m *mirror) choose(found *remote.Descriptor) (remote.Taggable, error) {
+	if !found.MediaType.IsIndex() {
+		return m.filter.one(found, false)
+	}
+	index, chosen, all, err := m.filter.among(found)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(chosen) == 0:
+		return nil, errSeveral{"has no such image", all}
+	case len(chosen) == len(all):
+		return index, nil
+	case len(chosen) == 1:
+		return index.Image(chosen[0].Digest)
+	}
+	return mutate.RemoveManifests(index, func(entry v1.Descriptor) bool {
+		return !slices.ContainsFunc(chosen, func(c v1.Descriptor) bool { return match.Digests(c.Digest)(entry) })
+	}), nil
+}
+
+// blobsOf are the configuration and the layers of an image, or of all images of an index.
+func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
+	if index, ok := what.(v1.ImageIndex); ok {
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range manifest.Manifests {
+			if !entry.MediaType.IsImage() {
+				continue
+			}
+			image, err := index.Image(entry.Digest)
+			if err != nil {
+				return nil, err
+			}
+			blobs, err := blobsOf(image)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, blobs...)
+		}
+		return all, nil
+	}
+	image, ok := what.(v1.Image)
+	if !ok {
+		return nil, nil
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, layer := range manifest.Layers {
+		if layer.MediaType.IsDistributable() {
+			all = append(all, layer)
+		}
+	}
+	return append(all, manifest.Config), nil
+}
+
+// print shows what goes where: registries, their repositories, and the blobs and manifests that come to them.
+func (p plan) print(out io.Writer) {
+	registry, repository := "", ""
+	seen := map[string]bool{}
+	var unique, shared int
+	var size int64
+	for _, c := range p {
+		if host := c.to.Context().RegistryStr(); host != registry {
+			registry, repository = host, ""
+			fmt.Fprintf(out, "%s/\n", registry)
+		}
+		if path := c.to.Context().RepositoryStr(); path != repository {
+			repository = path
+			fmt.Fprintf(out, "  %s\n", repository)
+		}
+		for _, blob := range c.blobs {
+			key := c.to.Context().Name() + "@" + blob.Digest.String()
+			if seen[key] {
+				shared++
+				continue
+			}
+			seen[key] = true
+			unique++
+			size += blob.Size
+			fmt.Fprintf(out, "    %s %s %s\n", c.from.Context().RepositoryStr(), blob.Digest, units.BytesSize(float64(blob.Size)))
+		}
+		fmt.Fprintf(out, "    %s -> %s\n", c.digest, strings.TrimPrefix(c.to.Identifier(), c.digest.String()))
+	}
+	fmt.Fprintf(out, "  stats: shared=%d unique=%d size=%s\n", shared, unique, units.BytesSize(float64(size)))
+}

@@ -1,0 +1,102 @@
+package content
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/go-units"
+	"golang.org/x/term"
+)
+
+// drawEvery is how often the line on a terminal changes.
+const drawEvery = 200 * time.Millisecond
+
+// progress tells of what is sent to registries: on a terminal one line that changes, elsewhere a line for each layer that has arrived.
+type progress struct {
+	out      io.Writer
+	terminal bool
+
+	lock  sync.Mutex
+	sent  int64
+	drawn time.Time
+}
+
+func newProgress(out io.Writer) *progress {
+	file, ok := out.(*os.File)
+	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
+}
+
+// watching carries requests and tells progress of the layers in them.
+type watching struct {
+	http.RoundTripper
+	shown *progress
+}
+
+// RoundTrip carries a request.
+func (w watching) RoundTrip(request *http.Request) (*http.Response, error) {
+	repository, _, upload := strings.Cut(strings.TrimPrefix(request.URL.Path, "/v2/"), "/blobs/uploads/")
+	if upload && request.Body != nil && (request.Method == http.MethodPatch || request.Method == http.MethodPut) {
+		request = request.Clone(request.Context())
+		request.Body = &countedBody{request.Body, w.shown}
+	}
+	answer, err := w.RoundTripper.RoundTrip(request)
+	if digest := request.URL.Query().Get("digest"); err == nil && upload && digest != "" && answer.StatusCode == http.StatusCreated {
+		w.shown.arrived(repository, digest)
+	}
+	return answer, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	shown *progress
+}
+
+// Read reads and counts.
+func (c *countedBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.shown.add(n)
+	return n, err
+}
+
+func (p *progress) add(n int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.sent += int64(n)
+	if p.terminal && time.Since(p.drawn) > drawEvery {
+		p.drawn = time.Now()
+		fmt.Fprintf(p.out, "\r\x1b[Kuploading: %s sent", units.HumanSize(float64(p.sent)))
+	}
+}
+
+func (p *progress) arrived(repository, digest string) {
+	if !p.terminal {
+		p.line(p.out, fmt.Sprintf("uploaded: %s %s", repository, digest))
+	}
+}
+
+// line prints a line of its own.
+func (p *progress) line(out io.Writer, text string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.clear()
+	fmt.Fprintln(out, text)
+}
+
+// end removes the line that changes.
+func (p *progress) end() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.clear()
+}
+
+func (p *progress) clear() {
+	if !p.drawn.IsZero() {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = time.Time{}
+	}
+}

@@ -1,0 +1,314 @@
+package content
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Names by which a layer takes away what those below it have: a file, or all that is in a directory.
+const (
+	whiteout = ".wh."
+	opaque   = ".wh..wh..opq"
+)
+
+// unpacking is an image that is being unpacked. It goes from the last layer to the first: what a later one has written or removed is not
+// touched by earlier ones, so that nothing that was on the disk before is ever removed.
+type unpacking struct {
+	*extract
+	wanted []*want
+	roots  map[string]*os.Root
+	// taken are paths of the image that later layers have decided, hidden those below which nothing of earlier layers counts.
+	taken, hidden map[string]bool
+	// links are hard links of the layer that is being read, by what they are linked to.
+	links map[string][]string
+	// modes are those of directories, which are set at the end, since one may forbid to write into it.
+	modes []directoryMode
+}
+
+type directoryMode struct {
+	root *os.Root
+	name string
+	mode fs.FileMode
+}
+
+// unpack writes what is wanted of layers, of which the last counts most.
+func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
+	u := &unpacking{extract: e, wanted: wanted, roots: map[string]*os.Root{}, taken: map[string]bool{}, hidden: map[string]bool{}}
+	defer func() {
+		for _, root := range u.roots {
+			err = errors.Join(err, root.Close())
+		}
+	}()
+	for _, w := range wanted {
+		if u.roots[w.directory] != nil {
+			continue
+		}
+		if u.roots[w.directory], err = os.OpenRoot(w.directory); err != nil {
+			return fmt.Errorf("open directory: %w", err)
+		}
+	}
+	for _, layer := range slices.Backward(layers) {
+		if err := u.layer(layer); err != nil {
+			return err
+		}
+		if u.complete() {
+			break
+		}
+	}
+	for _, directory := range slices.Backward(u.modes) {
+		if err := directory.root.Chmod(directory.name, directory.mode); err != nil {
+			return fmt.Errorf("set mode of directory: %w", err)
+		}
+	}
+	for _, w := range wanted {
+		if !w.found && w.source != "." {
+			return fmt.Errorf("the image has no /%s", w.source)
+		}
+	}
+	return nil
+}
+
+// complete says whether only single files are wanted, and all are there.
+func (u *unpacking) complete() bool {
+	return !slices.ContainsFunc(u.wanted, func(w *want) bool { return !w.single || !w.found })
+}
+
+// layer writes what a layer has.
+func (u *unpacking) layer(layer v1.Layer) error {
+	removed, emptied := []string{}, []string{}
+	u.links = map[string][]string{}
+	err := each(layer, func(name string, header *tar.Header, content io.Reader) error {
+		directory, base := path.Split(name)
+		switch {
+		case base == opaque:
+			emptied = append(emptied, path.Clean(directory))
+		case strings.HasPrefix(base, whiteout):
+			removed = append(removed, path.Join(directory, strings.TrimPrefix(base, whiteout)))
+		case !u.covered(name):
+			u.taken[name] = true
+			u.hidden[name] = header.Typeflag != tar.TypeDir
+			return u.entry(name, header, content)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range removed {
+		u.taken[name], u.hidden[name] = true, true
+	}
+	for _, name := range emptied {
+		u.hidden[name] = true
+	}
+	if len(u.links) == 0 {
+		return nil
+	}
+	err = each(layer, func(name string, header *tar.Header, content io.Reader) error {
+		names := u.links[name]
+		if len(names) == 0 || header.Typeflag != tar.TypeReg {
+			return nil
+		}
+		delete(u.links, name)
+		return u.files(names, header, content)
+	})
+	for target, names := range u.links {
+		fmt.Fprintf(u.ErrOut, "warning: %q is left out: it is linked to %q, which is no file of its layer\n", names, target)
+	}
+	return err
+}
+
+// each calls do with the entries of a layer. The layer is read to its end, where it is compared with its digest.
+func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
+	digest, err := layer.Digest()
+	if err != nil {
+		return err
+	}
+	content, err := layer.Uncompressed()
+	if err != nil {
+		return explain("read layer", digest.String(), err)
+	}
+	defer content.Close()
+	archive := tar.NewReader(content)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read layer %q: %w", digest, err)
+		}
+		if err := do(inside(header.Name), header, archive); err != nil {
+			return fmt.Errorf("extract %q: %w", header.Name, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return fmt.Errorf("read layer %q: %w", digest, err)
+	}
+	return nil
+}
+
+// covered says whether a later layer, or an earlier entry of this one, has decided what is at a path.
+func (u *unpacking) covered(name string) bool {
+	if u.taken[name] {
+		return true
+	}
+	for at := name; at != "."; {
+		if at = path.Dir(at); u.hidden[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// entry writes an entry wherever it is wanted.
+func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) error {
+	places := u.places(name)
+	for _, p := range places {
+		if p.want.single && header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeLink {
+			if header.Typeflag == tar.TypeSymlink {
+				return fmt.Errorf("is a link to %q: name that", header.Linkname)
+			}
+			return errors.New("is no file: take it with --path")
+		}
+		p.want.found = true
+		if u.dryRun {
+			fmt.Fprintf(u.Out, "%s -> %s\n", name, path.Join(p.want.directory, p.name))
+		}
+	}
+	if len(places) == 0 || u.dryRun {
+		return nil
+	}
+	switch header.Typeflag {
+	case tar.TypeReg:
+		return u.files([]string{name}, header, content)
+	case tar.TypeLink: // its content may not be wanted, or be replaced by a later layer: it is read again
+		target := inside(header.Linkname)
+		u.links[target] = append(u.links[target], name)
+		return nil
+	case tar.TypeDir, tar.TypeSymlink:
+		for _, p := range places {
+			if err := u.special(p, header); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fmt.Fprintf(u.ErrOut, "warning: %q is a device or a pipe and is left out\n", name)
+	return nil
+}
+
+// spot is where an entry of an image goes.
+type spot struct {
+	root *os.Root
+	name string
+	want *want
+}
+
+func (u *unpacking) places(name string) (all []spot) {
+	for _, w := range u.wanted {
+		if target, ok := w.target(name); ok {
+			all = append(all, spot{u.roots[w.directory], target, w})
+		}
+	}
+	return all
+}
+
+// clear makes the directory of a spot, and removes what is there and is no directory.
+func (p spot) clear() error {
+	if err := p.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
+		return err
+	}
+	there, err := p.root.Lstat(p.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !there.IsDir() {
+		err = p.root.Remove(p.name)
+	}
+	return err
+}
+
+// files writes the content of a file to all places of entries.
+func (u *unpacking) files(names []string, header *tar.Header, content io.Reader) (err error) {
+	var writers []io.Writer
+	var places []spot
+	for _, name := range names {
+		places = append(places, u.places(name)...)
+	}
+	for _, p := range places {
+		if err := p.clear(); err != nil {
+			return err
+		}
+		file, err := p.root.OpenFile(p.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		writers = append(writers, file)
+	}
+	if _, err := io.Copy(io.MultiWriter(writers...), content); err != nil {
+		return err
+	}
+	for _, p := range places {
+		problem := u.own(p, header)
+		if problem == nil {
+			problem = p.root.Chmod(p.name, u.mode(header))
+		}
+		if problem == nil {
+			problem = p.root.Chtimes(p.name, header.ModTime, header.ModTime)
+		}
+		err = errors.Join(err, problem)
+	}
+	return err
+}
+
+// special writes a directory or a symbolic link.
+func (u *unpacking) special(p spot, header *tar.Header) error {
+	if u.onlyFiles {
+		return nil
+	}
+	if err := p.clear(); err != nil {
+		return err
+	}
+	if header.Typeflag == tar.TypeSymlink {
+		err := p.root.Symlink(header.Linkname, p.name)
+		if errors.Is(err, fs.ErrExist) {
+			fmt.Fprintf(u.ErrOut, "warning: %q stays a directory, since files are in it already; in an earlier layer it is a link to %q\n", p.name, header.Linkname)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return u.own(p, header)
+	}
+	if err := p.root.MkdirAll(p.name, 0o755); err != nil {
+		return err
+	}
+	u.modes = append(u.modes, directoryMode{p.root, p.name, u.mode(header)})
+	return u.own(p, header)
+}
+
+func (u *unpacking) own(p spot, header *tar.Header) error {
+	if !u.ownership {
+		return nil
+	}
+	return p.root.Lchown(p.name, header.Uid, header.Gid)
+}
+
+// mode is that of a file. What lets it run as somebody else counts only beside its owner.
+func (u *unpacking) mode(header *tar.Header) fs.FileMode {
+	mode := header.FileInfo().Mode()
+	if u.ownership {
+		return mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	}
+	return mode.Perm()
+}
