@@ -26,7 +26,7 @@ func (h *host) admission(server *kube.APIServer) error {
 	live := apiserver.MakeLive(server.Features, pluginConfigs(plugins))
 	var keys []string
 	for _, name := range live.Names() {
-		keys = append(keys, "admissionConfig.pluginConfig."+name)
+		keys = append(keys, pluginKey(name))
 	}
 	h.adjust(func(next *config.Config) (func(), error) {
 		plugins, err := next.Master.AdmissionPlugins()
@@ -62,6 +62,9 @@ func (h *host) admission(server *kube.APIServer) error {
 	server.AdmissionFile = filepath.Join(h.runDir(), "admission.json")
 	return atomicfile.Write(server.AdmissionFile, content, 0o600)
 }
+
+// pluginKey is the setting that configures a plug-in.
+func pluginKey(name string) string { return "admissionConfig.pluginConfig." + name }
 
 // pluginConfigs are what plug-ins of ours are told.
 func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.PluginConfig {

@@ -19,30 +19,36 @@ func (h *host) builds() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := h.buildSettings()
+	decided, err := buildDecisions(h.Config)
 	if err != nil {
 		return nil, err
 	}
+	settings := building.NewSettings(decided)
+	h.adjust(func(next *config.Config) (func(), error) {
+		decided, err := buildDecisions(next)
+		return func() { settings.Replace(decided) }, err
+	}, pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides))
 	return &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), Settings: settings}, nil
 }
 
-// buildSettings are what the configuration says for all builds.
-func (h *host) buildSettings() (settings building.Settings, err error) {
-	plugins, err := h.Master.AdmissionPlugins()
+// buildDecisions are what a configuration says for all builds.
+func buildDecisions(c *config.Config) (*building.Decisions, error) {
+	plugins, err := c.Master.AdmissionPlugins()
 	if err != nil {
-		return settings, err
+		return nil, err
 	}
+	decided := &building.Decisions{}
 	for _, plugin := range plugins {
 		content := bytes.NewReader(plugin.Configuration)
 		switch plugin.Name {
 		case config.BuildDefaults:
-			err = apiserver.DecodeConfig(content, "BuildDefaultsConfig", &settings.Defaults)
+			err = apiserver.DecodeConfig(content, "BuildDefaultsConfig", &decided.Defaults)
 		case config.BuildOverrides:
-			err = apiserver.DecodeConfig(content, "BuildOverridesConfig", &settings.Overrides)
+			err = apiserver.DecodeConfig(content, "BuildOverridesConfig", &decided.Overrides)
 		}
 		if err != nil {
-			return settings, fmt.Errorf("read configuration of admission plug-in %s: %w", plugin.Name, err)
+			return nil, fmt.Errorf("read configuration of admission plug-in %s: %w", plugin.Name, err)
 		}
 	}
-	return settings, nil
+	return decided, nil
 }

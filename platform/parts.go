@@ -35,7 +35,6 @@ func controlPlaneTable() []row {
 		{"projects", []string{"apiserver"}, (*host).projects},
 		{"service-account-secrets", []string{"apiserver"}, (*host).serviceAccountSecrets},
 		{"service-certificates", []string{"apiserver"}, (*host).serviceCertificates},
-		{"configuration", []string{"apiserver"}, (*host).configuration}, // after apiserver in this list: it follows what that has said it can adjust
 		{"ingress", []string{"apiserver"}, (*host).ingress},
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
@@ -44,6 +43,7 @@ func controlPlaneTable() []row {
 		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
 		{"builds", []string{"apiserver"}, (*host).builds},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
+		{"configuration", []string{"apiserver"}, (*host).configuration}, // the last in this list: it follows what the others have said they can adjust
 	}
 }
 

@@ -66,7 +66,7 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 // binaryLimit is how long the source of a build waits for its pod to run.
 const binaryLimit = 5 * time.Minute
 
-// take starts a build and gives it its source. A build that does not get all of it is cancelled.
+// take starts a build and gives it its source. A build that does not get all of it fails.
 func (i *instantiateBinary) take(ctx context.Context, name string, options *buildv1.BinaryBuildRequestOptions, source io.Reader) (*buildv1.Build, error) {
 	build, err := i.start(ctx, name, binaryRequest(name, options))
 	if build == nil {
@@ -75,7 +75,7 @@ func (i *instantiateBinary) take(ctx context.Context, name string, options *buil
 	cancel := func() {
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
-		_ = i.cancel(ctx, build.Name) // the build fails by itself when it cannot be cancelled
+		_ = i.breakOff(ctx, build.Name) // the build fails by itself when it cannot be ended
 	}
 	if err != nil {
 		cancel()
@@ -149,13 +149,14 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 	return nil
 }
 
-// cancel asks for the end of a build.
-func (s starter) cancel(ctx context.Context, name string) error {
+// breakOff asks for the end of a build that does not get its source.
+func (s starter) breakOff(ctx context.Context, name string) error {
 	_, _, err := s.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			build := stored.DeepCopyObject().(*buildv1.Build)
-			if !generate.Ended(build) {
-				build.Status.Cancelled = true
+			if status := &build.Status; !generate.Ended(build) && !status.Cancelled {
+				status.Cancelled = true
+				status.Reason, status.Message = buildv1.StatusReasonFetchSourceFailed, "The source of the build broke off while it was sent, or was not sent at all."
 			}
 			return build, nil
 		}), nil, nil, false, &metav1.UpdateOptions{})

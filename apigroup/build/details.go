@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -43,6 +44,9 @@ func (d *details) Update(ctx context.Context, name string, sent rest.UpdatedObje
 			if !ok {
 				return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", reported))
 			}
+			if problems := bounded(report); len(problems) > 0 {
+				return nil, errors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, problems)
+			}
 			return withReport(current, report), nil
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
@@ -64,10 +68,7 @@ func reports(ctx context.Context, build *buildv1.Build) error {
 
 // isPodOf says whether a user is the service account of a build, with a token that was made for the build's pod.
 func isPodOf(who user.Info, build *buildv1.Build) bool {
-	account := build.Spec.ServiceAccount
-	if account == "" {
-		account = generate.Account
-	}
+	account := generate.AccountOf(&build.Spec.CommonSpec)
 	pod := who.GetExtra()[serviceaccount.PodNameKey]
 	return who.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == generate.PodName(build.Name)
 }
@@ -85,6 +86,46 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	if len(status.Stages) > 0 {
 		next.Status.Stages = status.Stages
 	}
-	next.Status.Reason, next.Status.Message = status.Reason, status.Message
+	if !current.Status.Cancelled { // why it is to end stands there
+		next.Status.Reason, next.Status.Message = status.Reason, status.Message
+	}
 	return next
+}
+
+// The most that a report may have: characters of a text, stages, and steps of a stage. A build has six stages, and few steps of each.
+const mostText, mostStages, mostSteps = 4096, 16, 256
+
+// bounded gives what is too long in a report: who may build may make his own builder, and a Build is read by everybody who lists builds.
+func bounded(report *buildv1.Build) (problems field.ErrorList) {
+	status := field.NewPath("status")
+	text := func(at *field.Path, values ...string) {
+		for _, value := range values {
+			if len(value) > mostText {
+				problems = append(problems, field.TooLong(at, "", mostText))
+			}
+		}
+	}
+	text(status.Child("message"), string(report.Status.Reason), report.Status.Message)
+	if to := report.Status.Output.To; to != nil {
+		text(status.Child("output", "to", "imageDigest"), to.ImageDigest)
+	}
+	if revision := report.Spec.Revision; revision != nil && revision.Git != nil {
+		git := revision.Git
+		text(field.NewPath("spec", "revision", "git"), string(revision.Type), git.Commit, git.Message, git.Author.Name, git.Author.Email, git.Committer.Name, git.Committer.Email)
+	}
+	stages := status.Child("stages")
+	if len(report.Status.Stages) > mostStages {
+		return append(problems, field.TooMany(stages, len(report.Status.Stages), mostStages))
+	}
+	for i, stage := range report.Status.Stages {
+		if len(stage.Steps) > mostSteps {
+			problems = append(problems, field.TooMany(stages.Index(i).Child("steps"), len(stage.Steps), mostSteps))
+			continue
+		}
+		text(stages.Index(i), string(stage.Name))
+		for _, step := range stage.Steps {
+			text(stages.Index(i).Child("steps"), string(step.Name))
+		}
+	}
+	return problems
 }

@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	stderrors "errors"
 	"fmt"
 	"io"
@@ -21,7 +19,7 @@ import (
 )
 
 // webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which hosts of Git repositories call. Whoever knows the secret starts a build: no
-// user is asked for.
+// user is asked for. Hosts that sign what they send need not have the secret in the address, which logs have too: buildconfigs/webhooks/<kind>.
 type webHooks struct{ starter }
 
 var _ rest.Connecter = &webHooks{}
@@ -61,13 +59,18 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}), nil
 }
 
-// addressed are the secret and the kind in the address of a request: buildconfigs/<name>/webhooks/<secret>/<kind>.
+// addressed are the secret and the kind in the address of a request: buildconfigs/<name>/webhooks/<secret>/<kind>, or without a secret, which the call then
+// must prove to know: buildconfigs/<name>/webhooks/<kind>.
 func addressed(ctx context.Context) (secret, kind string, ok bool) {
+	const known, unknown = 5, 4
 	asked, found := request.RequestInfoFrom(ctx)
-	if !found || len(asked.Parts) != 5 {
-		return "", "", false
+	switch {
+	case found && len(asked.Parts) == known:
+		return asked.Parts[3], asked.Parts[4], true
+	case found && len(asked.Parts) == unknown:
+		return "", asked.Parts[3], true
 	}
-	return asked.Parts[3], asked.Parts[4], true
+	return "", "", false
 }
 
 func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read webhook.Reader, w http.ResponseWriter, r *http.Request) (build *buildv1.Build, ignored string, err error) {
@@ -79,11 +82,11 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	if err != nil {
 		return nil, "", err
 	}
-	hook, err := h.accepting(ctx, config, secret, kind)
+	hooks, err := h.addressees(ctx, config, secret, kind)
 	if err != nil {
 		return nil, "", err
 	}
-	if hook == nil {
+	if len(hooks) == 0 || secret == "" && !webhook.Signed(kind, r.Header) {
 		return nil, "", refused
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCall))
@@ -93,7 +96,12 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	if err != nil {
 		return nil, "", errors.NewBadRequest(fmt.Sprintf("read body: %v", err))
 	}
-	event, err := read(webhook.Call{Header: r.Header, Body: body}, config.Spec.Source.Git)
+	call := webhook.Call{Header: r.Header, Body: body}
+	hook := accepting(hooks, kind, call)
+	if hook == nil {
+		return nil, "", refused
+	}
+	event, err := read(call, config.Spec.Source.Git)
 	if err != nil {
 		return nil, "", errors.NewBadRequest(err.Error())
 	}
@@ -109,8 +117,14 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	return build, "", err
 }
 
-// accepting is the hook of a configuration that has a secret, nil if none has.
-func (h *webHooks) accepting(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (*buildv1.WebHookTrigger, error) {
+// guarded is a hook with its secret, wherever that stands.
+type guarded struct {
+	*buildv1.WebHookTrigger
+	secret string
+}
+
+// addressees are the hooks of a kind that have the secret of an address, or all that have one where the address has none.
+func (h *webHooks) addressees(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (hooks []guarded, err error) {
 	for i := range config.Spec.Triggers {
 		hook, name := webHook(&config.Spec.Triggers[i])
 		if hook == nil || name != kind {
@@ -118,16 +132,26 @@ func (h *webHooks) accepting(ctx context.Context, config *buildv1.BuildConfig, s
 		}
 		known := hook.Secret
 		if hook.SecretReference != nil {
-			var err error
 			if known, err = h.secret(ctx, config.Namespace, hook.SecretReference.Name); err != nil {
 				return nil, err
 			}
 		}
-		if known != "" && same(known, secret) {
-			return hook, nil
+		if known != "" && (secret == "" || webhook.Same(known, secret)) {
+			hooks = append(hooks, guarded{hook, known})
 		}
 	}
-	return nil, nil
+	return hooks, nil
+}
+
+// accepting is the first of the hooks that a call is for, nil if there is none: a call that is signed must be signed with the hook's secret.
+func accepting(hooks []guarded, kind string, call webhook.Call) *buildv1.WebHookTrigger {
+	signed := webhook.Signed(kind, call.Header)
+	for _, hook := range hooks {
+		if !signed || webhook.Proven(kind, call, hook.secret) {
+			return hook.WebHookTrigger
+		}
+	}
+	return nil
 }
 
 // secret is the one that a Secret has for web hooks, empty if there is none.
@@ -144,12 +168,6 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 		return "", errors.NewInternalError(fmt.Errorf("read the secret of a webhook"))
 	}
 	return string(found.Data[buildv1.WebHookSecretKey]), nil
-}
-
-// same compares in a time that says nothing about the secrets, nor about their lengths.
-func same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // hidden is what builds show of a hook's secret.

@@ -2,12 +2,15 @@ package build
 
 import (
 	"context"
+	"fmt"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -41,10 +44,14 @@ func (s starter) build(ctx context.Context, name string) (*buildv1.Build, error)
 	return found.(*buildv1.Build), nil
 }
 
-// images reads image streams.
-func (s starter) images(ctx context.Context) generate.Images {
+// images reads image streams for the builds of a configuration: those of its project, and those of others that its service account may pull from. Another one
+// is as if it were not there.
+func (s starter) images(ctx context.Context, config *buildv1.BuildConfig) generate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
+		if may, err := s.mayPull(ctx, config, namespace, name); err != nil || !may {
+			return nil, err
+		}
 		found, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 		if errors.IsNotFound(err) {
 			return nil, nil
@@ -56,9 +63,26 @@ func (s starter) images(ctx context.Context) generate.Images {
 	}
 }
 
+// mayPull says whether the builds of a configuration may pull from an image stream. Their service account is asked, and not whoever starts one: triggers and
+// web hooks have no user, and it is the account whose credentials the build has.
+func (s starter) mayPull(ctx context.Context, config *buildv1.BuildConfig, namespace, stream string) (bool, error) {
+	if namespace == config.Namespace {
+		return true, nil
+	}
+	account := serviceaccount.UserInfo(config.Namespace, generate.AccountOf(&config.Spec.CommonSpec), "")
+	decision, _, err := s.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: account, Verb: "get", Namespace: namespace, Name: stream, ResourceRequest: true,
+		APIGroup: imagev1.GroupName, APIVersion: imagev1.GroupVersion.Version, Resource: "imagestreams", Subresource: "layers",
+	})
+	if err != nil {
+		return false, fmt.Errorf("check the right to pull: %w", err)
+	}
+	return decision == authorizer.DecisionAllow, nil
+}
+
 // start makes the next build of a configuration.
 func (s starter) start(ctx context.Context, name string, asked *buildv1.BuildRequest) (*buildv1.Build, error) {
-	return starting{s, s.images(ctx)}.start(ctx, name, asked)
+	return starting{s, func(config *buildv1.BuildConfig) generate.Images { return s.images(ctx, config) }}.start(ctx, name, asked)
 }
 
 // replace stores a changed object, unless it has changed meanwhile.

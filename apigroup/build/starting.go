@@ -26,7 +26,8 @@ type records interface {
 // one finds the number taken and notes it. The other way round, a trigger would be marked as obeyed and have no build.
 type starting struct {
 	records
-	images generate.Images
+	// images are those that a configuration's builds see.
+	images func(*buildv1.BuildConfig) generate.Images
 }
 
 // start makes the next build of a configuration, as a request wants it. One that it gives beside an error was made and could not be noted.
@@ -41,11 +42,12 @@ func (s starting) start(ctx context.Context, name string, asked *buildv1.BuildRe
 			return err
 		}
 		next = config.DeepCopy()
-		if generate.BringImages(next, asked, s.images) {
+		images := s.images(config)
+		if generate.BringImages(next, asked, images) {
 			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, asked.TriggeredByImage.Name))
 		}
 		next.Status.LastVersion++
-		build, err := generate.Build(next, asked, s.images)
+		build, err := generate.Build(next, asked, images)
 		if err != nil {
 			return errors.NewBadRequest(err.Error())
 		}

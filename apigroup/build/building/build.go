@@ -193,7 +193,7 @@ func (l *buildLoop) find(ctx context.Context, build *buildv1.Build) (*corev1.Pod
 	return pod, nil
 }
 
-// cancel removes the pod of a build that somebody has cancelled.
+// cancel removes the pod of a build that is not to go on.
 func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.find(ctx, build)
 	if err != nil {
@@ -204,7 +204,7 @@ func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
 			return err
 		}
 	}
-	return l.end(ctx, build, outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."})
+	return l.end(ctx, build, cancelled(build))
 }
 
 // stop removes a pod that goes on after its build has ended, as it does where somebody has written the end by hand. One that has ended keeps its log.

@@ -108,3 +108,21 @@ func TestABuildOfAnAccountThatCannotBeEnds(t *testing.T) {
 		t.Errorf("the build is %+v, %v", got.Status, err)
 	}
 }
+
+func TestABuildThatIsNotToGoOnEnds(t *testing.T) {
+	for reason, want := range map[buildv1.StatusReason]string{"": "Cancelled CancelledBuild", "InvalidOutputReference": "Cancelled CancelledBuild", "FetchSourceFailed": "Failed FetchSourceFailed"} {
+		ending := build()
+		ending.Status.Phase, ending.Status.Cancelled, ending.Status.Reason = buildv1.BuildPhaseRunning, true, reason
+		loop := newLoop(t, []*buildv1.Build{ending}, podOf(ending, corev1.PodRunning))
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
+		if err != nil || string(got.Status.Phase)+" "+string(got.Status.Reason) != want {
+			t.Errorf("with reason %q the build is %+v, %v; want %s", reason, got.Status, err, want)
+		}
+		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("with reason %q the pod stays: %v", reason, err)
+		}
+	}
+}

@@ -34,8 +34,8 @@ type Controllers struct {
 	Image string
 	// Version is the platform's, which builders are told.
 	Version string
-	// Settings are the administrator's.
-	Settings Settings
+	// Settings are the administrator's; they may change while the part runs, and count for the builds that begin afterwards.
+	Settings *Settings
 }
 
 // Name is the part's name.
@@ -78,16 +78,16 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err := made.Informer().AddIndexers(buildIndexers()); err != nil {
 		return fmt.Errorf("index builds by configuration: %w", err)
 	}
-	known := made.Informer().GetIndexer()
+	known, may := made.Informer().GetIndexer(), rights{kube.AuthorizationV1()}
 	building := &buildLoop{
-		maker: maker{c, kube.CoreV1(), streams.Lister()}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		maker: maker{c, kube.CoreV1(), streams.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		known: known, builds: made.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{
 		building.loop(made.Informer(), pods.Informer(), streams.Informer()),
 		(&configLoop{builds.BuildV1(), configs.Lister(), known, recorder}).loop(configs.Informer(), made.Informer()),
 	}
-	triggered, err := (&imageLoop{builds.BuildV1(), configs.Lister(), streams.Lister(), recorder}).loop(configs.Informer(), streams.Informer())
+	triggered, err := (&imageLoop{builds.BuildV1(), configs.Lister(), streams.Lister(), may, recorder}).loop(configs.Informer(), streams.Informer())
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func newMaker(t *testing.T) *maker {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "credentials"}, Type: corev1.SecretTypeDockercfg,
 			Data: map[string][]byte{corev1.DockerConfigKey: []byte(`{"registry:5000": {"username": "a", "password": "b"}}`)}},
 	}
-	return &maker{&Controllers{Image: "builder:1", Version: "v1"}, fake.NewClientset(objects...).CoreV1(), imagelisters.NewImageStreamLister(streams)}
+	kube := fake.NewClientset(objects...)
+	return &maker{&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), imagelisters.NewImageStreamLister(streams), rights{kube.AuthorizationV1()}}
 }
 
 func build() *buildv1.Build {
@@ -137,6 +138,8 @@ func TestWhatAPodsEndMeans(t *testing.T) {
 		"out of memory":  {said, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
 		"evicted":        {said, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
 		"too late":       {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
+		"killed":         {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
+		"lost":           {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
 		"somebody moved": {said, removed, "Error BuildPodDeleted"},
 	} {
 		got := result(tt.build, tt.pod)

@@ -3,6 +3,7 @@ package building
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	legacyconfigv1 "github.com/openshift/api/legacyconfig/v1"
@@ -11,17 +12,30 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
 
-// Settings are what the administrator has decided for all builds.
+// Decisions are what the administrator has decided for all builds.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plug-in configurations BuildDefaults and BuildOverrides.
-type Settings struct {
+type Decisions struct {
 	// Defaults hold where a build says nothing, Overrides whatever it says.
 	Defaults  legacyconfigv1.BuildDefaultsConfig
 	Overrides legacyconfigv1.BuildOverridesConfig
 }
 
+// Settings hold the decisions that count at present.
+type Settings struct{ now atomic.Pointer[Decisions] }
+
+// NewSettings hold the decisions of a start.
+func NewSettings(first *Decisions) *Settings {
+	s := &Settings{}
+	s.Replace(first)
+	return s
+}
+
+// Replace lets other decisions count, for builds that begin from now on.
+func (s *Settings) Replace(next *Decisions) { s.now.Store(next) }
+
 // applyTo changes what a builder is told.
-func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
+func (s *Decisions) applyTo(spec *buildv1.BuildSpec) {
 	if env := generate.Env(&spec.Strategy); env != nil {
 		*env = generate.Override(s.Defaults.Env, *env)
 	}
@@ -49,7 +63,7 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 }
 
 // applyToPod changes a build's pod.
-func (s *Settings) applyToPod(pod *corev1.Pod) {
+func (s *Decisions) applyToPod(pod *corev1.Pod) {
 	pod.Annotations = with(with(s.Defaults.Annotations, pod.Annotations), s.Overrides.Annotations)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, s.Overrides.Tolerations...)
 }

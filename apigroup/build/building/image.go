@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -24,8 +25,12 @@ type imageLoop struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
 	streams imagelisters.ImageStreamLister
+	rights  rights
 	events  record.EventRecorder
 }
+
+// laterRights is when a trigger that may not follow its tag looks again: nothing tells of a new right.
+const laterRights = time.Minute
 
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
@@ -81,12 +86,20 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if config.DeletionTimestamp != nil || generate.Paused(config) {
 		return nil
 	}
+	barred := false
 	images := generate.Images(func(namespace, name string) (*imagev1.ImageStream, error) {
 		stream, err := l.streams.ImageStreams(namespace).Get(name)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
-		return stream, err
+		if err != nil {
+			return nil, err
+		}
+		may, err := l.rights.may(ctx, config.Namespace, &config.Spec.CommonSpec, toPull, namespace, name)
+		if barred = barred || !may; err != nil || !may {
+			return nil, err
+		}
+		return stream, nil
 	})
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -106,6 +119,9 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: generate.DockerKind, Name: image},
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},
 		})
+	}
+	if barred {
+		return controller.After(laterRights)
 	}
 	return nil
 }

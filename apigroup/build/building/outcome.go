@@ -2,6 +2,7 @@ package building
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -18,6 +19,14 @@ type outcome struct {
 // podDeleted is what becomes of a build whose pod somebody has removed.
 func podDeleted() outcome {
 	return outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodDeleted, "The pod for this build was deleted before the build completed."}
+}
+
+// cancelled is the end of a build that is not to go on: because somebody wanted that, or because its source broke off, which the API server has noted.
+func cancelled(build *buildv1.Build) outcome {
+	if build.Status.Reason == buildv1.StatusReasonFetchSourceFailed {
+		return outcome{buildv1.BuildPhaseFailed, build.Status.Reason, build.Status.Message}
+	}
+	return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."}
 }
 
 // end writes down the end of a build.
@@ -72,8 +81,19 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	case pod.Status.Reason == "DeadlineExceeded":
 		return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "The build took longer than its completion deadline."}
 	}
+	for _, state := range terminated {
+		if state.Reason == "ContainerStatusUnknown" { // kubelet's word, with a code of its own
+			return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonFailedContainer, "The node lost the container of this build, and nobody knows how it ended; start the build again."}
+		}
+		if signal := state.ExitCode - killed; signal > 0 && signal < signals {
+			return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, fmt.Sprintf("The build ended with code %d, as what is killed by signal %d does; start it again.", state.ExitCode, signal)}
+		}
+	}
 	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "Generic Build failure - check logs for details."}
 }
+
+// killed is what an exit code exceeds by the signal that has ended a process; signals bounds the signals.
+const killed, signals = 128, 65
 
 func terminations(pod *corev1.Pod) (states []*corev1.ContainerStateTerminated) {
 	for _, status := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {

@@ -23,6 +23,7 @@ type maker struct {
 	*Controllers
 	secrets coreclient.CoreV1Interface
 	streams imagelisters.ImageStreamLister
+	rights  rights
 }
 
 // workspace is where builders keep what they work on.
@@ -34,14 +35,15 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	told.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
 	told.ManagedFields = nil
 	told.Status.Reason, told.Status.Message = "", ""
-	if output, err = m.output(build); err != nil {
+	if output, err = m.output(ctx, build); err != nil {
 		return nil, "", err
 	}
 	if output != "" {
 		told.Status.OutputDockerImageReference = output
 		told.Spec.Output.To = &corev1.ObjectReference{Kind: generate.DockerKind, Name: output}
 	}
-	m.Settings.applyTo(&told.Spec)
+	decided := m.Settings.now.Load() // once, so that a pod does not get a part of each
+	decided.applyTo(&told.Spec)
 	if err := resolveFields(told); err != nil {
 		return nil, "", err
 	}
@@ -67,14 +69,14 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	if custom := told.Spec.Strategy.CustomStrategy; custom != nil && custom.PullSecret != nil {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{*custom.PullSecret}
 	}
-	m.Settings.applyToPod(pod)
+	decided.applyToPod(pod)
 	mount(pod, told)
 	secure(&pod.Spec)
 	return pod, output, nil
 }
 
 // output is the image that a build pushes to, empty for a build that pushes nothing.
-func (m *maker) output(build *buildv1.Build) (string, error) {
+func (m *maker) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To
 	if to == nil || to.Kind == generate.DockerKind {
 		if to == nil {
@@ -89,10 +91,17 @@ func (m *maker) output(build *buildv1.Build) (string, error) {
 	name, tag, _ := strings.Cut(to.Name, ":")
 	stream, err := m.streams.ImageStreams(namespace).Get(name)
 	if err == nil && stream.Status.DockerImageRepository != "" {
-		return stream.Status.DockerImageRepository + ":" + tag, nil
+		may, err := m.rights.may(ctx, build.Namespace, &build.Spec.CommonSpec, toPush, namespace, name)
+		if err != nil {
+			return "", err
+		}
+		if may {
+			return stream.Status.DockerImageRepository + ":" + tag, nil
+		}
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q is not there, or the cluster has no registry; create it with: oc create imagestream", build.Name, name, namespace)
+		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q is not there, or the cluster has no registry, or service account %q may not push to it; create it with: oc create imagestream",
+			build.Name, name, namespace, generate.AccountOf(&build.Spec.CommonSpec))
 	}
 	return "", &problem{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }

@@ -23,9 +23,7 @@ import (
 // to is the output as its owner wrote it: one to the cluster's registry needs a secret.
 func (m *maker) chooseSecrets(ctx context.Context, build *buildv1.Build, to *corev1.ObjectReference) error {
 	spec := &build.Spec
-	if spec.ServiceAccount == "" {
-		spec.ServiceAccount = generate.Account
-	}
+	spec.ServiceAccount = generate.AccountOf(&spec.CommonSpec)
 	if wrong := validation.ValidateServiceAccountName(spec.ServiceAccount, false); len(wrong) > 0 {
 		return &problem{reason: buildv1.StatusReasonCannotRetrieveServiceAccount, message: "There can be no such service account.",
 			cause: fmt.Errorf("read service account %.253q: its name is not valid: %s", spec.ServiceAccount, strings.Join(wrong, ", ")), final: true}

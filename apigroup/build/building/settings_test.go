@@ -15,7 +15,7 @@ import (
 func TestTheAdministratorsSettings(t *testing.T) {
 	maker := newMaker(t)
 	label := func(name, value string) buildv1.ImageLabel { return buildv1.ImageLabel{Name: name, Value: value} }
-	maker.Settings = Settings{
+	decided := &Decisions{
 		Defaults: legacyconfigv1.BuildDefaultsConfig{
 			GitHTTPProxy: "http://git-proxy", Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://default"}, {Name: "NO_PROXY", Value: "example.com"}},
 			ImageLabels: []buildv1.ImageLabel{label("a", "default"), label("b", "default")}, NodeSelector: map[string]string{"disk": "ssd"},
@@ -27,6 +27,7 @@ func TestTheAdministratorsSettings(t *testing.T) {
 			Annotations: map[string]string{"team": "platform"}, Tolerations: []corev1.Toleration{{Key: "builds", Operator: "Exists"}},
 		},
 	}
+	maker.Settings.Replace(decided)
 	build := build()
 	build.Spec.Output.ImageLabels = []buildv1.ImageLabel{label("a", "own")}
 	build.Spec.Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("2Gi")}
@@ -50,7 +51,7 @@ func TestTheAdministratorsSettings(t *testing.T) {
 		t.Errorf("variables are %v", env)
 	}
 	told := build.DeepCopy()
-	maker.Settings.applyTo(&told.Spec)
+	decided.applyTo(&told.Spec)
 	if labels := told.Spec.Output.ImageLabels; len(labels) != 2 || labels[0] != label("a", "own") || labels[1] != label("b", "override") {
 		t.Errorf("labels are %+v", labels)
 	}

@@ -24,6 +24,14 @@ import (
 // Account is the service account of builds that name none.
 const Account = "builder"
 
+// AccountOf is the service account that a build, or those of a configuration, run as.
+func AccountOf(spec *buildv1.CommonSpec) string {
+	if spec.ServiceAccount == "" {
+		return Account
+	}
+	return spec.ServiceAccount
+}
+
 // PodName is what a build's pod is called.
 func PodName(build string) string {
 	const suffix = "-build"
@@ -106,9 +114,7 @@ func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Im
 		},
 	}
 	spec := &build.Spec
-	if spec.ServiceAccount == "" {
-		spec.ServiceAccount = Account
-	}
+	spec.ServiceAccount = AccountOf(&spec.CommonSpec)
 	takeSource(spec, request)
 	takeOptions(spec, request)
 	if err := resolve(config, spec, images); err != nil {
