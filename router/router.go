@@ -9,8 +9,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,6 +63,10 @@ type session struct {
 	writer haproxy.Writer
 	engine *haproxy.Engine
 
+	builder model.Builder
+	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router gives them
+	checked map[*routev1.Route]error          // what is wrong with the certificates of routes
+
 	mu     sync.Mutex
 	broken map[model.ServiceAliasConfigKey]broken // routes that HAProxy did not take
 	again  func()                                 // has the configuration made once more
@@ -84,7 +90,8 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	}
 	observed := newMetrics()
 	s := &session{
-		Router: r, seen: seen, broken: map[model.ServiceAliasConfigKey]broken{}, again: seen.wake,
+		Router: r, seen: seen, broken: map[model.ServiceAliasConfigKey]broken{}, again: seen.all,
+		builder: model.Builder{Source: seen.source()}, hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
 		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
 		writer: haproxy.Writer{Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA},
 	}
@@ -93,7 +100,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: observed.observe,
 	}
 	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") && !s.engine.Serves() {
-		empty, err := s.writer.Write(model.Build(nil, model.Source{}), true)
+		empty, err := s.writer.Write(model.Build(nil, model.Source{}), nil, true)
 		if err != nil {
 			return err
 		}
@@ -137,45 +144,75 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
+// routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
+// which cost little, are not to wait for them.
+const routesShare = 4
+
 // decide makes a configuration whenever something has changed. decided is called after each.
 func (s *session) decide(ctx context.Context, decided func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
 	}
+	s.seen.all()
+	var routesFrom time.Time
 	for {
-		if err := s.once(); err != nil {
-			slog.Error("the router keeps its configuration", "error", err)
-		}
-		decided()
-		if !s.seen.waitChanged(ctx) {
+		changed, ok := s.seen.next(ctx, routesFrom)
+		if !ok {
 			return nil
 		}
+		began := time.Now()
+		if err := s.once(changed); err != nil {
+			slog.Error("the router keeps its configuration", "error", err)
+		}
+		if changed.routes {
+			routesFrom = time.Now().Add((routesShare - 1) * time.Since(began))
+		}
+		decided()
 	}
 }
 
-// once makes a configuration of what there is now.
-func (s *session) once() error {
-	verdicts := claim.Judge(s.routes(), s.policy())
-	var admitted []*routev1.Route
-	for i := range verdicts {
-		if verdicts[i].Admitted() {
-			s.validate(&verdicts[i])
+// once makes a configuration of what there is now, of which this has changed.
+func (s *session) once(changed changes) error {
+	touched := []model.ServiceAliasConfigKey{}
+	var verdicts []claim.Verdict
+	if changed.routes {
+		verdicts = s.judge()
+		var admitted []*routev1.Route
+		for i := range verdicts {
+			if verdicts[i].Admitted() {
+				admitted = append(admitted, verdicts[i].Route)
+			}
 		}
-		if verdicts[i].Admitted() {
-			admitted = append(admitted, verdicts[i].Route)
-		}
+		touched = append(touched, s.builder.Routes(admitted)...)
 	}
-	state := model.Build(admitted, s.seen.source())
+	touched = append(touched, s.builder.Services(slices.Collect(maps.Keys(changed.services)))...)
+	state := s.builder.State()
 	if namespace := s.Settings.Text("ROUTER_SERVICE_NAMESPACE"); namespace != "" {
-		state.PeerEndpoints = s.seen.source().Endpoints(namespace, canonical(s.Settings))
+		state.PeerEndpoints = s.builder.Source.Endpoints(namespace, canonical(s.Settings))
 	}
-	config, err := s.writer.Write(state, true)
+	config, err := s.writer.Write(state, touched, true)
 	if err != nil {
+		s.seen.all()
 		return err
 	}
 	s.engine.Set(config)
-	s.status.set(verdicts)
+	if changed.routes {
+		s.status.set(verdicts)
+	}
 	return nil
+}
+
+// judge decides about all routes.
+func (s *session) judge() []claim.Verdict {
+	verdicts := claim.Judge(s.routes(), s.policy())
+	checked := make(map[*routev1.Route]error, len(s.checked))
+	for i := range verdicts {
+		if verdicts[i].Admitted() {
+			s.validate(&verdicts[i], checked)
+		}
+	}
+	s.checked = checked
+	return verdicts
 }
 
 // lookAtFiles is how often the file of services' authorities is looked at.
@@ -211,22 +248,32 @@ func (s *session) policy() claim.Policy {
 	}
 }
 
-// routes are those of the router's shard, with the hosts that it gives them.
+// routes are those of the router's shard, with the hosts that it gives them. A route that has not changed is the same object as before.
 func (s *session) routes() (routes []*routev1.Route) {
+	hosts := make(map[*routev1.Route]*routev1.Route, len(s.hosts))
 	for _, route := range s.seen.shard() {
 		if host := s.host(route); host != route.Spec.Host {
-			route = route.DeepCopy()
-			route.Spec.Host = host
+			given := s.hosts[route]
+			if given == nil {
+				given = route.DeepCopy()
+				given.Spec.Host = host
+			}
+			hosts[route] = given
+			route = given
 		}
 		routes = append(routes, route)
 	}
+	s.hosts = hosts
 	return routes
 }
 
 // host is a route's host at this router.
 func (s *session) host(route *routev1.Route) string {
 	template := s.Settings.Text("ROUTER_SUBDOMAIN")
-	generated := strings.NewReplacer("${name}", route.Name, "${namespace}", route.Namespace).Replace(template)
+	generated := ""
+	if template != "" {
+		generated = strings.NewReplacer("${name}", route.Name, "${namespace}", route.Namespace).Replace(template)
+	}
 	switch {
 	case template != "" && s.Settings.On("ROUTER_OVERRIDE_HOSTNAME"):
 		return generated
@@ -240,7 +287,7 @@ func (s *session) host(route *routev1.Route) string {
 
 // validate rejects a route whose certificates cannot be used. Where EXTENDED_VALIDATION is off, such a route is served with the
 // router's own certificate.
-func (s *session) validate(verdict *claim.Verdict) {
+func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()
 	found := s.broken[key(route)]
@@ -249,7 +296,14 @@ func (s *session) validate(verdict *claim.Verdict) {
 		verdict.Reason, verdict.Message = ExtendedValidationFailed, found.reason
 		return
 	}
-	err := certificate.Check(route.Spec.TLS)
+	if route.Spec.TLS == nil {
+		return
+	}
+	err, known := s.checked[route]
+	if !known {
+		err = certificate.Check(route.Spec.TLS)
+	}
+	checked[route] = err
 	switch {
 	case err == nil:
 	case s.Settings.On("EXTENDED_VALIDATION"):

@@ -55,7 +55,7 @@ func TestRoutesWithBadCertificates(t *testing.T) {
 	for value, admitted := range map[string]bool{"true": false, "false": true} {
 		s := session{Router: &Router{Settings: read(t, map[string]string{"EXTENDED_VALIDATION": value})}}
 		verdict := claim.Verdict{Route: route}
-		s.validate(&verdict)
+		s.validate(&verdict, map[*routev1.Route]error{})
 		if verdict.Admitted() != admitted || !admitted && verdict.Reason != ExtendedValidationFailed || admitted && verdict.Route.Spec.TLS.Certificate != "" {
 			t.Errorf("with EXTENDED_VALIDATION=%s the verdict is %+v", value, verdict)
 		}

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -30,7 +31,16 @@ type view struct {
 	routes, services, slices, namespaces cache.SharedIndexInformer
 
 	labels, namespaceLabels, projectLabels labels.Selector
-	changed                                chan struct{} // holds a token when something has changed
+
+	woken   chan struct{} // holds a token when something has changed
+	mu      sync.Mutex
+	pending changes
+}
+
+// changes are what has changed: routes, or what decides about them, and services or their endpoints.
+type changes struct {
+	routes   bool
+	services map[model.ServiceUnitKey]bool
 }
 
 // byService is the index of endpoint slices by their service.
@@ -47,7 +57,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	v := &view{
-		routeClient: routeClient, factory: factory, changed: make(chan struct{}, 1),
+		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
 		labels: s.Labels("ROUTE_LABELS"), namespaceLabels: s.Labels("NAMESPACE_LABELS"), projectLabels: s.Labels("PROJECT_LABELS"),
 		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient), &routev1.Route{}, 0, cache.Indexers{}),
 		services: factory.Core().V1().Services().Informer(), slices: factory.Discovery().V1().EndpointSlices().Informer(),
@@ -61,8 +71,9 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 		watched = append(watched, v.namespaces)
 	}
 	for _, informer := range watched {
+		note := func(object any) { v.note(informer, object) }
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { v.wake() }, UpdateFunc: func(_, _ any) { v.wake() }, DeleteFunc: func(any) { v.wake() },
+			AddFunc: note, UpdateFunc: func(before, object any) { note(before); note(object) }, DeleteFunc: note,
 		}); err != nil {
 			return nil, fmt.Errorf("watch the cluster: %w", err)
 		}
@@ -101,9 +112,44 @@ func serviceOf(object any) ([]string, error) {
 	return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}, nil
 }
 
+// note remembers that an object of an informer has changed.
+func (v *view) note(informer cache.SharedIndexInformer, object any) {
+	if unknown, gone := object.(cache.DeletedFinalStateUnknown); gone {
+		object = unknown.Obj
+	}
+	var service string
+	switch informer {
+	case v.services:
+		service, _ = cache.MetaNamespaceKeyFunc(object) // it has a name
+	case v.slices:
+		if of, _ := serviceOf(object); len(of) == 1 {
+			service = of[0]
+		}
+	}
+	v.mu.Lock()
+	if service == "" {
+		v.pending.routes = true
+	} else {
+		if v.pending.services == nil {
+			v.pending.services = map[model.ServiceUnitKey]bool{}
+		}
+		v.pending.services[model.ServiceUnitKey(service)] = true
+	}
+	v.mu.Unlock()
+	v.wake()
+}
+
+// all has the routes decided about once more.
+func (v *view) all() {
+	v.mu.Lock()
+	v.pending.routes = true
+	v.mu.Unlock()
+	v.wake()
+}
+
 func (v *view) wake() {
 	select {
-	case v.changed <- struct{}{}:
+	case v.woken <- struct{}{}:
 	default:
 	}
 }
@@ -126,23 +172,35 @@ func (v *view) waitFilled(ctx context.Context) bool {
 // gather is how long changes are collected that come together.
 const gather = 10 * time.Millisecond
 
-// waitChanged waits for a change; false says that ctx has ended.
-func (v *view) waitChanged(ctx context.Context) bool {
-	select {
-	case <-v.changed:
-	case <-ctx.Done():
-		return false
+// next waits for changes and takes them. Those of routes, which cost more, wait until a time. False says that ctx has ended.
+func (v *view) next(ctx context.Context, routesFrom time.Time) (taken changes, ok bool) {
+	for {
+		var later <-chan time.Time
+		v.mu.Lock()
+		due := v.pending.routes && !time.Now().Before(routesFrom)
+		if due || len(v.pending.services) > 0 {
+			taken, v.pending = v.pending, changes{routes: v.pending.routes && !due}
+			taken.routes = due
+			v.mu.Unlock()
+			return taken, true
+		}
+		if v.pending.routes {
+			later = time.After(time.Until(routesFrom))
+		}
+		v.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return changes{}, false
+		case <-later:
+			continue
+		case <-v.woken:
+		}
+		select {
+		case <-time.After(gather):
+		case <-ctx.Done():
+			return changes{}, false
+		}
 	}
-	select {
-	case <-time.After(gather):
-	case <-ctx.Done():
-		return false
-	}
-	select {
-	case <-v.changed:
-	default:
-	}
-	return true
 }
 
 // shard are the routes that the selectors of the router choose.

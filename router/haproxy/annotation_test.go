@@ -81,7 +81,7 @@ func TestBalanceOfARoute(t *testing.T) {
 	} {
 		b := newBench(t, tt.variables)
 		b.route("r", "r.com", "web", tt.changes...)
-		if got := b.config().Backends[0].Text; !strings.Contains(got, "\n  balance "+tt.want+"\n") {
+		if got := b.config().Backends[0].text(); !strings.Contains(got, "\n  balance "+tt.want+"\n") {
 			t.Errorf("%v: want balance %s in\n%s", tt.variables, tt.want, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -103,7 +104,7 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	stop := b.load("http://web.com")
 	for i := range 10 {
 		name := "extra" + strconv.Itoa(i)
-		b.route(name, name+".com", "web")
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s")) // which no spare backend has
 		b.apply()
 		b.until("http://"+name+".com", "web")
 	}
@@ -113,6 +114,61 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	if b.reloaded() < 10 {
 		t.Errorf("there were %d reloads", b.reloaded())
 	}
+}
+
+// Routes that need nothing special are served without a reload, until which spare backends serve them; their paths are characters of HAProxy's commands, too.
+func TestRoutesComeAndGoWithoutAReload(t *testing.T) {
+	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h"})
+	inside := b.authority.Issue(t, "pod")
+	b.pod("web", "web", nil)
+	b.pod("other", "other", nil)
+	b.pod("tls", "tls", &inside)
+	b.route("first", "first.com", "web")
+	b.run()
+	b.until("http://first.com", "web")
+	b.route("plain", "plain.com", "web")
+	b.route("below", "plain.com/below", "other")
+	b.route("edge", "edge.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Redirect"}))
+	b.route("allow", "allow.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"}))
+	b.route("reencrypt", "reencrypt.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt"}))
+	b.route("passthrough", "passthrough.com", "tls", secured(routev1.TLSConfig{Termination: "passthrough"}))
+	b.apply()
+	for url, want := range map[string]string{
+		"http://first.com": "web", "http://plain.com": "web", "http://plain.com/below/it": "other", "https://edge.com": "web", "http://edge.com": "302",
+		"http://allow.com": "web", "https://allow.com": "web", "https://reencrypt.com": "tls", "https://passthrough.com": "tls",
+	} {
+		b.until(url, want)
+	}
+	b.routes["plain"].Spec.To.Name, b.routes["below"].Spec.Path = "other", "/elsewhere"
+	delete(b.routes, "first")
+	b.apply()
+	b.until("http://plain.com/below", "other")
+	b.until("http://plain.com/elsewhere", "other")
+	b.until("http://first.com", "503")
+	delete(b.routes, "allow")
+	b.route("allow", "plain.com/a;shutdown;b", "web")
+	b.apply()
+	b.until("https://allow.com", "503")
+	if got := b.reloaded(); got != 1 {
+		t.Errorf("HAProxy was started %d times", got)
+	}
+}
+
+// What routes are served from after a reload are their own backends.
+func TestSpareBackendsAreFreeAfterAReload(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	b.run()
+	for i := range 3 * leastSpares {
+		name := fmt.Sprint("r", i)
+		b.route(name, name+".com", "web")
+		b.apply()
+		b.until("http://"+name+".com", "web")
+	}
+	eventually.True(t, "the last route has its own backend", func() bool {
+		stats, err := b.engine.Stats()
+		return err == nil && strings.Contains(stats, fmt.Sprintf("be_http:shop:r%d,", 3*leastSpares-1))
+	})
 }
 
 func TestReloadsAreCoalesced(t *testing.T) {

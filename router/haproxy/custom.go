@@ -25,12 +25,16 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 	if err != nil {
 		return fmt.Errorf("read TEMPLATE_FILE: %w", err)
 	}
-	parsed, err := template.New(filepath.Base(file)).Funcs(w.templateFunctions(state)).Parse(string(content))
+	parsed, err := template.New(filepath.Base(file)).Funcs(w.templateFunctions(state, config.Certificates)).Parse(string(content))
 	if err != nil {
 		return fmt.Errorf("read TEMPLATE_FILE %q: %w", file, err)
 	}
+	aliases := make(map[model.ServiceAliasConfigKey]model.ServiceAliasConfig, len(state.Aliases))
+	for key, alias := range state.Aliases {
+		aliases[key] = *alias
+	}
 	data := map[string]any{
-		"WorkingDir": w.Dir, "State": state.Aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": state.PeerEndpoints,
+		"WorkingDir": w.Dir, "State": aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": state.PeerEndpoints,
 		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "StatsPort": w.statsPort(),
 		"StatsUser": w.Settings.Text("STATS_USERNAME"), "StatsPassword": w.Settings.Text("STATS_PASSWORD"),
 	}

@@ -13,11 +13,10 @@ import (
 
 	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // templateFunctions are what templates of OpenShift 3.11 may call.
-func (w *Writer) templateFunctions(state *model.State) map[string]any {
+func (w *Writer) templateFunctions(state *model.State, certificates []Entry) map[string]any {
 	env := func(name string, otherwise ...string) string {
 		if value := w.Settings.Text(name); value != "" || len(otherwise) == 0 {
 			return value
@@ -25,7 +24,7 @@ func (w *Writer) templateFunctions(state *model.State) map[string]any {
 		return otherwise[0]
 	}
 	endpoints := func(config model.ServiceAliasConfig, unit model.ServiceUnit) []model.Endpoint {
-		return model.EndpointsOf(config, unit)
+		return model.EndpointsOf(&config, unit)
 	}
 	return map[string]any{
 		"env":               env,
@@ -42,10 +41,10 @@ func (w *Writer) templateFunctions(state *model.State) map[string]any {
 		"generateRouteRegexp":        routeExpression,
 		"genCertificateHostName":     certificateHost,
 		"genBackendNamePrefix": func(termination routev1.TLSTerminationType) string {
-			name, _, _ := strings.Cut(backendName("", model.ServiceAliasConfig{TLSTermination: termination}), ":")
+			name, _, _ := strings.Cut(backendName("", &model.ServiceAliasConfig{TLSTermination: termination}), ":")
 			return name
 		},
-		"generateHAProxyMap":       func(name string, _ any) []string { return expressionTable(name, state, w) },
+		"generateHAProxyMap":       func(name string, _ any) []string { return expressionTable(name, state, certificates) },
 		"validateHAProxyWhiteList": func(list string) bool { return len(list) > 0 && len(strings.Fields(list)) <= perLine },
 		"clipHAProxyTimeoutValue":  validDuration,
 		"getHTTPAliasesGroupedByHost": func(aliases map[model.ServiceAliasConfigKey]model.ServiceAliasConfig) map[string]map[model.ServiceAliasConfigKey]model.ServiceAliasConfig {
@@ -108,11 +107,15 @@ func certificateHost(host string, wildcard bool) string {
 }
 
 // expressionTable is one of the tables of 3.11, whose keys are regular expressions, the most specific first and wildcards last.
-func expressionTable(name string, state *model.State, w *Writer) []string {
-	if name == "cert_config.map" {
-		return strings.Split(strings.TrimSpace(string(certificateList(state, w.Dir, settings.Settings{}))), "\n")
-	}
+func expressionTable(name string, state *model.State, certificates []Entry) []string {
 	var exact, wild []string
+	if name == "cert_config.map" {
+		for _, entry := range certificates {
+			file, _, _ := strings.Cut(entry.Value, " ")
+			exact = append(exact, file+" "+entry.Key)
+		}
+		return exact
+	}
 	for key, alias := range state.Aliases {
 		value, listed := tableValue(name, key, alias)
 		if !listed {
@@ -130,7 +133,7 @@ func expressionTable(name string, state *model.State, w *Writer) []string {
 	return append(exact, wild...)
 }
 
-func tableValue(name string, key model.ServiceAliasConfigKey, alias model.ServiceAliasConfig) (value string, listed bool) {
+func tableValue(name string, key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) (value string, listed bool) {
 	backend, insecure := backendName(key, alias), alias.InsecureEdgeTerminationPolicy
 	ends := alias.TLSTermination == routev1.TLSTerminationEdge || alias.TLSTermination == routev1.TLSTerminationReencrypt
 	switch name {

@@ -3,20 +3,17 @@ package haproxy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
-// Engine runs HAProxy with the newest configuration that it was given.
+// Engine runs HAProxy with the newest configuration that it was given. What a HAProxy can be told while it runs, it is told at once; for the rest another one
+// is started, which takes over, while the former one is told on.
 type Engine struct {
 	// Program is HAProxy's.
 	Program string
@@ -94,11 +91,13 @@ func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock"
 type running struct {
 	process  *process
 	left     []*process // by an engine that was killed, until they are taken over from
-	config   *Config
+	served   *served    // by the process; nil before it serves
 	files    map[string][]byte
 	reloaded time.Time
-	former   []*process        // those that still have connections
-	parked   map[string]Server // servers out of use that could not be deleted yet, by backend and name
+	reload   *reload        // that goes on; nil when none does
+	former   []*process     // those that still have connections
+	demand   map[string]int // spare backends to have, by shape
+	number   int            // of reloads
 }
 
 // Run runs HAProxy from the first configuration until ctx ends. ready is called when HAProxy serves. A HAProxy that ends is started again.
@@ -112,7 +111,13 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { stopAll(slices.Concat(now.former, now.before()), e.Grace) }()
+	defer func() {
+		if now.reload != nil {
+			now.reload.cancel()
+			e.finish(now, <-now.reload.done)
+		}
+		stopAll(slices.Concat(now.former, now.before()), e.Grace)
+	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -120,23 +125,31 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		if now.process != nil {
 			ended = now.process.ended
 		}
+		var reloaded <-chan error
+		if now.reload != nil {
+			reloaded = now.reload.done
+		}
+		var wait time.Duration
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.wake():
 		case <-timer.C:
+		case err := <-reloaded:
+			if err = e.finish(now, err); err != nil && ctx.Err() == nil {
+				slog.Error("the router's configuration is not as it should be", "error", err)
+				wait = again
+			}
 		case <-ended:
 			slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
-			now.process, now.config, now.parked = nil, nil, map[string]Server{}
+			now.process, now.served = nil, nil
 		}
-		wait, err := e.step(ctx, now)
-		if err != nil && ctx.Err() == nil {
-			slog.Error("the router's configuration is not as it should be", "error", err)
-			wait = max(wait, again)
-		}
-		if now.config != nil {
+		if now.served != nil {
 			ready()
 			ready = func() {}
+		}
+		if wait == 0 {
+			wait = e.step(ctx, now)
 		}
 		if wait > 0 {
 			timer.Reset(wait)
@@ -146,7 +159,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 
 // begin finds what there is in the directory: processes, and files of routes, which are removed when they are not needed.
 func (e *Engine) begin() (*running, error) {
-	now := &running{parked: map[string]Server{}, files: map[string][]byte{}}
+	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
 	for _, pattern := range []string{"router/certs/*", "router/cacerts/*"} {
 		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
 		if err != nil {
@@ -174,133 +187,32 @@ func (r *running) before() []*process {
 // again is how long a HAProxy that does not start is left alone.
 const again = time.Second
 
-// step brings HAProxy nearer to the wanted configuration; wait is when to look again.
-func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration, err error) {
+// step brings HAProxy nearer to the wanted configuration; wait is when to look again, or 0 when something will happen before.
+func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	config := e.want()
-	if config == nil || config == now.config {
-		return 0, nil
+	if config == nil {
+		return 0
 	}
-	if early := again - time.Since(now.reloaded); now.config == nil && early > 0 {
-		return early, nil
-	}
-	if now.config != nil {
-		same, err := e.change(now, config)
-		if err != nil {
-			slog.Warn("servers are changed by a reload", "error", err)
-		} else if same {
-			return 0, nil
+	if now.served == nil {
+		if wait = again - time.Since(now.reloaded); wait <= 0 && now.reload == nil {
+			e.start(ctx, now, config)
 		}
-		if early := e.Interval - time.Since(now.reloaded); early > 0 {
-			return early, nil
-		}
+		return max(wait, 0)
 	}
-	return 0, e.reload(ctx, now, config)
-}
-
-// change tells the running HAProxy about servers. same says that nothing else is different.
-func (e *Engine) change(now *running, config *Config) (same bool, err error) {
-	if e.Script != "" || config.whole != "" || now.config.whole != "" {
-		return config.Text() == now.config.Text() && maps.EqualFunc(now.files, config.Files, slices.Equal), nil
-	}
-	same = config.Frame == now.config.Frame && maps.EqualFunc(now.files, config.Files, slices.Equal) && len(config.Backends) == len(now.config.Backends)
-	wanted := map[string]Backend{}
-	for _, backend := range config.Backends {
-		wanted[backend.Name] = backend
-	}
-	var commands []string
-	parked := maps.Clone(now.parked)
-	known := *now.config
-	known.Backends = slices.Clone(known.Backends)
-	for i, backend := range known.Backends {
-		then, there := wanted[backend.Name]
-		if !there || then.Text != backend.Text {
-			same = false
-			continue
-		}
-		changes, left, possible := update(backend, then, parked)
-		if !possible {
-			same = false
-			continue
-		}
-		for _, server := range then.Servers {
-			delete(parked, then.Name+"/"+server.Name)
-		}
-		maps.Copy(parked, left)
-		commands = append(commands, changes...)
-		known.Backends[i] = then
-	}
-	if err := e.control().tell(commands); err != nil {
-		return false, err
-	}
-	now.parked = e.control().remove(parked)
-	now.config = &known
-	if same {
-		now.config = config
-	}
-	return same, nil
-}
-
-// reload starts a HAProxy on the configuration, which takes over from the one before.
-func (e *Engine) reload(ctx context.Context, now *running, config *Config) error {
-	began := time.Now()
-	now.reloaded = began
-	if err := writeFiles(e.Dir, now.files, config.Files); err != nil {
-		return err
-	}
-	if err := os.WriteFile(e.File(), []byte(config.Text()), 0o600); err != nil {
-		return fmt.Errorf("write configuration: %w", err)
-	}
-	written := time.Now()
-	before := now.files
-	if now.files = maps.Clone(before); now.files == nil {
-		now.files = map[string][]byte{}
-	}
-	maps.Copy(now.files, config.Files)
-	if err := e.replace(ctx, now); err != nil {
-		if e.Rejected != nil {
-			e.Rejected(config, err)
-		}
-		return err
-	}
-	removeFiles(e.Dir, before, config.Files)
-	now.files, now.config, now.parked = config.Files, config, map[string]Server{}
-	if e.Observe != nil {
-		e.Observe(written.Sub(began), time.Since(written))
-	}
-	if e.Script != "" || config.whole != "" {
-		return nil
-	}
-	return e.control().tell(unchecked(config))
-}
-
-func (e *Engine) replace(ctx context.Context, now *running) error {
-	if e.Script != "" {
-		command := exec.CommandContext(ctx, e.Script)
-		command.Dir = e.Dir
-		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("run %s: %w: %s", e.Script, err, strings.TrimSpace(string(output)))
-		}
-		return nil
-	}
-	before := now.before()
-	if now.process == nil && !e.Serves() { // what is left has given its sockets away, or is no use
-		stopAll(before, 0)
-		before = nil
-	}
-	next, err := start(e.Program, e.File(), e.control().socket, e.Outlive, before...)
+	all, err := now.served.change(config, e.Script != "")
 	if err != nil {
-		return err
+		slog.Warn("HAProxy is changed by a reload", "error", err)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("HAProxy does not answer"))
-	defer cancel()
-	if err := next.waitReady(limited, e.control()); err != nil {
-		if next.alive() {
-			next.stop(0)
-		}
-		return err
+	if now.reload != nil || all && now.served.settled() {
+		return 0
 	}
-	now.former = append(now.former, before...)
-	now.process, now.left = next, nil
-	return nil
+	due := now.reloaded.Add(e.Interval)
+	if soon := now.served.since.Add(e.Interval); all && !now.served.scarce() && soon.After(due) {
+		due = soon
+	}
+	if wait = time.Until(due); wait <= 0 {
+		e.start(ctx, now, config)
+	}
+	return max(wait, 0)
 }

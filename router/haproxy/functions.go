@@ -37,18 +37,18 @@ func functions(s settings.Settings) map[string]any {
 		"on":         s.On,
 		"quoted":     quoted,
 		"isTrue":     func(value string) bool { return value == "true" || value == "TRUE" },
-		"annotation": func(config model.ServiceAliasConfig, name string) string { return config.Annotations[name] },
+		"annotation": func(config *model.ServiceAliasConfig, name string) string { return config.Annotations[name] },
 		"number":     func(value string) string { return matching(numberPattern, value) },
 		"duration":   validDuration,
-		"balance":    func(config model.ServiceAliasConfig) string { return balance(config, s) },
-		"cookie": func(config model.ServiceAliasConfig) string {
+		"balance":    func(config *model.ServiceAliasConfig) string { return balance(config, s) },
+		"cookie": func(config *model.ServiceAliasConfig) string {
 			return cmp.Or(matching(cookiePattern, config.Annotations[annotationCookie]), s.Text("ROUTER_COOKIE_NAME"), config.RoutingKeyName)
 		},
-		"secureCookie": func(config model.ServiceAliasConfig) bool {
+		"secureCookie": func(config *model.ServiceAliasConfig) bool {
 			return config.TLSTermination != "" && config.InsecureEdgeTerminationPolicy != routev1.InsecureEdgeTerminationPolicyAllow
 		},
 		"whitelist": whitelist,
-		"hsts": func(config model.ServiceAliasConfig) string {
+		"hsts": func(config *model.ServiceAliasConfig) string {
 			if config.TLSTermination != routev1.TLSTerminationEdge && config.TLSTermination != routev1.TLSTerminationReencrypt {
 				return ""
 			}
@@ -77,7 +77,7 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 
 // balance is how requests are shared among servers: as the route says, the router, or the default. By default clients of passthrough routes stay with
 // a server by their address, but several services share them by weight.
-func balance(config model.ServiceAliasConfig, s settings.Settings) string {
+func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
 	switch wanted := config.Annotations[annotationBalance]; wanted {
 	case "source", "roundrobin", "leastconn":
 		return wanted
@@ -104,7 +104,7 @@ func balance(config model.ServiceAliasConfig, s settings.Settings) string {
 const perLine = 50
 
 // whitelist are the addresses and networks of the annotation, in lines. An annotation in which none is readable lets nobody in.
-func whitelist(config model.ServiceAliasConfig) (lines [][]string) {
+func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	words := strings.Fields(config.Annotations[annotationWhitelist])
 	if len(words) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func whitelist(config model.ServiceAliasConfig) (lines [][]string) {
 }
 
 // interval is the time between checks of a route's servers.
-func interval(config model.ServiceAliasConfig, s settings.Settings) string {
+func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	return cmp.Or(validDuration(config.Annotations[annotationInterval]), s.Text("ROUTER_BACKEND_CHECK_INTERVAL"))
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
@@ -34,6 +35,7 @@ type bench struct {
 	t         *testing.T
 	authority *certtest.Authority
 	writer    Writer
+	builder   model.Builder
 	engine    *Engine
 	routes    map[string]*routev1.Route
 	pods      map[string][]string // addresses by service
@@ -43,17 +45,26 @@ type bench struct {
 	refused   chan error
 }
 
-// free are ports that nobody listens on, no two of them the same.
+// free are ports that nobody else gets until the test ends, no two of them the same. They are bound, as HAProxy binds them: with SO_REUSEPORT.
 func free(t *testing.T, count int) (ports []string) {
 	t.Helper()
 	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close() // not before all are chosen
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		ports = append(ports, port)
+		t.Cleanup(func() { _ = unix.Close(socket) })
+		if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Bind(socket, &unix.SockaddrInet4{}); err != nil {
+			t.Fatal(err)
+		}
+		address, err := unix.Getsockname(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, strconv.Itoa(address.(*unix.SockaddrInet4).Port))
 	}
 	return ports
 }
@@ -168,12 +179,9 @@ func annotated(pairs ...string) func(*routev1.Route) {
 	}
 }
 
-func (b *bench) state() *model.State {
-	var routes []*routev1.Route
-	for _, route := range b.routes {
-		routes = append(routes, route)
-	}
-	return model.Build(routes, model.Source{
+// source finds the pods of the namespace shop.
+func (b *bench) source() model.Source {
+	return model.Source{
 		Service: func(_, _ string) *corev1.Service { return nil },
 		Slices: func(_, name string) (found []*discoveryv1.EndpointSlice) {
 			for i, address := range b.pods[name] {
@@ -187,14 +195,30 @@ func (b *bench) state() *model.State {
 			}
 			return found
 		},
-	})
+	}
 }
 
+// admitted are the routes as they are now.
+func (b *bench) admitted() (routes []*routev1.Route) {
+	for _, route := range b.routes {
+		routes = append(routes, route.DeepCopy())
+	}
+	return routes
+}
+
+// config is made of the one before and of what has changed.
 func (b *bench) config() *Config {
 	b.t.Helper()
-	state := b.state()
+	b.builder.Source = b.source()
+	changed := append([]model.ServiceAliasConfigKey{}, b.builder.Routes(b.admitted())...)
+	var services []model.ServiceUnitKey
+	for key := range b.builder.State().ServiceUnits {
+		services = append(services, key)
+	}
+	changed = append(changed, b.builder.Services(services)...)
+	state := b.builder.State()
 	state.PeerEndpoints = b.peers
-	config, err := b.writer.Write(state, true)
+	config, err := b.writer.Write(state, changed, true)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -254,7 +278,7 @@ func (b *bench) until(url, want string) {
 // valid asks HAProxy whether it takes a configuration.
 func (b *bench) valid(config *Config) error {
 	b.t.Helper()
-	if err := writeFiles(b.writer.Dir, nil, config.Files); err != nil {
+	if err := writeFiles(b.writer.Dir, nil, config.files()); err != nil {
 		b.t.Fatal(err)
 	}
 	file := filepath.Join(b.writer.Dir, "conf", "checked")

@@ -20,7 +20,7 @@ func (b *bench) leave() *process {
 			b.t.Fatal(err)
 		}
 	}
-	if err := writeFiles(b.writer.Dir, nil, config.Files); err != nil {
+	if err := writeFiles(b.writer.Dir, nil, config.files()); err != nil {
 		b.t.Fatal(err)
 	}
 	if err := os.WriteFile(b.engine.File(), []byte(config.Text()), 0o600); err != nil {

@@ -3,6 +3,7 @@ package haproxy
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -129,9 +130,17 @@ func checking(name string, server Server) []string {
 // remove takes servers out of a HAProxy, and returns those that are still there, since they have connections.
 func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 	still = map[string]Server{}
-	for name, server := range servers {
-		if answer, err := r.ask("del server " + name); err != nil || !strings.Contains(answer, "Server deleted.") {
-			still[name] = server
+	for batch := range slices.Chunk(slices.Sorted(maps.Keys(servers)), commandsAtOnce) {
+		commands := make([]string, len(batch))
+		for i, name := range batch {
+			commands[i] = "del server " + name
+		}
+		answer, err := r.ask(commands...)
+		said := strings.FieldsFunc(answer, func(c rune) bool { return c == '\n' }) // one line for each
+		for i, name := range batch {
+			if err != nil || len(said) != len(batch) || !strings.Contains(said[i], "Server deleted.") {
+				still[name] = servers[name]
+			}
 		}
 	}
 	return still

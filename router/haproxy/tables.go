@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"bytes"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -11,43 +10,118 @@ import (
 
 	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // redirect is the value in the table of HTTP that leads to HTTPS.
 const redirect = "redirect"
 
-// tables are the files by which a request finds its backend. A key is a host and the beginning of a path, and the longest that fits counts, which takes
+// The tables by which a request finds its backend. A key is a host and the beginning of a path, and the longest that fits counts, which takes
 // HAProxy as long with ten thousand routes as with ten. A request is looked up with a '?' behind its path, so that the path /test of a route,
 // which is "/test?" and "/test/" in the table, does not fit /testing.
-func tables(state *model.State, dir string, s settings.Settings) map[string][]byte {
-	plain, secured, passed := map[string]string{}, map[string]string{}, map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(state.Aliases)) {
-		alias := state.Aliases[key]
-		name := backendName(key, alias)
+const (
+	httpTable        = "conf/http.map"
+	httpsTable       = "conf/https.map"
+	passthroughTable = "conf/passthrough.map"
+)
+
+// hostPart is what the routes of a host have brought into the tables.
+type hostPart struct {
+	routes      map[model.ServiceAliasConfigKey]bool
+	tables      map[string]map[string]string
+	certificate model.ServiceAliasConfigKey // the route whose certificate counts
+}
+
+// join notes that a route is of a host, which has changed by that.
+func (w *Writer) join(key model.ServiceAliasConfigKey, host string, changed map[string]bool) {
+	changed[host] = true
+	if w.hosts[host] == nil {
+		w.hosts[host] = &hostPart{routes: map[model.ServiceAliasConfigKey]bool{}}
+	}
+	w.hosts[host].routes[key] = true
+}
+
+// leave notes that a route is no longer of a host.
+func (w *Writer) leave(key model.ServiceAliasConfigKey, host string, changed map[string]bool) {
+	changed[host] = true
+	delete(w.hosts[host].routes, key)
+}
+
+// changeTables brings the tables up to date for hosts whose routes have changed.
+func (w *Writer) changeTables(next *Config, hosts map[string]bool) {
+	gone, come := map[string]map[string]bool{}, map[string][]Entry{}
+	var certificates []Entry
+	for table := range next.Tables {
+		gone[table] = map[string]bool{}
+	}
+	for host := range hosts {
+		part := w.hosts[host]
+		for table, entries := range part.tables {
+			for key := range entries {
+				gone[table][key] = true
+			}
+		}
+		w.enterHost(part)
+		for table, entries := range part.tables {
+			for key, value := range entries {
+				come[table] = append(come[table], Entry{key, value})
+			}
+		}
+		if part.certificate != "" {
+			certificates = append(certificates, Entry{host, w.certificateLine(part.certificate)})
+		}
+		if len(part.routes) == 0 {
+			delete(w.hosts, host)
+		}
+	}
+	before := next.Tables
+	next.Tables = make(map[string][]Entry, len(before))
+	for table, entries := range before {
+		next.Tables[table] = patchedEntries(entries, gone[table], come[table])
+	}
+	next.Certificates = patchedEntries(next.Certificates, hosts, certificates)
+}
+
+func patchedEntries(entries []Entry, gone map[string]bool, come []Entry) []Entry {
+	slices.SortFunc(come, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return patched(entries, func(e Entry) string { return e.Key }, gone, come)
+}
+
+// enterHost makes the entries of a host anew. Of several certificates, that of the route with the shortest path counts.
+func (w *Writer) enterHost(part *hostPart) {
+	part.tables, part.certificate = map[string]map[string]string{httpTable: {}, httpsTable: {}, passthroughTable: {}}, ""
+	for _, key := range slices.Sorted(maps.Keys(part.routes)) {
+		alias, name := w.routes[key].alias, w.routes[key].backend.Name
 		switch alias.TLSTermination {
 		case "":
-			enter(plain, alias, name)
+			enter(part.tables[httpTable], alias, name)
 		case routev1.TLSTerminationPassthrough:
-			passed[hostOf(alias)] = name
+			part.tables[passthroughTable][hostOf(alias)] = name
 		default:
-			enter(secured, alias, name)
+			enter(part.tables[httpsTable], alias, name)
 			if alias.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
-				enter(plain, alias, name)
+				enter(part.tables[httpTable], alias, name)
 			}
 		}
 		if alias.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyRedirect {
-			enter(plain, alias, redirect)
+			enter(part.tables[httpTable], alias, redirect)
 		}
-	}
-	return map[string][]byte{
-		"conf/http.map": lines(plain), "conf/https.map": lines(secured), "conf/passthrough.map": lines(passed),
-		"conf/certificates.list": certificateList(state, dir, s),
+		if before := w.routes[part.certificate]; ownCertificate(alias) && (before == nil || len(alias.Path) < len(before.alias.Path)) {
+			part.certificate = key
+		}
 	}
 }
 
+// certificateLine is the file of a route's certificate, with what a client may speak.
+func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
+	line := filepath.Join(w.Dir, certificateFile(key))
+	if w.Settings.On("ROUTER_ENABLE_HTTP2") {
+		line += " [alpn h2,http/1.1]"
+	}
+	return line
+}
+
 // hostOf is the host of a route as requests are looked up: a wildcard has '*' in place of the first label.
-func hostOf(alias model.ServiceAliasConfig) string {
+func hostOf(alias *model.ServiceAliasConfig) string {
 	if alias.IsWildcard {
 		return "*." + claim.Domain(alias.Host)
 	}
@@ -55,7 +129,7 @@ func hostOf(alias model.ServiceAliasConfig) string {
 }
 
 // enter puts a route into a table. The path of another route that ends with a slash keeps what is below it.
-func enter(table map[string]string, alias model.ServiceAliasConfig, value string) {
+func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {
 	case strings.Trim(alias.Path, "/") == "":
@@ -70,31 +144,19 @@ func enter(table map[string]string, alias model.ServiceAliasConfig, value string
 	}
 }
 
-func lines(table map[string]string) []byte {
-	var text bytes.Buffer
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		text.WriteString(key + " " + table[key] + "\n")
+// patched is a list in the order of names without what is gone, and with what has come, which is in that order too. Without a change it is the same list.
+func patched[T any](list []T, name func(T) string, gone map[string]bool, come []T) []T {
+	if len(gone) == 0 && len(come) == 0 {
+		return list
 	}
-	return text.Bytes()
-}
-
-// certificateList says which certificate is for which host. Of several routes of a host, the one with the shortest path counts.
-func certificateList(state *model.State, dir string, s settings.Settings) []byte {
-	options := ""
-	if s.On("ROUTER_ENABLE_HTTP2") {
-		options = " [alpn h2,http/1.1]"
-	}
-	chosen := map[string]model.ServiceAliasConfigKey{}
-	for _, key := range slices.Sorted(maps.Keys(state.Aliases)) {
-		alias := state.Aliases[key]
-		before, taken := chosen[hostOf(alias)]
-		if ownCertificate(alias) && (!taken || len(alias.Path) < len(state.Aliases[before].Path)) {
-			chosen[hostOf(alias)] = key
+	made := make([]T, 0, len(list)+len(come))
+	for _, item := range list {
+		for len(come) > 0 && name(come[0]) < name(item) {
+			made, come = append(made, come[0]), come[1:]
+		}
+		if !gone[name(item)] {
+			made = append(made, item)
 		}
 	}
-	var text bytes.Buffer
-	for _, host := range slices.Sorted(maps.Keys(chosen)) {
-		text.WriteString(filepath.Join(dir, certificateFile(chosen[host])) + options + " " + host + "\n")
-	}
-	return text.Bytes()
+	return append(made, come...)
 }

@@ -69,7 +69,7 @@ func TestVariablesAreObeyed(t *testing.T) {
 
 func TestWithoutBoundPortsNothingListens(t *testing.T) {
 	b := newBench(t, nil)
-	config, err := b.writer.Write(b.state(), false)
+	config, err := b.writer.Write(model.Build(b.admitted(), b.source()), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,29 +28,10 @@ var idled = []string{"idling.alpha.openshift.io/idled-at", "idling.openshift.io/
 // maxWeight is HAProxy's greatest weight of a server.
 const maxWeight = 256
 
-// Build makes the state of a router from the routes that it has admitted.
-func Build(routes []*routev1.Route, source Source) *State {
-	state := &State{Aliases: map[ServiceAliasConfigKey]ServiceAliasConfig{}, ServiceUnits: map[ServiceUnitKey]ServiceUnit{}}
-	for _, route := range routes {
-		key := ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
-		config := alias(route)
-		for unit := range config.ServiceUnits {
-			service, known := state.ServiceUnits[unit]
-			if !known {
-				service = source.unit(unit)
-			}
-			service.ServiceAliasAssociations[key] = true
-			state.ServiceUnits[unit] = service
-		}
-		state.weigh(&config)
-		state.Aliases[key] = config
-	}
-	return state
-}
-
-func alias(route *routev1.Route) ServiceAliasConfig {
+// alias is a route as it is without its endpoints.
+func alias(route *routev1.Route) *ServiceAliasConfig {
 	spec := &route.Spec
-	config := ServiceAliasConfig{
+	config := &ServiceAliasConfig{
 		Name: route.Name, Namespace: route.Namespace, Host: spec.Host, Path: spec.Path, Annotations: route.Annotations,
 		IsWildcard:   spec.WildcardPolicy == routev1.WildcardPolicySubdomain,
 		ServiceUnits: map[ServiceUnitKey]int32{}, Certificates: map[string]Certificate{},
@@ -165,7 +146,7 @@ func idling(service *corev1.Service) (table []Endpoint) {
 
 // EndpointsOf are the endpoints of a service for a route: those of the port that it names, by name or number, or those of the first port of each
 // pod. A service of which nothing is as the route wants it has none.
-func EndpointsOf(config ServiceAliasConfig, unit ServiceUnit) []Endpoint {
+func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	var chosen []Endpoint
 	seen := map[string]bool{}
 	for _, endpoint := range unit.EndpointTable {
@@ -183,10 +164,10 @@ func EndpointsOf(config ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 // weigh shares each service's weight among its endpoints, each of which gets at least 1, in the greatest numbers that HAProxy has, so that the shares
 // are as exact as they can be.
 func (s *State) weigh(config *ServiceAliasConfig) {
-	config.ServiceUnitNames = map[ServiceUnitKey]int32{}
+	config.ServiceUnitNames, config.ActiveServiceUnits, config.ActiveEndpoints = map[ServiceUnitKey]int32{}, 0, 0
 	each, most := map[ServiceUnitKey]float64{}, 0.0
 	for unit, weight := range config.ServiceUnits {
-		count := len(EndpointsOf(*config, s.ServiceUnits[unit]))
+		count := len(EndpointsOf(config, s.ServiceUnits[unit]))
 		if count == 0 || weight == 0 {
 			config.ServiceUnitNames[unit] = 0
 			continue

@@ -24,7 +24,7 @@ func slice(addresses ...string) *discoveryv1.EndpointSlice {
 	return made
 }
 
-func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice, services map[string]*corev1.Service) (ServiceAliasConfig, *State) {
+func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice, services map[string]*corev1.Service) (*ServiceAliasConfig, *State) {
 	route.Namespace, route.Name = "shop", "front"
 	state := Build([]*routev1.Route{route}, Source{
 		Service: func(_, name string) *corev1.Service { return services[name] },

@@ -12,9 +12,9 @@ type ServiceAliasConfigKey string
 // ServiceUnitKey names a service as "namespace/name".
 type ServiceUnitKey string
 
-// State is everything that a router serves.
+// State is everything that a router serves. What an alias points to does not change: a route that is different from before has another one.
 type State struct {
-	Aliases      map[ServiceAliasConfigKey]ServiceAliasConfig
+	Aliases      map[ServiceAliasConfigKey]*ServiceAliasConfig
 	ServiceUnits map[ServiceUnitKey]ServiceUnit
 	// PeerEndpoints are those of the router's own service.
 	PeerEndpoints []Endpoint

@@ -1,0 +1,66 @@
+package haproxy
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// backendName is what the backend of a route is called, which tells metrics and logs what it is.
+func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) string {
+	kind := "be_http:"
+	switch alias.TLSTermination {
+	case routev1.TLSTerminationEdge:
+		kind = "be_edge_http:"
+	case routev1.TLSTerminationReencrypt:
+		kind = "be_secure:"
+	case routev1.TLSTerminationPassthrough:
+		kind = "be_tcp:"
+	}
+	return kind + string(key)
+}
+
+// servers are the endpoints of a route's services.
+func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, state *model.State, authority bool) (servers []Server) {
+	shuffle := w.Settings.Text("ROUTER_BACKEND_PROCESS_ENDPOINTS") == "shuffle"
+	for _, unit := range slices.Sorted(maps.Keys(alias.ServiceUnitNames)) {
+		service := state.ServiceUnits[unit]
+		_, name, _ := strings.Cut(service.Name, "/")
+		for _, endpoint := range ordered(model.EndpointsOf(alias, service), shuffle) {
+			servers = append(servers, Server{
+				Name: strings.Join([]string{"pod", endpoint.TargetName, name, endpoint.PortName, endpoint.IP, endpoint.Port}, ":"),
+				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit],
+				Options: w.options(key, alias, service, endpoint, authority), Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
+			})
+		}
+	}
+	return servers
+}
+
+// options are the words behind a server's address that never change while it is there. authority says that services' authorities are known.
+func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, service model.ServiceUnit, endpoint model.Endpoint, authority bool) string {
+	var words []string
+	if alias.TLSTermination == routev1.TLSTerminationReencrypt {
+		words = append(words, "ssl")
+		switch {
+		case alias.Certificates[alias.Host+"_pod"].Contents != "":
+			words = append(words, "verify required ca-file "+filepath.Join(w.Dir, authoritiesFile(key)))
+		case authority:
+			words = append(words, "verify required ca-file "+filepath.Join(w.Dir, serviceCAFile))
+		default:
+			words = append(words, "verify none")
+		}
+		if alias.VerifyServiceHostname && authority {
+			words = append(words, "verifyhost "+service.Hostname)
+		}
+	}
+	if !endpoint.NoHealthCheck {
+		words = append(words, "check inter "+interval(alias, w.Settings))
+	}
+	return strings.Join(words, " ")
+}

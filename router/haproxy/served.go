@@ -1,0 +1,259 @@
+package haproxy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// served is what a HAProxy that runs has read, and what it was told since.
+type served struct {
+	control runtime
+	dir     string
+	config  *Config // as far as it is served
+	files   map[string][]byte
+	tables  map[string][]Entry  // with the names that backends have here
+	spares  map[string][]string // backends that are free, by shape
+	places  map[string]string   // the spare backends that others are in, by the names of these
+	asked   map[string]string   // the shapes of spare backends that were asked for, by the names of who did
+	parked  map[string]Server   // servers out of use that could not be deleted yet, by backend and name
+	since   time.Time           // when backends were first others than those that were read
+	broken  bool                // a command was refused: what it has is not known
+}
+
+// settled says that the backends are those that HAProxy has read.
+func (s *served) settled() bool { return s.since.IsZero() && !s.broken }
+
+// scarce says that half of the spare backends of a shape are in use.
+func (s *served) scarce() bool {
+	for shape, asked := range s.demand() {
+		if asked >= len(s.spares[shape]) {
+			return true
+		}
+	}
+	return false
+}
+
+// demand counts the spare backends that were asked for, by shape.
+func (s *served) demand() map[string]int {
+	count := map[string]int{}
+	for _, shape := range s.asked {
+		count[shape]++
+	}
+	return count
+}
+
+// errBroken is what else there is to say about a HAProxy that has refused a command.
+var errBroken = errors.New("it has refused a change before")
+
+// change tells HAProxy what it can be told of a configuration. all says that it serves all of it. fixed is one that cannot be told anything.
+func (s *served) change(config *Config, fixed bool) (all bool, err error) {
+	if s.config == config {
+		return !s.broken, nil
+	}
+	if fixed || config.whole != "" || s.config.whole != "" {
+		all = config.Text() == s.config.Text() && maps.EqualFunc(s.files, config.files(), bytes.Equal)
+		return all, nil
+	}
+	if s.broken {
+		return false, errBroken
+	}
+	next := s.plan(config)
+	if err := s.control.tell(next.commands); err != nil {
+		s.broken = true
+		return false, err
+	}
+	s.tables, s.parked = next.tables, s.control.remove(next.parked)
+	s.config = next.config
+	if next.all {
+		s.config = config
+	}
+	return next.all, nil
+}
+
+// plan is what HAProxy is told to come from one configuration to another.
+type plan struct {
+	*served
+	config   *Config // that it serves then
+	commands []string
+	tables   map[string][]Entry
+	parked   map[string]Server
+	absent   map[string]bool // backends that it cannot serve
+	moved    bool            // backends have other places than before
+	all      bool
+}
+
+func (s *served) plan(config *Config) *plan {
+	known := *s.config
+	p := &plan{served: s, config: &known, parked: maps.Clone(s.parked), absent: map[string]bool{}, all: true, tables: s.tables}
+	if s.config.Frame != config.Frame || !sameList(s.config.Certificates, config.Certificates) || !sameFiles(s.config.Files, config.Files) {
+		p.all = false
+	}
+	p.backends(config)
+	if p.moved || !sameTables(s.config.Tables, config.Tables) {
+		p.changeTables(config)
+	}
+	return p
+}
+
+// backends goes through those of both configurations, which are in the order of their names.
+func (p *plan) backends(config *Config) {
+	now, then := p.served.config.Backends, config.Backends
+	serves := make([]*Backend, 0, len(then))
+	for len(now) > 0 || len(then) > 0 {
+		switch {
+		case len(then) == 0 || len(now) > 0 && now[0].Name < then[0].Name:
+			p.note() // it is gone, and stays without requests until the next reload
+			delete(p.places, now[0].Name)
+			p.moved = true
+			now = now[1:]
+		case len(now) == 0 || then[0].Name < now[0].Name:
+			if p.settle(then[0]) {
+				serves = append(serves, then[0])
+			} else {
+				p.absent[then[0].Name] = true
+			}
+			then = then[1:]
+		default:
+			serves = append(serves, p.follow(now[0], then[0]))
+			now, then = now[1:], then[1:]
+		}
+	}
+	p.config.Backends = serves
+}
+
+// note remembers since when backends are others than those that were read.
+func (p *plan) note() {
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+}
+
+// follow brings a backend to another state, and returns the one that it has then.
+func (p *plan) follow(now, then *Backend) *Backend {
+	if now == then {
+		return then
+	}
+	if now.Shape != then.Shape || now.Key != then.Key {
+		if p.settle(then) {
+			return then
+		}
+		return now
+	}
+	commands, left, possible := update(p.placed(now), p.placed(then), p.parked)
+	if !possible {
+		p.all = false
+		return now
+	}
+	for _, server := range then.Servers {
+		delete(p.parked, p.placed(then).Name+"/"+server.Name)
+	}
+	maps.Copy(p.parked, left)
+	p.commands = append(p.commands, commands...)
+	return then
+}
+
+// placed is a backend under the name that it has here.
+func (s *served) placed(backend *Backend) Backend {
+	here := *backend
+	if place := s.places[backend.Name]; place != "" {
+		here.Name = place
+	}
+	return here
+}
+
+// settle puts a backend into a spare one, if there is one.
+func (p *plan) settle(backend *Backend) bool {
+	p.asked[backend.Name] = backend.Shape
+	free := p.spares[backend.Shape]
+	if len(free) == 0 {
+		p.all = false
+		return false
+	}
+	p.spares[backend.Shape] = free[1:]
+	p.places[backend.Name] = free[0]
+	p.note()
+	p.moved = true
+	here := p.placed(backend)
+	for _, server := range here.Servers {
+		p.commands = append(p.commands, add(here, server)...)
+	}
+	return true
+}
+
+// changeTables tells HAProxy what is different in the tables. Entries of backends that it cannot serve wait for them.
+func (p *plan) changeTables(config *Config) {
+	p.tables, p.config.Tables = map[string][]Entry{}, config.Tables
+	for table, entries := range config.Tables {
+		wanted := make([]Entry, 0, len(entries))
+		for _, entry := range entries {
+			if p.absent[entry.Value] {
+				continue
+			}
+			if place := p.places[entry.Value]; place != "" {
+				entry.Value = place
+			}
+			wanted = append(wanted, entry)
+		}
+		commands, has, possible := changeTable(filepath.Join(p.dir, table), p.served.tables[table], wanted)
+		if !possible {
+			p.all, p.config.Tables = false, nil
+		}
+		p.commands = append(p.commands, commands...)
+		p.tables[table] = has
+	}
+}
+
+// plain are keys of tables that mean nothing else in a command.
+var plain = regexp.MustCompile(`^[A-Za-z0-9._~/?*%+@:,=&!$()-]+$`)
+
+// changeTable brings a table, whose entries are in the order of their keys, to other entries. has is what it has then: entries whose key cannot stand in a
+// command stay as they are, and make possible false.
+func changeTable(file string, now, then []Entry) (commands []string, has []Entry, possible bool) {
+	possible = true
+	has = make([]Entry, 0, len(then))
+	for len(now) > 0 || len(then) > 0 {
+		var before, after *Entry
+		if len(now) > 0 && (len(then) == 0 || now[0].Key <= then[0].Key) {
+			before = &now[0]
+		}
+		if len(then) > 0 && (len(now) == 0 || then[0].Key <= now[0].Key) {
+			after, then = &then[0], then[1:]
+		}
+		if before != nil {
+			now = now[1:]
+		}
+		switch {
+		case before != nil && after != nil && *before == *after:
+		case !plain.MatchString(cmp.Or(before, after).Key):
+			possible, after = false, before
+		case after == nil:
+			commands = append(commands, "del map "+file+" "+before.Key)
+		case before == nil:
+			commands = append(commands, "add map "+file+" "+after.Key+" "+after.Value)
+		default:
+			commands = append(commands, "set map "+file+" "+after.Key+" "+after.Value)
+		}
+		if after != nil {
+			has = append(has, *after)
+		}
+	}
+	return commands, has, possible
+}
+
+func sameList(a, b []Entry) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+func sameTables(a, b map[string][]Entry) bool { return maps.EqualFunc(a, b, sameList) }
+
+// sameFiles compares what many configurations have in common.
+func sameFiles(a, b map[string][]byte) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() || maps.EqualFunc(a, b, bytes.Equal)
+}

@@ -1,0 +1,259 @@
+package haproxy
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/template"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/slipway-platform/slipway/router/certificate"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+//go:embed frame.cfg.tmpl
+var frameTemplate string
+
+//go:embed backend.cfg.tmpl
+var backendTemplate string
+
+// Writer makes configurations, one after the other, of a state that changes. Its fields stay as they are after the first.
+type Writer struct {
+	// Dir is the working directory, absolute.
+	Dir string
+	// Settings are the router's variables.
+	Settings settings.Settings
+	// User is the account that HAProxy changes to; empty for none.
+	User string
+	// DefaultCertificate is what routes without a certificate have, with its key.
+	DefaultCertificate []byte
+	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
+	// pods of re-encrypt routes without a destinationCACertificate are not checked.
+	ServiceCA string
+
+	backend *template.Template
+	shapes  map[string]string // each shape by itself, so that backends share it
+	last    *Config           // the configuration before; nil before the first
+	bound   bool              // whether that has opened the ports
+	routes  map[model.ServiceAliasConfigKey]*part
+	hosts   map[string]*hostPart
+}
+
+// part is what a route has brought into the configuration.
+type part struct {
+	alias   *model.ServiceAliasConfig
+	backend *Backend
+	files   map[string][]byte
+}
+
+const (
+	defaultCertificateFile = "conf/default.pem"
+	serviceCAFile          = "conf/service-ca.pem"
+	certificateListFile    = "conf/certificates.list"
+)
+
+// Write makes the configuration of a state in which only these routes have changed since the one before; nil stands for all. bind says whether the ports are
+// opened.
+func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey, bind bool) (*Config, error) {
+	authorities, err := w.serviceCA()
+	if err != nil {
+		return nil, err
+	}
+	custom := w.Settings.Text("TEMPLATE_FILE")
+	if w.last == nil || changed == nil || custom != "" || !bytes.Equal(authorities, w.last.Files[serviceCAFile]) {
+		if err := w.begin(authorities); err != nil {
+			return nil, err
+		}
+		changed = slices.Collect(maps.Keys(state.Aliases))
+	}
+	next, err := w.change(state, changed)
+	if err != nil {
+		w.last = nil // what is known of routes is of no configuration
+		return nil, err
+	}
+	if custom != "" {
+		return next, w.custom(custom, state, bind, next)
+	}
+	if next.Frame == "" || bind != w.bound {
+		if next.Frame, err = w.frame(bind); err != nil {
+			return nil, err
+		}
+		w.bound = bind
+	}
+	w.last = next
+	return next, nil
+}
+
+// begin forgets all routes.
+func (w *Writer) begin(authorities []byte) error {
+	w.last = &Config{Files: map[string][]byte{
+		defaultCertificateFile: w.DefaultCertificate, "conf/error-page-503.http": []byte(page503), "conf/unknown.html": []byte(pageUnknown),
+	}}
+	if authorities != nil {
+		w.last.Files[serviceCAFile] = authorities
+	}
+	w.last.Tables = map[string][]Entry{httpTable: nil, httpsTable: nil, passthroughTable: nil}
+	w.routes, w.hosts, w.shapes = map[model.ServiceAliasConfigKey]*part{}, map[string]*hostPart{}, map[string]string{}
+	for _, usual := range []model.ServiceAliasConfig{
+		{}, {TLSTermination: routev1.TLSTerminationEdge}, {TLSTermination: routev1.TLSTerminationPassthrough},
+	} {
+		shape, err := w.shape(&usual)
+		if err != nil {
+			return err
+		}
+		w.last.Shapes = append(w.last.Shapes, shape)
+	}
+	return nil
+}
+
+// change makes a configuration of the one before and of the routes that have changed.
+func (w *Writer) change(state *model.State, changed []model.ServiceAliasConfigKey) (*Config, error) {
+	next, gone, hosts, files := *w.last, map[string]bool{}, map[string]bool{}, false
+	var come []*Backend
+	slices.Sort(changed)
+	for _, key := range slices.Compact(changed) {
+		before, alias := w.routes[key], state.Aliases[key]
+		made, err := w.part(key, alias, before, state)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
+			gone[before.backend.Name] = true
+			delete(w.routes, key)
+		}
+		if made != nil {
+			come = append(come, made.backend)
+			w.routes[key] = made
+		}
+		if before != nil && made != nil && before.alias.SameApartFromEndpoints(alias) {
+			continue
+		}
+		if before != nil {
+			w.leave(key, hostOf(before.alias), hosts)
+			files = files || len(before.files) > 0
+		}
+		if made != nil {
+			w.join(key, hostOf(alias), hosts)
+			files = files || len(made.files) > 0
+		}
+	}
+	slices.SortFunc(come, func(a, b *Backend) int { return strings.Compare(a.Name, b.Name) })
+	next.Backends = patched(next.Backends, func(b *Backend) string { return b.Name }, gone, come)
+	if len(hosts) > 0 {
+		w.changeTables(&next, hosts)
+	}
+	if files {
+		w.changeFiles(&next, changed)
+	}
+	return &next, nil
+}
+
+// part makes what a route brings; nil for one that is gone.
+func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, before *part, state *model.State) (made *part, err error) {
+	if alias == nil {
+		return nil, nil
+	}
+	made = &part{alias: alias, backend: &Backend{Name: backendName(key, alias), Key: alias.RoutingKeyName}}
+	if before != nil && before.alias.SameApartFromEndpoints(alias) {
+		made.backend.Shape, made.files = before.backend.Shape, before.files
+	} else {
+		if made.backend.Shape, err = w.shape(alias); err != nil {
+			return nil, fmt.Errorf("write backend of route %q: %w", key, err)
+		}
+		if made.files, err = certificates(key, alias); err != nil {
+			return nil, err
+		}
+	}
+	made.backend.Cookie = strings.Contains(made.backend.Shape, "\n  cookie ")
+	made.backend.Servers = w.servers(key, alias, state, w.last.Files[serviceCAFile] != nil)
+	return made, nil
+}
+
+// shape is the text of a route's backend above its servers.
+func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
+	if w.backend == nil {
+		parsed, err := template.New("backend").Funcs(functions(w.Settings)).Parse(backendTemplate)
+		if err != nil {
+			return "", fmt.Errorf("read template: %w", err)
+		}
+		w.backend = parsed
+	}
+	marked := *alias
+	marked.RoutingKeyName = keyMark
+	var text bytes.Buffer
+	if err := w.backend.Execute(&text, &marked); err != nil {
+		return "", err
+	}
+	known, there := w.shapes[text.String()]
+	if !there {
+		known = text.String()
+		w.shapes[known] = known
+	}
+	return known, nil
+}
+
+// changeFiles brings the files of routes up to date.
+func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey) {
+	next.Files = maps.Clone(next.Files)
+	for _, key := range changed {
+		delete(next.Files, certificateFile(key))
+		delete(next.Files, authoritiesFile(key))
+		if made := w.routes[key]; made != nil {
+			maps.Copy(next.Files, made.files)
+		}
+	}
+}
+
+// certificates are the files of a route's certificates.
+func certificates(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) (files map[string][]byte, err error) {
+	files = map[string][]byte{}
+	if pair := alias.Certificates[alias.Host]; pair.Contents != "" && ownCertificate(alias) {
+		config := &routev1.TLSConfig{Certificate: pair.Contents, Key: pair.PrivateKey, CACertificate: alias.Certificates[alias.Host+"_ca"].Contents}
+		if files[certificateFile(key)], err = certificate.Bundle(config); err != nil {
+			return nil, fmt.Errorf("bundle certificate of route %q: %w", key, err)
+		}
+	}
+	if pods := alias.Certificates[alias.Host+"_pod"]; pods.Contents != "" {
+		if files[authoritiesFile(key)], err = certificate.Authorities(pods.Contents); err != nil {
+			return nil, fmt.Errorf("read destination certificate of route %q: %w", key, err)
+		}
+	}
+	return files, nil
+}
+
+// serviceCA are the authorities of services' certificates; nil when there are none.
+func (w *Writer) serviceCA() ([]byte, error) {
+	if w.ServiceCA == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(w.ServiceCA)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		content, err = certificate.Authorities(string(content))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read authorities of services: %w", err)
+	}
+	return content, nil
+}
+
+func ownCertificate(alias *model.ServiceAliasConfig) bool {
+	return alias.Certificates[alias.Host].Contents != "" && alias.TLSTermination != routev1.TLSTerminationPassthrough
+}
+
+func certificateFile(key model.ServiceAliasConfigKey) string {
+	return "router/certs/" + string(key) + ".pem"
+}
+func authoritiesFile(key model.ServiceAliasConfigKey) string {
+	return "router/cacerts/" + string(key) + ".pem"
+}

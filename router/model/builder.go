@@ -1,0 +1,129 @@
+package model
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	routev1 "github.com/openshift/api/route/v1"
+)
+
+// Builder keeps the state of a router up to date, at the cost of what changes.
+type Builder struct {
+	// Source is where services are found.
+	Source Source
+
+	state  State
+	routes map[ServiceAliasConfigKey]*routev1.Route
+}
+
+// Build makes the state of a router from the routes that it has admitted.
+func Build(routes []*routev1.Route, source Source) *State {
+	b := Builder{Source: source}
+	b.Routes(routes)
+	return b.State()
+}
+
+// State is what the builder has made. It is valid until the next change.
+func (b *Builder) State() *State {
+	if b.state.Aliases == nil {
+		b.state.Aliases, b.state.ServiceUnits = map[ServiceAliasConfigKey]*ServiceAliasConfig{}, map[ServiceUnitKey]ServiceUnit{}
+		b.routes = map[ServiceAliasConfigKey]*routev1.Route{}
+	}
+	return &b.state
+}
+
+// Routes has the state made of the routes that the router has admitted, and returns those that have come, gone or changed. A route that is the same object as
+// before is the same.
+func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
+	state := b.State()
+	known := make(map[ServiceAliasConfigKey]bool, len(admitted))
+	for _, route := range admitted {
+		key := ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
+		known[key] = true
+		if b.routes[key] == route {
+			continue
+		}
+		b.routes[key] = route
+		made := alias(route)
+		if before := state.Aliases[key]; before != nil {
+			if before.SameApartFromEndpoints(made) {
+				continue
+			}
+			b.leave(key)
+		}
+		b.enter(key, made)
+		changed = append(changed, key)
+	}
+	if len(known) == len(b.routes) {
+		return changed
+	}
+	for key := range b.routes {
+		if !known[key] {
+			b.leave(key)
+			delete(b.routes, key)
+			changed = append(changed, key)
+		}
+	}
+	return changed
+}
+
+// Services reads services and their endpoints anew, and returns the routes for which they are different.
+func (b *Builder) Services(named []ServiceUnitKey) (changed []ServiceAliasConfigKey) {
+	state, touched := b.State(), map[ServiceAliasConfigKey]bool{}
+	for _, key := range named {
+		before, used := state.ServiceUnits[key]
+		if !used {
+			continue
+		}
+		unit := b.Source.unit(key)
+		if slices.Equal(unit.EndpointTable, before.EndpointTable) {
+			continue
+		}
+		unit.ServiceAliasAssociations = before.ServiceAliasAssociations
+		state.ServiceUnits[key] = unit
+		for alias := range unit.ServiceAliasAssociations {
+			touched[alias] = true
+		}
+	}
+	for key := range touched {
+		config := *state.Aliases[key]
+		state.weigh(&config)
+		state.Aliases[key] = &config
+	}
+	return slices.Collect(maps.Keys(touched))
+}
+
+// enter adds a route.
+func (b *Builder) enter(key ServiceAliasConfigKey, config *ServiceAliasConfig) {
+	for unit := range config.ServiceUnits {
+		service, known := b.state.ServiceUnits[unit]
+		if !known {
+			service = b.Source.unit(unit)
+			b.state.ServiceUnits[unit] = service
+		}
+		service.ServiceAliasAssociations[key] = true
+	}
+	b.state.weigh(config)
+	b.state.Aliases[key] = config
+}
+
+// leave takes a route out, with the services that only it has used.
+func (b *Builder) leave(key ServiceAliasConfigKey) {
+	for unit := range b.state.Aliases[key].ServiceUnits {
+		associations := b.state.ServiceUnits[unit].ServiceAliasAssociations
+		if delete(associations, key); len(associations) == 0 {
+			delete(b.state.ServiceUnits, unit)
+		}
+	}
+	delete(b.state.Aliases, key)
+}
+
+// SameApartFromEndpoints says whether a route is as another one but for what follows from the endpoints of its services.
+func (c *ServiceAliasConfig) SameApartFromEndpoints(other *ServiceAliasConfig) bool {
+	a, b := *c, *other
+	for _, bare := range []*ServiceAliasConfig{&a, &b} {
+		bare.ServiceUnitNames, bare.ActiveServiceUnits, bare.ActiveEndpoints = nil, 0, 0
+	}
+	return reflect.DeepEqual(&a, &b)
+}
