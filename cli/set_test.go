@@ -143,7 +143,7 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		"triggers --from-image=side":               "must be STREAM:TAG",
 		"triggers --from-image=side:1":             "--containers",
 		"triggers --from-image=side:1 -c a":        `no container "a"`,
-		"triggers --remove":                        "--from-config or --from-image",
+		"triggers --remove":                        "--from-config, --from-image",
 		"volume --add --remove":                    "only one of --add and --remove",
 		"volume --remove":                          "--confirm",
 		"volume --remove --name=x":                 `no volume "x"`,

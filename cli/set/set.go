@@ -1,11 +1,12 @@
-// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, deployment-hook, probe, route-backends, triggers and
-// volume.
+// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, deployment-hook, image-lookup, probe, route-backends,
+// triggers and volume.
 package set
 
 import (
 	"errors"
 	"fmt"
 
+	imagev1 "github.com/openshift/api/image/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,10 +19,10 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Teach registers routes with kubectl's scheme, by which it reads objects. It is for the start of a process.
+// Teach registers routes and image streams with kubectl's scheme, by which it reads objects. It is for the start of a process.
 func Teach() error {
-	if err := routev1.Install(scheme.Scheme); err != nil {
-		return fmt.Errorf("register routes: %w", err)
+	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
+		return fmt.Errorf("register routes and image streams: %w", err)
 	}
 	return nil
 }
@@ -32,6 +33,7 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 		newBuildHook(factory, streams),
 		newBuildSecret(factory, streams),
 		newDeploymentHook(factory, streams),
+		newImageLookup(factory, streams),
 		newProbe(factory, streams),
 		newBackends(factory, streams),
 		newTriggers(factory, streams),

@@ -1,13 +1,14 @@
 package set
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,28 +17,33 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// triggers is what shall become of the triggers of DeploymentConfigs.
+// triggers is what shall become of the triggers of objects.
 type triggers struct {
-	config            bool
-	image, containers string
-	auto, manual      bool
-	remove, removeAll bool
+	config                             bool
+	image, containers                  string
+	github, gitlab, bitbucket, generic bool
+	genericEnv                         bool
+	auto, manual                       bool
+	remove, removeAll                  bool
 }
 
 func newTriggers(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	t, s := newTargets(factory, streams, "triggers updated"), &triggers{}
 	command := &cobra.Command{
-		Use:   "triggers dc/NAME [--from-config] [--from-image=STREAM:TAG --containers=NAMES] [--auto|--manual|--remove|--remove-all]",
-		Short: "Update the triggers of deployment configs",
-		Long: `Show, set or remove what starts deployments: changes of the configuration, and new images of a tag.
+		Use:   "triggers (-f FILENAME | TYPE/NAME) [--from-config|--from-image|--from-github|--from-webhook] [--auto|--manual|--remove|--remove-all]",
+		Short: "Update the triggers on one or more objects",
+		Long: `Show, set or remove what starts deployments and builds: changes of the configuration, new images of a tag, and web hooks.
 
-Without flags the triggers are listed. --auto or --manual alone switches all triggers on or off; the images of manual
-ones are still brought by oc rollout latest.`,
+Without flags the triggers are listed. --auto or --manual alone switches all triggers on or off; the images of manual ones are still brought by
+oc rollout latest. Deployments, stateful sets, daemon sets and cron jobs have triggers by images only, in an annotation; build configs have those by web
+hooks too, each with a secret that is made for it.`,
 		Example: `  oc set triggers dc/web
   oc set triggers dc/web --manual
-  oc set triggers dc/web --auto
   oc set triggers dc/web --from-image=app:latest -c web
-  oc set triggers dc/web --from-config --remove`,
+  oc set triggers deploy/web --from-image=shop/app:latest -c web
+  oc set triggers dc/web --from-config --remove
+  oc set triggers bc/app --from-image=ruby:2.5 --from-github
+  oc set triggers bc/app --remove-all`,
 		Run: func(command *cobra.Command, args []string) {
 			infos, err := t.find(args)
 			util.CheckErr(err)
@@ -54,100 +60,118 @@ ones are still brought by oc rollout latest.`,
 	flags.BoolVar(&s.config, "from-config", false, "The trigger by changes of the configuration.")
 	flags.StringVar(&s.image, "from-image", "", "The trigger by images of a tag, as [PROJECT/]STREAM:TAG.")
 	flags.StringVarP(&s.containers, "containers", "c", "", "Names of the containers that get the image, with commas between them.")
-	flags.BoolVar(&s.auto, "auto", false, "Deploy by itself, which is the default of triggers that are added.")
-	flags.BoolVar(&s.manual, "manual", false, "Do not deploy by itself.")
+	flags.BoolVar(&s.github, "from-github", false, "The trigger by GitHub's web hooks, with a new secret.")
+	flags.BoolVar(&s.gitlab, "from-gitlab", false, "The trigger by GitLab's web hooks, with a new secret.")
+	flags.BoolVar(&s.bitbucket, "from-bitbucket", false, "The trigger by Bitbucket's web hooks, with a new secret.")
+	flags.BoolVar(&s.generic, "from-webhook", false, "The trigger by generic web hooks, with a new secret.")
+	flags.BoolVar(&s.genericEnv, "from-webhook-allow-env", false, "The trigger by generic web hooks that may set variables of the build, with a new secret.")
+	flags.BoolVar(&s.auto, "auto", false, "Start by itself, which is the default of triggers that are added.")
+	flags.BoolVar(&s.manual, "manual", false, "Do not start by itself.")
 	flags.BoolVar(&s.remove, "remove", false, "Remove the named triggers.")
 	flags.BoolVar(&s.removeAll, "remove-all", false, "Remove all triggers.")
 	return command
 }
 
+// hooks are the kinds of web hooks that flags name.
+func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
+	for _, hook := range []struct {
+		named bool
+		kind  buildv1.BuildTriggerType
+	}{
+		{s.github, buildv1.GitHubWebHookBuildTriggerType}, {s.gitlab, buildv1.GitLabWebHookBuildTriggerType},
+		{s.bitbucket, buildv1.BitbucketWebHookBuildTriggerType}, {s.generic || s.genericEnv, buildv1.GenericWebHookBuildTriggerType},
+	} {
+		if hook.named {
+			kinds = append(kinds, hook.kind)
+		}
+	}
+	return kinds
+}
+
+// named says whether flags name triggers.
+func (s *triggers) named() bool { return s.config || s.image != "" || len(s.hooks()) > 0 }
+
 func (s *triggers) validate() error {
-	_, tag, found := strings.Cut(s.image, ":")
-	named := s.config || s.image != ""
+	stream, tag, _ := strings.Cut(s.image, ":")
 	switch {
 	case s.auto && s.manual:
 		return errors.New("give only one of --auto and --manual")
-	case s.image != "" && (!found || tag == ""):
-		return fmt.Errorf("read --from-image %q: must be STREAM:TAG", s.image)
-	case s.image != "" && s.containers == "" && !s.remove:
-		return errors.New("say with --containers which containers get the image")
-	case s.remove && !named:
-		return errors.New("say which triggers to remove: --from-config or --from-image, or --remove-all")
+	case s.removeAll && (s.remove || s.named() || s.auto || s.manual):
+		return errors.New("give --remove-all alone")
+	case s.image != "" && (stream == "" || tag == "" || strings.Count(s.image, "/") > 1):
+		return fmt.Errorf("read --from-image %q: must be STREAM:TAG or PROJECT/STREAM:TAG", s.image)
+	case s.remove && !s.named():
+		return errors.New("say which triggers to remove: --from-config, --from-image or a web hook such as --from-github, or --remove-all")
 	}
 	return nil
 }
 
-// change changes the triggers of a DeploymentConfig.
+// change changes the triggers of an object.
 func (s *triggers) change(object runtime.Object) error {
-	dc, ok := object.(*appsv1.DeploymentConfig)
-	if !ok {
-		return errors.New("only deployment configs have such triggers")
+	d, err := triggersOf(object)
+	if err != nil {
+		return err
 	}
-	all := append(appsv1.DeploymentTriggerPolicies{}, dc.Spec.Triggers...) // not nil, which is not sent
-	byConfig := func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == appsv1.DeploymentTriggerOnConfigChange }
+	if len(s.hooks()) > 0 && !d.takesHooks {
+		return errors.New("only build configs have triggers by web hooks")
+	}
+	if s.config && d.alwaysConfig {
+		return errors.New("it follows changes of its configuration always; a Deployment is held back by oc rollout pause")
+	}
 	switch {
 	case s.removeAll:
-		all = all[:0]
+		d.config, d.images, d.hooks = false, nil, nil
 	case s.remove:
-		all = slices.DeleteFunc(all, func(t appsv1.DeploymentTriggerPolicy) bool {
-			return s.config && byConfig(t) || s.image != "" && s.from(dc, t)
-		})
-	case s.config || s.image != "":
+		d.config = d.config && !s.config
+		d.images = slices.DeleteFunc(d.images, func(t imageTrigger) bool { return s.image != "" && s.from(d, t) })
+		d.hooks = slices.DeleteFunc(d.hooks, func(t hookTrigger) bool { return slices.Contains(s.hooks(), t.kind) })
+	case s.named():
 		if s.config {
-			all = slices.DeleteFunc(all, byConfig)
+			d.config = !s.manual
 		}
-		if s.config && !s.manual {
-			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnConfigChange})
-		}
-		if s.image != "" {
-			added, err := s.fromImage(dc)
-			if err != nil {
-				return err
-			}
-			all = append(slices.DeleteFunc(all, func(t appsv1.DeploymentTriggerPolicy) bool { return s.from(dc, t) }), added)
+		if err := s.add(d); err != nil {
+			return err
 		}
 	default:
-		all = slices.DeleteFunc(all, byConfig)
-		if s.auto {
-			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnConfigChange})
-		}
-		for i := range all {
-			if params := all[i].ImageChangeParams; params != nil {
-				params.Automatic = s.auto
-			}
+		d.config = s.auto
+		for i := range d.images {
+			d.images[i].auto = s.auto
 		}
 	}
-	dc.Spec.Triggers = all
+	return d.store(d)
+}
+
+// add adds what flags name, in place of triggers of the same kind or tag.
+func (s *triggers) add(d *definition) error {
+	if s.image != "" {
+		if err := d.holds(s.containers); err != nil {
+			return err
+		}
+		added := imageTrigger{from: s.reference(d), containers: s.containers, auto: !s.manual}
+		d.images = append(slices.DeleteFunc(d.images, func(t imageTrigger) bool { return s.from(d, t) }), added)
+	}
+	for _, kind := range s.hooks() {
+		d.hooks = slices.DeleteFunc(d.hooks, func(t hookTrigger) bool { return t.kind == kind })
+		d.hooks = append(d.hooks, hookTrigger{kind, &buildv1.WebHookTrigger{
+			Secret: rand.Text(), AllowEnv: s.genericEnv && kind == buildv1.GenericWebHookBuildTriggerType,
+		}})
+	}
 	return nil
 }
 
-// reference is the tag of --from-image; its project is empty for the configuration's own.
-func (s *triggers) reference(dc *appsv1.DeploymentConfig) corev1.ObjectReference {
+// reference is the tag of --from-image.
+func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	namespace, name, found := strings.Cut(s.image, "/")
 	if !found {
-		namespace, name = dc.Namespace, s.image
+		namespace, name = d.namespace, s.image
 	}
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
 }
 
 // from says whether a trigger is the one by the tag.
-func (s *triggers) from(dc *appsv1.DeploymentConfig, trigger appsv1.DeploymentTriggerPolicy) bool {
-	params, wanted := trigger.ImageChangeParams, s.reference(dc)
-	return params != nil && params.From.Name == wanted.Name && (params.From.Namespace == wanted.Namespace || params.From.Namespace == "" && wanted.Namespace == dc.Namespace)
-}
-
-// fromImage is the trigger by the tag.
-func (s *triggers) fromImage(dc *appsv1.DeploymentConfig) (added appsv1.DeploymentTriggerPolicy, err error) {
-	names := strings.Split(s.containers, ",")
-	for _, name := range names {
-		named := func(c corev1.Container) bool { return c.Name == name }
-		if dc.Spec.Template == nil || !slices.ContainsFunc(dc.Spec.Template.Spec.Containers, named) && !slices.ContainsFunc(dc.Spec.Template.Spec.InitContainers, named) {
-			return added, fmt.Errorf("it has no container %q", name)
-		}
-	}
-	return appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange, ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{
-		Automatic: !s.manual, ContainerNames: names, From: s.reference(dc),
-	}}, nil
+func (s *triggers) from(d *definition, trigger imageTrigger) bool {
+	wanted := s.reference(d)
+	return trigger.from.Name == wanted.Name && (trigger.from.Namespace == wanted.Namespace || trigger.from.Namespace == "" && wanted.Namespace == d.namespace)
 }
 
 // list prints the triggers.
@@ -155,22 +179,23 @@ func list(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tTYPE\tVALUE\tAUTO")
 	for _, info := range infos {
-		dc, ok := info.Object.(*appsv1.DeploymentConfig)
-		if !ok {
-			return fmt.Errorf("%s is no deployment config; only these have such triggers", info.ObjectName())
+		d, err := triggersOf(info.Object)
+		if err != nil {
+			return fmt.Errorf("%s: %w", info.ObjectName(), err)
 		}
-		config := slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == appsv1.DeploymentTriggerOnConfigChange })
-		fmt.Fprintf(table, "deploymentconfigs/%s\tconfig\t\t%t\n", dc.Name, config)
-		for _, trigger := range dc.Spec.Triggers {
-			params := trigger.ImageChangeParams
-			if params == nil {
-				continue
+		fmt.Fprintf(table, "%s\tconfig\t\t%t\n", d.name, d.config || d.alwaysConfig)
+		for _, trigger := range d.images {
+			name := trigger.from.Name
+			if trigger.from.Namespace != "" && trigger.from.Namespace != d.namespace {
+				name = trigger.from.Namespace + "/" + name
 			}
-			name := params.From.Name
-			if params.From.Namespace != "" && params.From.Namespace != dc.Namespace {
-				name = params.From.Namespace + "/" + name
+			if trigger.containers != "" {
+				name += " (" + strings.ReplaceAll(trigger.containers, ",", ", ") + ")"
 			}
-			fmt.Fprintf(table, "deploymentconfigs/%s\timage\t%s (%s)\t%t\n", dc.Name, name, strings.Join(params.ContainerNames, ", "), params.Automatic)
+			fmt.Fprintf(table, "%s\timage\t%s\t%t\n", d.name, name, trigger.auto)
+		}
+		for _, hook := range d.hooks {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", d.name, hook.word(), hook.secret())
 		}
 	}
 	return table.Flush()

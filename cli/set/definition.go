@@ -1,0 +1,198 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+)
+
+// definition is the triggers of an object, whatever its kind.
+type definition struct {
+	// name is that of the object as TYPE/NAME, such as deploymentconfigs/web.
+	name, namespace string
+	// config says whether the object follows changes of its configuration; alwaysConfig, that it cannot but do so.
+	config, alwaysConfig bool
+	images               []imageTrigger
+	hooks                []hookTrigger
+	takesHooks           bool
+	// holds says why an image cannot be put into containers, whose names have commas between them.
+	holds func(containers string) error
+	// store writes the triggers into the object.
+	store func(*definition) error
+}
+
+// imageTrigger is one by images of a tag.
+type imageTrigger struct {
+	from       corev1.ObjectReference
+	containers string // names with commas between them
+	auto       bool
+
+	deployment *appsv1.DeploymentTriggerImageChangeParams // what it was read from, with what it has brought last
+	build      *buildv1.ImageChangeTrigger
+	annotation map[string]any
+}
+
+// hookTrigger is one by web hooks.
+type hookTrigger struct {
+	kind buildv1.BuildTriggerType
+	hook *buildv1.WebHookTrigger
+}
+
+// word is the kind as a table shows it.
+func (h hookTrigger) word() string {
+	if h.kind == buildv1.GenericWebHookBuildTriggerType {
+		return "webhook"
+	}
+	return strings.ToLower(string(h.kind))
+}
+
+// secret is the secret as the address of the hook has it, or the object that holds it.
+func (h hookTrigger) secret() string {
+	if h.hook.SecretReference != nil {
+		return "secret/" + h.hook.SecretReference.Name
+	}
+	return h.hook.Secret
+}
+
+// triggersOf reads the triggers of an object.
+func triggersOf(object runtime.Object) (*definition, error) {
+	switch o := object.(type) {
+	case *appsv1.DeploymentConfig:
+		return deploymentTriggers(o), nil
+	case *buildv1.BuildConfig:
+		return buildTriggers(o), nil
+	}
+	return annotationTriggers(object)
+}
+
+// hasContainers says which of the names that are to get an image the pods of an object do not have.
+func hasContainers(object runtime.Object) func(string) error {
+	return func(names string) error {
+		if names == "" {
+			return errors.New("say with --containers which containers get the image")
+		}
+		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
+			for name := range strings.SplitSeq(names, ",") {
+				if _, found := containerField(spec, name); !found {
+					return fmt.Errorf("it has no container %q", name)
+				}
+			}
+			return nil
+		})
+		return err
+	}
+}
+
+// containerField is the field of a pod that has the container of a name.
+func containerField(spec *corev1.PodSpec, name string) (field string, found bool) {
+	named := func(c corev1.Container) bool { return c.Name == name }
+	switch {
+	case slices.ContainsFunc(spec.Containers, named):
+		return "containers", true
+	case slices.ContainsFunc(spec.InitContainers, named):
+		return "initContainers", true
+	}
+	return "", false
+}
+
+func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
+	d := &definition{name: "deploymentconfigs/" + dc.Name, namespace: dc.Namespace, holds: hasContainers(dc)}
+	for _, trigger := range dc.Spec.Triggers {
+		d.config = d.config || trigger.Type == appsv1.DeploymentTriggerOnConfigChange
+		if params := trigger.ImageChangeParams; params != nil {
+			d.images = append(d.images, imageTrigger{
+				from: params.From, containers: strings.Join(params.ContainerNames, ","), auto: params.Automatic, deployment: params,
+			})
+		}
+	}
+	d.store = func(d *definition) error {
+		all := appsv1.DeploymentTriggerPolicies{} // not nil, which is not sent
+		if d.config {
+			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnConfigChange})
+		}
+		for _, trigger := range d.images {
+			params := trigger.deployment
+			if params == nil {
+				params = &appsv1.DeploymentTriggerImageChangeParams{From: trigger.from, ContainerNames: strings.Split(trigger.containers, ",")}
+			}
+			params.Automatic = trigger.auto
+			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange, ImageChangeParams: params})
+		}
+		dc.Spec.Triggers = all
+		return nil
+	}
+	return d
+}
+
+func buildTriggers(bc *buildv1.BuildConfig) *definition {
+	d := &definition{name: "buildconfigs/" + bc.Name, namespace: bc.Namespace, takesHooks: true}
+	d.holds = func(containers string) error {
+		if containers != "" {
+			return errors.New("a build config has no containers: leave --containers out")
+		}
+		return nil
+	}
+	for i := range bc.Spec.Triggers {
+		trigger := &bc.Spec.Triggers[i]
+		d.config = d.config || trigger.Type == buildv1.ConfigChangeBuildTriggerType
+		for kind, hook := range hooksOf(trigger) {
+			if *hook != nil {
+				d.hooks = append(d.hooks, hookTrigger{kind, *hook})
+			}
+		}
+		if change := trigger.ImageChange; change != nil {
+			read := imageTrigger{auto: !change.Paused, build: change}
+			if from := generate.Watched(bc, change); from != nil {
+				read.from = *from
+			}
+			d.images = append(d.images, read)
+		}
+	}
+	d.store = func(d *definition) error {
+		bc.Spec.Triggers = buildPolicies(bc, d)
+		return nil
+	}
+	return d
+}
+
+// buildPolicies are triggers as a build config has them. One by the tag that the strategy starts from does not name it.
+func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
+	all := []buildv1.BuildTriggerPolicy{}
+	for _, hook := range d.hooks {
+		policy := buildv1.BuildTriggerPolicy{Type: hook.kind}
+		*hooksOf(&policy)[hook.kind] = hook.hook
+		all = append(all, policy)
+	}
+	if d.config {
+		all = append(all, buildv1.BuildTriggerPolicy{Type: buildv1.ConfigChangeBuildTriggerType})
+	}
+	for _, trigger := range d.images {
+		change := trigger.build
+		if change == nil {
+			change = &buildv1.ImageChangeTrigger{From: &trigger.from}
+			if generate.Same(bc.Namespace, generate.From(&bc.Spec.Strategy), &trigger.from) {
+				change.From = nil
+			}
+		}
+		change.Paused = !trigger.auto
+		all = append(all, buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: change})
+	}
+	return all
+}
+
+// hooksOf are the fields of a trigger for web hooks.
+func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
+	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
+		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,
+		buildv1.BitbucketWebHookBuildTriggerType: &trigger.BitbucketWebHook, buildv1.GenericWebHookBuildTriggerType: &trigger.GenericWebHook,
+	}
+}

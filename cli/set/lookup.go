@@ -1,0 +1,155 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/spf13/cobra"
+	k8sapps "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// resolveNames is the annotation of workloads whose images are looked up among the image streams of their project first; its value is *.
+const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
+
+// lookup is `oc set image-lookup`.
+type lookup struct{ enabled, list bool }
+
+func newImageLookup(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t, l := newTargets(factory, streams, "image lookup updated"), &lookup{}
+	command := &cobra.Command{
+		Use:   "image-lookup STREAMNAME... | TYPE/NAME... | --all",
+		Short: "Change how images are resolved when deploying applications",
+		Long: `Let the pods of a project name images by its image streams: with local lookup of the stream "mysql", the image "mysql:latest" is that tag, and no
+registry's. On a workload it counts for all streams of its project.
+
+Without arguments, and with --list, it is shown what is on.`,
+		Example: `  oc set image-lookup
+  oc set image-lookup mysql
+  oc set image-lookup deploy/mysql
+  oc set image-lookup mysql --enabled=false
+  oc set image-lookup --all`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(l.run(t, command, args))
+		},
+	}
+	t.addFlags(command)
+	command.Flags().BoolVar(&l.enabled, "enabled", true, "Look images up in the project.")
+	command.Flags().BoolVar(&l.list, "list", false, "Show what is on.")
+	return command
+}
+
+func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
+	for i, arg := range args {
+		if !strings.Contains(arg, "/") {
+			args[i] = "imagestreams/" + arg
+		}
+	}
+	if len(args) == 0 && len(t.files.Filenames) == 0 && t.files.Kustomize == "" {
+		l.list = l.list || !t.all && t.selector == ""
+		t.all = t.selector == ""
+		args = []string{"imagestreams"}
+	}
+	infos, err := t.find(args)
+	if err != nil {
+		return err
+	}
+	if l.list {
+		return l.print(t.streams, infos)
+	}
+	return t.change(command, infos, l.change)
+}
+
+// change switches the lookup of an object. Pods ask the annotation of their own, which they have from the template of their workload.
+func (l *lookup) change(object runtime.Object) error {
+	if stream, ok := object.(*imagev1.ImageStream); ok {
+		stream.Spec.LookupPolicy.Local = l.enabled
+		return nil
+	}
+	template, ok := podTemplate(object)
+	if !ok {
+		return errors.New("only image streams, pods and what makes pods look up images")
+	}
+	head, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	for _, one := range []metav1.Object{head, template} {
+		if one == nil {
+			continue
+		}
+		annotations := one.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		if annotations[resolveNames] = "*"; !l.enabled {
+			delete(annotations, resolveNames)
+		}
+		one.SetAnnotations(annotations)
+	}
+	return nil
+}
+
+// podTemplate is the metadata of the pods that an object makes, nil for a pod.
+func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		return nil, true
+	case *corev1.ReplicationController:
+		if o.Spec.Template == nil {
+			o.Spec.Template = &corev1.PodTemplateSpec{}
+		}
+		return o.Spec.Template, true
+	case *appsv1.DeploymentConfig:
+		if o.Spec.Template == nil {
+			o.Spec.Template = &corev1.PodTemplateSpec{}
+		}
+		return o.Spec.Template, true
+	case *k8sapps.Deployment:
+		return &o.Spec.Template, true
+	case *k8sapps.ReplicaSet:
+		return &o.Spec.Template, true
+	case *k8sapps.StatefulSet:
+		return &o.Spec.Template, true
+	case *k8sapps.DaemonSet:
+		return &o.Spec.Template, true
+	case *batchv1.Job:
+		return nil, true // its template cannot change
+	case *batchv1.CronJob:
+		return &o.Spec.JobTemplate.Spec.Template, true
+	}
+	return nil, false
+}
+
+// print shows what is on. A workload that says nothing is UNKNOWN: the streams say it.
+func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Info) error {
+	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
+	fmt.Fprintln(table, "NAME\tLOCAL")
+	for _, info := range infos {
+		if stream, ok := info.Object.(*imagev1.ImageStream); ok {
+			fmt.Fprintf(table, "%s\t%t\n", stream.Name, stream.Spec.LookupPolicy.Local)
+			continue
+		}
+		head, err := meta.Accessor(info.Object)
+		if err != nil {
+			return err
+		}
+		local := "UNKNOWN"
+		if value, ok := head.GetAnnotations()[resolveNames]; ok {
+			local = fmt.Sprint(value == "*")
+		}
+		fmt.Fprintf(table, "%s\t%s\n", info.ObjectName(), local)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// local runs `oc set` on the objects of a file, without a server.
+func local(t *testing.T, file, args string, more ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	words := strings.Fields(args)
+	words = append([]string{"set", words[0], "--local", "-f", "testdata/" + file}, words[1:]...)
+	return client(t, "oc", nil, append(words, more...)...)
+}
+
+// stored writes objects to a file.
+func stored(t *testing.T, objects string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(file, []byte(objects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestTriggersOfBuildsAreSet(t *testing.T) {
+	const show = `jsonpath={range .spec.triggers[*]}{.type}{" "}{.imageChange.from.name}{.imageChange.paused}{"\n"}{end}`
+	for args, want := range map[string]string{
+		"--from-config":                   "ConfigChange\n",
+		"--from-image=ruby:2.5":           "ImageChange\n",
+		"--from-image=shop/ruby:2.5":      "ImageChange\n",
+		"--from-image=other:1 --manual":   "ImageChange other:1true\n",
+		"--from-github --from-gitlab":     "GitHub\nGitLab\n",
+		"--from-webhook --from-bitbucket": "Bitbucket\nGeneric\n",
+		"--from-webhook-allow-env --auto": "Generic\n",
+		"--auto":                          "ConfigChange\n",
+		"--remove-all":                    "",
+	} {
+		stdout, stderr, code := local(t, "set-build.yaml", "triggers "+args, "-o", show)
+		if got := strings.ReplaceAll(stdout, " \n", "\n"); code != 0 || got != want {
+			t.Errorf("oc set triggers %s: code %d, %s\n%s\nwant\n%s", args, code, stderr, got, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"--from-image=a:1 -c web": "no containers", "--from-image=a/b/c:1": "PROJECT/STREAM:TAG", "--remove-all --from-config": "--remove-all alone",
+	} {
+		if _, stderr, code := local(t, "set-build.yaml", "triggers "+args); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("oc set triggers %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+	if _, stderr, code := local(t, "set.yaml", "triggers --from-github"); code == 0 || !strings.Contains(stderr, "only build configs") {
+		t.Errorf("a web hook of a deployment: code %d, %q", code, stderr)
+	}
+}
+
+func TestTriggersOfBuildsAreListedAndRemoved(t *testing.T) {
+	made, stderr, code := local(t, "set-build.yaml", "triggers --from-config --from-image=other:1 --from-github --from-webhook-allow-env", "-o", "yaml")
+	secrets := regexp.MustCompile(`secret: (\S{16,})`).FindAllStringSubmatch(made, -1)
+	if code != 0 || len(secrets) != 2 || secrets[0][1] == secrets[1][1] || !strings.Contains(made, "allowEnv: true") {
+		t.Fatalf("code %d, %s\n%s", code, stderr, made)
+	}
+	file := stored(t, made)
+	read := func(args ...string) string {
+		t.Helper()
+		stdout, stderr, code := client(t, "oc", nil, append([]string{"set", "triggers", "--local", "-f", file}, args...)...)
+		if code != 0 {
+			t.Errorf("oc set triggers %v: code %d, %s", args, code, stderr)
+		}
+		return stdout
+	}
+	listed := strings.Join(strings.Fields(read()), " ")
+	for _, want := range []string{
+		"NAME TYPE VALUE AUTO", "buildconfigs/front config true", "buildconfigs/front image other:1 true",
+		"buildconfigs/front github " + secrets[0][1], "buildconfigs/front webhook " + secrets[1][1],
+	} {
+		if !strings.Contains(listed, want) {
+			t.Errorf("there is no %q in %s", want, listed)
+		}
+	}
+	const types = `jsonpath={.spec.triggers[*].type}`
+	if got := read("--remove", "--from-github", "--from-config", "-o", types); got != "Generic ImageChange" {
+		t.Errorf("after some are removed there are %q", got)
+	}
+	if got := read("--remove", "--from-image=other:1", "-o", types); got != "GitHub Generic ConfigChange" {
+		t.Errorf("after the image is removed there are %q", got)
+	}
+	if got := read("--manual", "-o", types); got != "GitHub Generic ImageChange" {
+		t.Errorf("by hand there are %q", got)
+	}
+}
+
+func TestTriggersOfWorkloadsAreSet(t *testing.T) {
+	const show = `jsonpath={.metadata.annotations.image\.openshift\.io/triggers}{"\n"}`
+	web := `{"fieldPath":"spec.template.spec.containers[0].image","from":{"kind":"ImageStreamTag","name":"web:latest"},"of":"ours"}`
+	for args, want := range map[string][]string{
+		"--from-image=app:1 -c web,first": {
+			`[` + web + `,{"fieldPath":"spec.template.spec.containers[?(@.name==\"web\")].image","from":{"kind":"ImageStreamTag","name":"app:1"}},` +
+				`{"fieldPath":"spec.template.spec.initContainers[?(@.name==\"first\")].image","from":{"kind":"ImageStreamTag","name":"app:1"}}]`,
+			`"spec.jobTemplate.spec.template.spec.containers[?(@.name==\"web\")].image"`,
+		},
+		"--from-image=other/app:1 -c side --manual": {`"name":"app:1","namespace":"other"},"paused":true}]`},
+		"--manual":                         {`[` + strings.TrimSuffix(web, "}") + `,"paused":true}]`},
+		"--from-image=web:latest --remove": {"\n\n"},
+		"--remove-all":                     {"\n\n"},
+	} {
+		stdout, stderr, code := local(t, "set-workloads.yaml", "triggers "+args, "-o", show)
+		for _, part := range want {
+			if !strings.Contains(stdout, part) && stdout != part {
+				t.Errorf("oc set triggers %s: code %d, %s\n%s\nhas no %s", args, code, stderr, stdout, part)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"--from-image=app:1":         "--containers",
+		"--from-image=app:1 -c none": `no container "none"`,
+		"--from-config":              "oc rollout pause",
+		"--from-github":              "only build configs",
+		"--auto":                     "only deployment configs, build configs, deployments",
+	} {
+		if _, stderr, code := local(t, "set-workloads.yaml", "triggers "+args); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("oc set triggers %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+}
+
+func TestImageLookupIsSetAndListed(t *testing.T) {
+	const show = `jsonpath={.spec.lookupPolicy.local}{.metadata.annotations.alpha\.image\.policy\.openshift\.io/resolve-names}{` +
+		`.spec.template.metadata.annotations.alpha\.image\.policy\.openshift\.io/resolve-names}{` +
+		`.spec.jobTemplate.spec.template.metadata.annotations.alpha\.image\.policy\.openshift\.io/resolve-names}{" "}`
+	stdout, stderr, code := local(t, "set-workloads.yaml", "image-lookup", "-o", show)
+	if code != 0 || stdout != "** ** true " {
+		t.Errorf("code %d, %s: %q", code, stderr, stdout)
+	}
+	made, _, _ := local(t, "set-workloads.yaml", "image-lookup", "-o", "yaml")
+	file := stored(t, made)
+	read := func(args ...string) string {
+		t.Helper()
+		stdout, stderr, code := client(t, "oc", nil, append([]string{"set", "image-lookup", "--local", "-f", file}, args...)...)
+		if code != 0 {
+			t.Errorf("oc set image-lookup %v: code %d, %s", args, code, stderr)
+		}
+		return stdout
+	}
+	if got := strings.Join(strings.Fields(read("--list")), " "); got != "NAME LOCAL deployment.apps/front true cronjob.batch/nightly true web true" {
+		t.Errorf("the list is %s", got)
+	}
+	if got := read("--enabled=false", "-o", show); got != "  false " {
+		t.Errorf("switched off it is %q", got)
+	}
+	if stdout, _, _ := local(t, "set-workloads.yaml", "image-lookup --list"); !strings.Contains(stdout, "UNKNOWN") {
+		t.Errorf("what says nothing is listed as\n%s", stdout)
+	}
+}
