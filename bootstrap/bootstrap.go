@@ -80,7 +80,7 @@ func (o *Objects) reconcile(ctx context.Context) error {
 	return createConstraints(ctx, constraints)
 }
 
-// load decodes the embedded manifests in the order of their file names, without some of them.
+// load decodes the embedded manifests in the order of their file names, without some of them, and the samples.
 func load(without ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -91,23 +91,34 @@ func load(without ...string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return err
 		}
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-		for {
-			object := &unstructured.Unstructured{}
-			err := decoder.Decode(object)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("decode %q: %w", path, err)
-			}
-			if len(object.Object) > 0 {
-				objects = append(objects, object)
-			}
+		decoded, err := decode(content)
+		if err != nil {
+			return fmt.Errorf("decode %q: %w", path, err)
 		}
+		objects = append(objects, decoded...)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("load bootstrap objects: %w", err)
 	}
-	return objects, nil
+	quickstarts, err := samples()
+	return append(objects, quickstarts...), err
+}
+
+// decode reads the documents of a manifest.
+func decode(content []byte) (objects []*unstructured.Unstructured, err error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
 }

@@ -39,8 +39,8 @@ func buildCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "build DIRECTORY --tag NAME",
 		Short: "Make an image of a recipe that only adds files and settings to another image",
-		Long: "Make an image of a Dockerfile that needs no container to run in (FROM, ARG, ENV, COPY, LABEL, USER, WORKDIR,\n" +
-			"ENTRYPOINT, CMD), on a base that this host has, and give it to the pods of this host. Nothing is pulled. Do it on\n" +
+		Long: "Make an image of a Dockerfile that needs no container to run in (FROM, ARG, ENV, ADD of an archive to /, COPY,\n" +
+			"LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT, CMD), on a base that this host has, and give it to the pods of this host. Nothing is pulled. Do it on\n" +
 			"each host of the cluster: the image is the same.",
 		Example: "  slipway images build --tag localhost/loop-driver:1 --build-arg BASE=localhost/slipway-tools:current --file deploy/Dockerfile .",
 		Args:    cobra.ExactArgs(1),

@@ -38,6 +38,15 @@ func (n *NotFound) Error() string {
 	return fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
 }
 
+// Empty is the error of a tag that an image stream has without an image.
+type Empty struct{ Stream, Tag string }
+
+// Error says how an image comes there.
+func (e *Empty) Error() string {
+	return fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one, "+
+		"or makes it from packages as examples/builders of Slipway's source says", e.Stream, e.Tag)
+}
+
 // Find looks for what a component is made from: an image or a template, one of which is nil.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
@@ -49,6 +58,11 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 	if (kind == AnyKind || kind == TemplateKind) && component.Source == "" {
 		if template, err = f.template(ctx, name); template != nil || err != nil {
 			return nil, template, err
+		}
+	}
+	if kind != ImageKind && kind != TemplateKind && !f.AllowMissing {
+		if err := f.empty(ctx, name); err != nil {
+			return nil, nil, err
 		}
 	}
 	if kind == AnyKind || kind == ImageKind {
@@ -117,6 +131,25 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
+// empty is an error where an image stream has the tag and no image for it: what is in a registry under that name is something else.
+func (f *Finder) empty(ctx context.Context, name string) error {
+	reference, tag := tagged(name)
+	projects, bare := f.projects(reference)
+	for _, project := range projects {
+		stream, err := f.Images.ImageStreams(project).Get(ctx, bare, metav1.GetOptions{})
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("find image stream %q: %w", name, err)
+		}
+		if slices.ContainsFunc(stream.Spec.Tags, func(one imagev1.TagReference) bool { return one.Name == tag }) {
+			return &Empty{Stream: project + "/" + bare, Tag: tag}
+		}
+	}
+	return nil
+}
+
 // absent says that an answer means that there is nothing, at least for who asks.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)
@@ -173,7 +206,8 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 		for _, stream := range list.Items {
 			for _, tag := range stream.Spec.Tags {
 				if supports(tag.Annotations["supports"], language) && slices.Contains(strings.Split(tag.Annotations["tags"], ","), "builder") {
-					return f.stream(ctx, project+"/"+stream.Name+":"+tag.Name)
+					image, _, err := f.Find(ctx, Component{From: project + "/" + stream.Name + ":" + tag.Name, Kind: StreamKind})
+					return image, err
 				}
 			}
 		}

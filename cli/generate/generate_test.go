@@ -27,7 +27,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// cluster is a finder of the project shop. There is a builder ruby in the project openshift, and a database in the current one.
+// cluster is a finder of the project shop. There are a builder ruby in the project openshift, one of Python that has no image yet, and a database in the
+// current one.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
 	if err := imagev1.Install(scheme.Scheme); err != nil { // by which the server names lists
@@ -62,6 +63,11 @@ func cluster(t *testing.T) *Finder {
 	add(openshift, "ruby", "2.5", `{"Config": {"User": "1001", "ExposedPorts": {"8080/tcp": {}}, "Labels": {"io.openshift.s2i.scripts-url": "image:///s2i",
 		"io.k8s.display-name": "Ruby 2.5", "io.k8s.description": "Builds Ruby", "io.openshift.tags": "builder,ruby"}}}`,
 		map[string]string{"tags": "builder,ruby", "supports": "ruby:2.5,ruby"})
+	if _, err := images.ImageStreams(openshift).Create(t.Context(), &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "python"}, Spec: imagev1.ImageStreamSpec{
+		Tags: []imagev1.TagReference{{Name: "latest", Annotations: map[string]string{"tags": "builder,python", "supports": "python"}}},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	add("shop", "db", "latest", `{"Config": {"User": "26", "ExposedPorts": {"3306/tcp": {}, "53/udp": {}}, "Volumes": {"/var/lib/data": {}}}}`, nil)
 	add("shop", "quiet", "latest", `{"Config": {}}`, nil)
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
@@ -150,22 +156,26 @@ func TestApplications(t *testing.T) {
 
 func TestWhatIsNotFoundIsNamed(t *testing.T) {
 	empty := repository(t, "empty", "", map[string]string{"README": ""})
+	python := repository(t, "python", "", map[string]string{"setup.py": ""})
 	for name, tt := range map[string]struct {
 		args    []string
 		request Request
 		want    string
 	}{
-		"nothing":       {[]string{"nothing"}, Request{}, `with name "nothing"`},
-		"no language":   {[]string{empty}, Request{}, "no language matched"},
-		"no Dockerfile": {[]string{empty}, Request{Strategy: DockerStrategy}, "there is no Dockerfile"},
-		"two builders":  {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
-		"no directory":  {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `it has no directory "none"`},
-		"dash":          {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "begins with a dash"},
-		"no source":     {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
-		"no builder":    {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
-		"unnamed build": {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
-		"own base":      {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "which it starts from"},
-		"no repository": {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
+		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"`},
+		"no language":    {[]string{empty}, Request{}, "no language matched"},
+		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, "there is no Dockerfile"},
+		"two builders":   {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
+		"no directory":   {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `it has no directory "none"`},
+		"no image yet":   {[]string{"python~https://example.com/a"}, Request{}, `image stream "openshift/python" has no image for its tag "latest" yet`},
+		"no such tag":    {[]string{"python:2"}, Request{}, `with name "python:2"`},
+		"no builder yet": {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
+		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "begins with a dash"},
+		"no source":      {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
+		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
+		"unnamed build":  {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
+		"own base":       {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "which it starts from"},
+		"no repository":  {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
 	} {
 		components, _, err := Arguments(tt.args)
 		if err != nil {

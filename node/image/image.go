@@ -50,7 +50,7 @@ const (
 	labelArchive = "slipway.io/archive"
 )
 
-// Image is an image of one layer, above those of its base if it has one, that is made on this host.
+// Image is an image that is made on this host: a layer, above those of its base and of archives if it has them.
 type Image struct {
 	// Name is its reference.
 	Name string
@@ -62,6 +62,8 @@ type Image struct {
 	// layers are those of the base, and diffIDs the digests of what is in them.
 	layers  []ocispec.Descriptor
 	diffIDs []digest.Digest
+	// archives are the paths of tar files, plain or compressed, whose contents are layers above those of the base.
+	archives []string
 	// unpackedOnly: the layer's archive is not kept once it is unpacked, which saves the space of a large image a second time.
 	unpackedOnly bool
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -56,24 +57,24 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 	defer c.LeasesService().Delete(context.WithoutCancel(ctx), lease, leases.SynchronousDelete)
 	ctx = leases.WithLease(ctx, lease.ID)
 
-	var layer ocispec.Descriptor
-	err = politely(func() (err error) {
-		layer, err = writeLayer(ctx, c.ContentStore(), img)
-		return err
-	})
+	made, err := writeLayers(ctx, c.ContentStore(), img)
 	if err != nil {
 		return err
+	}
+	diffIDs := slices.Clone(img.diffIDs)
+	for _, layer := range made {
+		diffIDs = append(diffIDs, layer.Digest) // it is not compressed
 	}
 	config, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageConfig, ocispec.Image{
 		Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Config:   img.config,
-		RootFS:   ocispec.RootFS{Type: "layers", DiffIDs: append(slices.Clone(img.diffIDs), layer.Digest)},
+		RootFS:   ocispec.RootFS{Type: "layers", DiffIDs: diffIDs},
 	}, nil)
 	if err != nil {
 		return err
 	}
 	references := map[string]string{"containerd.io/gc.ref.content.config": config.Digest.String()}
-	layers := append(slices.Clone(img.layers), layer)
+	layers := slices.Concat(img.layers, made)
 	for i, one := range layers {
 		if !img.unpackedOnly {
 			references[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = one.Digest.String()
@@ -108,10 +109,48 @@ func replace(ctx context.Context, store images.Store, record images.Image) error
 	return err
 }
 
-// writeLayer writes the layer of img and returns its descriptor. The layer is never in memory or in a file of ours: it streams into the
+// writeLayers writes the layers of img that are not those of its base.
+func writeLayers(ctx context.Context, store content.Store, img Image) (made []ocispec.Descriptor, err error) {
+	add := func(name string, write func(io.Writer) error) error {
+		return politely(func() error {
+			layer, err := writeLayer(ctx, store, fmt.Sprintf("slipway-layer-%s-%d", img.Name, len(made)), write)
+			if err != nil {
+				return fmt.Errorf("make layer of %s: %w", name, err)
+			}
+			made = append(made, layer)
+			return nil
+		})
+	}
+	for _, archive := range img.archives {
+		if err := add(archive, func(w io.Writer) error { return copyArchive(w, archive) }); err != nil {
+			return nil, err
+		}
+	}
+	return made, add("files", func(w io.Writer) error { return writeTar(w, img.entries) })
+}
+
+// copyArchive writes the content of a tar file, which may be compressed.
+func copyArchive(w io.Writer, path string) error {
+	file, err := openSource(path, nil)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	stream, err := decompress(file)
+	if err != nil {
+		return errors.New("it is not a tar file, plain or compressed with gzip or zstd")
+	}
+	defer stream.Close()
+	if _, err := io.Copy(w, stream); err != nil {
+		return file.explain(err)
+	}
+	return nil
+}
+
+// writeLayer writes a layer under a reference of its own and returns its descriptor. The layer is never in memory or in a file of ours: it streams into the
 // store. It is not compressed, as it would be decompressed again within the second, on the same host.
-func writeLayer(ctx context.Context, store content.Store, img Image) (ocispec.Descriptor, error) {
-	writer, err := content.OpenWriter(ctx, store, content.WithRef("slipway-layer-"+img.Name))
+func writeLayer(ctx context.Context, store content.Store, ref string, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	writer, err := content.OpenWriter(ctx, store, content.WithRef(ref))
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -124,7 +163,7 @@ func writeLayer(ctx context.Context, store content.Store, img Image) (ocispec.De
 	buffer := bufio.NewWriterSize(writer, messageSize)
 	sum := sha256.New()
 	var size counter
-	if err := writeTar(io.MultiWriter(buffer, sum, &size), img.entries); err != nil {
+	if err := write(io.MultiWriter(buffer, sum, &size)); err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	if err := buffer.Flush(); err != nil {

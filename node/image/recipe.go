@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	client "github.com/containerd/containerd/v2/client"
@@ -19,7 +21,7 @@ import (
 )
 
 // Recipe says how to make an image of another one: a Dockerfile of one stage that adds files and settings. It needs no container to run in, so it may have
-// FROM, ARG, ENV, COPY, LABEL, USER, WORKDIR, ENTRYPOINT and CMD; others, RUN foremost, are an error.
+// FROM, ARG, ENV, ADD of an archive to /, COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD; others, RUN foremost, are an error.
 type Recipe struct {
 	// File is the path of the Dockerfile, and Context that of the directory from which it copies.
 	File, Context string
@@ -173,6 +175,8 @@ func (r *reading) apply(img *Image, dir string) error {
 	return nil
 }
 
+var errNoOptions = errors.New("options are not known here; build it with podman or docker and load the archive")
+
 // run does what one command says.
 func run(command instructions.Command, img *Image, dir string) error {
 	config := &img.config
@@ -199,14 +203,39 @@ func run(command instructions.Command, img *Image, dir string) error {
 		config.Entrypoint, config.Cmd = commandLine(command.ShellDependantCmdLine), nil
 	case *instructions.CmdCommand:
 		config.Cmd = commandLine(command.ShellDependantCmdLine)
+	case *instructions.ExposeCommand:
+		return expose(config, command.Ports)
+	case *instructions.AddCommand:
+		if command.Chown != "" || command.Chmod != "" || len(command.ExcludePatterns) > 0 || command.Checksum != "" || command.Unpack != nil {
+			return errNoOptions
+		}
+		return addArchives(command.SourcesAndDest, img, dir)
 	case *instructions.CopyCommand:
 		if command.From != "" || command.Chown != "" || command.Chmod != "" || len(command.ExcludePatterns) > 0 || command.Parents {
-			return errors.New("options are not known here; build it with podman or docker and load the archive")
+			return errNoOptions
 		}
 		return copyFiles(command.SourcesAndDest, img, dir)
 	default:
 		return errors.New("it needs a builder such as podman or docker; build the image there and load its archive with: slipway images load")
 	}
+	return nil
+}
+
+// expose adds ports such as 8080 and 53/udp to those that the image says it serves.
+func expose(config *ocispec.ImageConfig, ports []string) error {
+	exposed := maps.Clone(config.ExposedPorts)
+	if exposed == nil {
+		exposed = map[string]struct{}{}
+	}
+	for _, port := range ports {
+		number, protocol, _ := strings.Cut(port, "/")
+		protocol = strings.ToLower(cmp.Or(protocol, "tcp"))
+		if n, err := strconv.ParseUint(number, 10, 16); err != nil || n == 0 || protocol != "tcp" && protocol != "udp" && protocol != "sctp" {
+			return fmt.Errorf("%q is not a port such as 8080 or 53/udp", port)
+		}
+		exposed[number+"/"+protocol] = struct{}{}
+	}
+	config.ExposedPorts = exposed
 	return nil
 }
 

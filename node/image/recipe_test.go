@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,31 @@ func TestAnImageIsBuiltOfARecipe(t *testing.T) {
 	}
 }
 
+func TestARecipeBeginsWithAnArchiveOfAFileSystem(t *testing.T) {
+	n := startNode(t)
+	recipe := recipeOf(t, "FROM scratch", "ADD root.tar /", "COPY driver /tree/a", "EXPOSE 8080 53/udp", "USER 1001")
+	program, err := os.ReadFile(busybox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.Create(filepath.Join(recipe.Context, "root.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = writeTar(archive, []entry{{path: "bin/busybox", mode: 0o755, data: program}, link("bin/sleep", "busybox"), file("tree/a", 0o644, "from the archive"), file("tree/b", 0o644, "b")})
+	if err := errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.store.Build(t.Context(), recipe); err != nil {
+		t.Fatal(err)
+	}
+	loadBuiltin(t, n)
+	container := n.run(t, "localhost/built:1")
+	if got := n.exec(t, container, "/bin/busybox", "sh", "-c", "cat /tree/a /tree/b; id -u"); got != "#!/bin/sh\necho driver\nb1001\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestARecipeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
@@ -100,6 +126,12 @@ func TestARecipeThatCannotBeBuiltSaysWhy(t *testing.T) {
 		{[]string{from, "COPY missing /"}, "line 2: COPY: missing is not in "},
 		{[]string{from, "COPY ../../../etc/passwd /"}, "line 2: COPY: ../../../etc/passwd is not in "},
 		{[]string{from, "COPY --from=other driver /"}, "line 2: COPY: options are not known here"},
+		{[]string{from, "ADD missing.tar /"}, "line 2: ADD: missing.tar is not a file in "},
+		{[]string{from, "ADD driver /"}, "driver: it is not a tar file"},
+		{[]string{from, "ADD driver /tree"}, "line 2: ADD: only archives are added here, and only to /"},
+		{[]string{from, "ADD --chown=1 driver /"}, "line 2: ADD: options are not known here"},
+		{[]string{from, "COPY driver /", "ADD driver /"}, "line 3: ADD: add archives before files are copied"},
+		{[]string{from, "EXPOSE 80-90"}, `line 2: EXPOSE: "80-90" is not a port`},
 		{[]string{"FROM example.com/nowhere:1"}, `use base "example.com/nowhere:1": it is not on this host`},
 		{[]string{from, from}, "it has 2 stages"},
 		{[]string{"COPY driver /"}, "no build stage in current context"},

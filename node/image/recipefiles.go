@@ -57,6 +57,24 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Im
 	return Image{config: config.Config, layers: manifest.Layers, diffIDs: config.RootFS.DiffIDs}, nil
 }
 
+// addArchives adds the content of archives of dir to the root of the image, as ADD does with tar files. They come before what is copied.
+func addArchives(what instructions.SourcesAndDest, img *Image, dir string) error {
+	if len(what.SourceContents) > 0 || absolute(img.config.WorkingDir, what.DestPath) != "/" {
+		return errors.New("only archives are added here, and only to /")
+	}
+	if len(img.entries) > 0 {
+		return errors.New("add archives before files are copied")
+	}
+	for _, source := range what.SourcePaths {
+		archive := filepath.Join(dir, path.Join("/", source))
+		if info, err := os.Stat(archive); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a file in %s", source, dir)
+		}
+		img.archives = append(img.archives, archive)
+	}
+	return nil
+}
+
 // copyFiles adds files and directories of dir to the image, as COPY says: a directory's content, and several files, go into the directory that
 // is named; one file gets the name unless that ends with a slash. Links stay links.
 func copyFiles(what instructions.SourcesAndDest, img *Image, dir string) error {

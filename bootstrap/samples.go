@@ -1,0 +1,65 @@
+package bootstrap
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+//go:embed samples
+var samplesFS embed.FS
+
+// sample is a language for which the project openshift has an image stream of builders and a quickstart.
+type sample struct {
+	// Name is that of the stream, of the language to `oc new-app` and of the directory in examples/.
+	Name string
+	// Language is how people write it, and Icon a class of OpenShift's console.
+	Language, Icon string
+	// Tag is the version that examples/builders makes.
+	Tag string
+	// Persistent is a quickstart that keeps its data on a volume.
+	Persistent bool
+}
+
+// samples are the streams and templates that the project openshift begins with. Each is made if it does not exist and is the administrator's from then on.
+func samples() ([]*unstructured.Unstructured, error) {
+	python := sample{Name: "python", Language: "Python", Icon: "python", Tag: "3.11"}
+	persistent := python
+	persistent.Persistent = true
+	languages := []sample{
+		python,
+		{Name: "nodejs", Language: "Node.js", Icon: "nodejs", Tag: "18"},
+		{Name: "golang", Language: "Go", Icon: "go-gopher", Tag: "1.19"},
+	}
+	texts, err := template.New("").Delims("[[", "]]").ParseFS(samplesFS, "samples/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("load samples: %w", err)
+	}
+	var all []*unstructured.Unstructured
+	add := func(file string, values sample) error {
+		var text bytes.Buffer
+		if err := texts.ExecuteTemplate(&text, file, values); err != nil {
+			return fmt.Errorf("fill in sample %q: %w", file, err)
+		}
+		objects, err := decode(text.Bytes())
+		if err != nil {
+			return fmt.Errorf("decode sample %q: %w", file, err)
+		}
+		all = append(all, objects...)
+		return nil
+	}
+	for _, language := range languages {
+		if err := add("stream.yaml", language); err != nil {
+			return nil, err
+		}
+	}
+	for _, quickstart := range append(languages, persistent) {
+		if err := add("template.yaml", quickstart); err != nil {
+			return nil, err
+		}
+	}
+	return all, add("httpd.yaml", sample{})
+}

@@ -1,0 +1,59 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// visitor is a client of the router of a cluster.
+func visitor(c *kit.Cluster) *http.Client {
+	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp4", "127.0.0.1:80") }
+	return &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
+}
+
+// get gets a page, whose status is an error unless it is OK.
+func get(client *http.Client, url string) (string, error) {
+	answer, err := client.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the answer is %s: %.200s", answer.Status, body)
+	}
+	return string(body), err
+}
+
+// waitPage waits until a host has a page with a text.
+func waitPage(c *kit.Cluster, host, want string) {
+	client := visitor(c)
+	c.WaitFor("a page of "+host+" with "+want, func(context.Context) error {
+		page, err := get(client, "http://"+host+"/")
+		if err == nil && !strings.Contains(page, want) {
+			err = fmt.Errorf("it is %q", page)
+		}
+		return err
+	})
+}
+
+func TestAFreshClusterHasQuickstartsThatWork(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("policy", "add-role-to-user", "admin", "alice")
+	list := c.OC("new-app", "-L", "--as=alice", "--as-group=system:authenticated")
+	for _, name := range []string{"golang", "nodejs", "python", "golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example"} {
+		if !strings.Contains(list, name+"\n  Project: openshift\n") {
+			t.Errorf("there is no %s in\n%s", name, list)
+		}
+	}
+	c.OC("new-app", "httpd-example", "-p", "GREETING=Good morning", "-p", "APPLICATION_DOMAIN=first.example.com", "--as=alice", "--as-group=system:authenticated")
+	waitPage(c, "first.example.com", "<h1>Good morning</h1>")
+}
