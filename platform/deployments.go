@@ -49,6 +49,7 @@ func deploy(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w; this command runs in deployer pods", err)
 	}
+	config.QPS, config.Burst = 50, 100 // it waits for nothing else
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)

@@ -1,12 +1,18 @@
 package platform
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	face "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/agent"
@@ -31,6 +37,10 @@ func (h *host) images() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := kubeconfig(h.identity.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	return image.Loader{
 		Store:      image.Store{Socket: h.containerdSocket()},
 		Pause:      programs.Pause,
@@ -39,7 +49,21 @@ func (h *host) images() (Component, error) {
 		Executable: "/proc/self/exe",
 		Archives:   h.Node.Slipway.ImageDirectory,
 		Calm:       h.calm,
+		HasSelf:    func(ctx context.Context) error { return label(ctx, client, h.Node.NodeName, rollout.ImageLabel) },
 	}, nil
+}
+
+// label puts a label on a node, with the rights of its kubelet.
+func label(ctx context.Context, config *rest.Config, node, name string) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to label node %q: %w", node, err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, name)
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("label node %q: %w", node, err)
+	}
+	return nil
 }
 
 // busybox is where Debian's busybox-static installs it.

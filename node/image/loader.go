@@ -31,6 +31,8 @@ type Loader struct {
 	Archives string
 	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
 	Calm <-chan struct{}
+	// HasSelf is told, if it is not nil, that the image of slipway is there, again and again until it returns no error.
+	HasSelf func(context.Context) error
 }
 
 // Name returns the name of the part.
@@ -121,7 +123,17 @@ func (l Loader) loadSelf(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.load(ctx, self)
+	if err := l.load(ctx, self); err != nil || l.HasSelf == nil {
+		return err
+	}
+	for err := l.HasSelf(ctx); err != nil; err = l.HasSelf(ctx) {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
 }
 
 func (l Loader) loadBuilder(ctx context.Context) error {

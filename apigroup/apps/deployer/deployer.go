@@ -49,9 +49,12 @@ type run struct {
 
 // Run deploys. An error says why the deployment has failed; its replica counts are left to the controllers then.
 func (d *Deployer) Run(ctx context.Context) error {
-	to, err := d.Core.ReplicationControllers(d.Namespace).Get(ctx, d.Deployment, metav1.GetOptions{})
+	to, err := d.read(ctx, d.Deployment)
 	if err != nil {
-		return fmt.Errorf("read deployment %q: %w", d.Deployment, err)
+		return err
+	}
+	if rollout.Phase(to) == appsv1.DeploymentStatusComplete { // we were killed after the last step
+		return nil
 	}
 	r := &run{Deployer: d, to: to.Name}
 	if r.config, err = rollout.Config(to); err != nil {
@@ -77,7 +80,34 @@ func (d *Deployer) Run(ctx context.Context) error {
 		return err
 	}
 	r.say("Success")
+	return r.complete(ctx)
+}
+
+// complete writes down that the deployment is complete, unless somebody has cancelled it at the last moment: what becomes of it then is the controllers' to say.
+func (r *run) complete(ctx context.Context) error {
+	err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
+		if rollout.Cancelled(rc) {
+			return false
+		}
+		rollout.Complete(rc, time.Now())
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("complete deployment %q: %w", r.to, err)
+	}
 	return nil
+}
+
+// read reads a deployment.
+func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.ReplicationController, err error) {
+	err = persist(ctx, func() error {
+		rc, err = d.Core.ReplicationControllers(d.Namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read deployment %q: %w", name, err)
+	}
+	return rc, nil
 }
 
 // custom is what the image of a custom strategy that is ours does: as the other parameters say.
@@ -90,7 +120,11 @@ func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) e
 
 // findOthers finds the older deployments that have pods.
 func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) error {
-	list, err := r.Core.ReplicationControllers(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()})
+	var list *corev1.ReplicationControllerList
+	err := persist(ctx, func() (err error) {
+		list, err = r.Core.ReplicationControllers(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("list deployments of %q: %w", r.config.Name, err)
 	}
@@ -119,20 +153,27 @@ func (r *run) say(format string, values ...any) {
 	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
 }
 
+// change reads a deployment and writes it back as do changes it, again and again while others write it too. It writes nothing where do says false.
+func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) error {
+	client := r.Core.ReplicationControllers(r.Namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		return persist(ctx, func() error {
+			rc, err := client.Get(ctx, name, metav1.GetOptions{})
+			if err != nil || !do(rc) {
+				return err
+			}
+			_, err = client.Update(ctx, rc, metav1.UpdateOptions{})
+			return err
+		})
+	})
+}
+
 // scale sets the number of pods of a deployment.
 func (r *run) scale(ctx context.Context, name string, replicas int32) error {
-	client := r.Core.ReplicationControllers(r.Namespace)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		rc, err := client.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if ptr.Deref(rc.Spec.Replicas, 1) == replicas {
-			return nil
-		}
+	err := r.change(ctx, name, func(rc *corev1.ReplicationController) bool {
+		same := ptr.Deref(rc.Spec.Replicas, 1) == replicas
 		rc.Spec.Replicas = &replicas
-		_, err = client.Update(ctx, rc, metav1.UpdateOptions{})
-		return err
+		return !same
 	})
 	if err != nil {
 		return fmt.Errorf("scale deployment %q to %d: %w", name, replicas, err)

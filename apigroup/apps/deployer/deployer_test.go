@@ -3,9 +3,11 @@ package deployer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "github.com/openshift/api/apps/v1"
@@ -15,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttest "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
@@ -31,11 +32,15 @@ type site struct {
 	hooks map[string]corev1.PodPhase
 	// onHook is told when a hook starts.
 	onHook func(name string)
+	// kill ends the deployer.
+	kill func()
 	// stuck: the pods of web-1 never end; broken: those of web-2 are never available.
 	stuck, broken bool
 
 	// journal is what the deployer did.
 	journal []string
+	// left is how many requests the deployer makes before it is killed; negative: it is not.
+	left atomic.Int64
 }
 
 func (s *site) note(format string, values ...any) {
@@ -70,7 +75,26 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	s.client.PrependReactor("update", "replicationcontrollers", s.scale)
 	s.client.PrependReactor("create", "pods", s.hook)
 	s.client.PrependWatchReactor("pods", s.end)
+	s.left.Store(-1)
+	s.client.PrependReactor("*", "*", func(clienttest.Action) (bool, runtime.Object, error) { return s.dead(), nil, errKilled })
+	s.client.PrependWatchReactor("*", func(clienttest.Action) (bool, watch.Interface, error) { return s.dead(), nil, errKilled })
 	return s
+}
+
+// errKilled is what a killed deployer would not see any more.
+var errKilled = errors.New("killed")
+
+// dead counts a request and says whether the deployer was killed before it.
+func (s *site) dead() bool {
+	if s.left.Load() < 0 {
+		return false
+	}
+	if s.left.Load() == 0 {
+		s.kill()
+		return true
+	}
+	s.left.Add(-1)
+	return false
 }
 
 // scale lets a ReplicationController have the pods that it wants.
@@ -114,6 +138,9 @@ func (s *site) hook(action clienttest.Action) (bool, runtime.Object, error) {
 	if phase := s.hooks[name]; phase != "" {
 		pod.Status.Phase = phase
 	}
+	if _, err := s.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), "shop", pod.Name); err == nil {
+		return false, nil, nil // it is refused
+	}
 	s.note("%s hook", name)
 	s.onHook(name)
 	return false, nil, nil
@@ -131,13 +158,26 @@ func (s *site) end(clienttest.Action) (bool, watch.Interface, error) {
 	return true, seen, err
 }
 
-// core is the client of a cluster that lists before it watches: a fake one does nothing else.
-type core struct{ coreclient.CoreV1Interface }
-
-// IsWatchListSemanticsUnSupported tells client-go so.
-func (core) IsWatchListSemanticsUnSupported() bool { return true }
-
 func (s *site) deploy(ctx context.Context) error {
 	tags := imagefake.NewSimpleClientset().ImageV1()
-	return (&Deployer{Core: core{s.client.CoreV1()}, Tags: tags, Namespace: "shop", Deployment: "web-2", Out: &s.out}).Run(ctx)
+	return (&Deployer{Core: s.client.CoreV1(), Tags: tags, Namespace: "shop", Deployment: "web-2", Out: &s.out}).Run(ctx)
+}
+
+func (s *site) deployment(t *testing.T, name string) *corev1.ReplicationController {
+	t.Helper()
+	rc, err := s.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), "shop", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rc.(*corev1.ReplicationController)
+}
+
+// annotate changes a deployment behind the deployer's back.
+func (s *site) annotate(t *testing.T, name, annotation, value string) {
+	t.Helper()
+	rc := s.deployment(t, name).DeepCopy()
+	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, annotation, value)
+	if err := s.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), rc, "shop"); err != nil {
+		t.Fatal(err)
+	}
 }

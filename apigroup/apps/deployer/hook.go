@@ -41,16 +41,20 @@ func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 
 // exec runs the hook's pod to its end. One that is there already is the hook's, from before this deployer was started again.
 func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
-	to, err := r.Core.ReplicationControllers(r.Namespace).Get(ctx, r.to, metav1.GetOptions{})
+	to, err := r.read(ctx, r.to)
 	if err != nil {
-		return fmt.Errorf("read deployment %q: %w", r.to, err)
+		return err
 	}
 	pod, err := hookPod(to, name, hook, r.config.Spec.Strategy)
 	if err != nil {
 		return err
 	}
 	r.say("%s: Running hook pod ...", name)
-	if _, err := r.Core.Pods(r.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	err = persist(ctx, func() error {
+		_, err := r.Core.Pods(r.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create pod %q: %w", pod.Name, err)
 	}
 	failed := false
@@ -152,7 +156,11 @@ func (r *run) tag(ctx context.Context, name string, hook *appsv1.LifecycleHook) 
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: action.To.Name},
 			Tag:        &imagev1.TagReference{From: &corev1.ObjectReference{Kind: "DockerImage", Name: containers[i].Image}},
 		}
-		if _, err := r.Tags.ImageStreamTags(namespace).Update(ctx, tag, metav1.UpdateOptions{}); err != nil {
+		err := persist(ctx, func() error {
+			_, err := r.Tags.ImageStreamTags(namespace).Update(ctx, tag, metav1.UpdateOptions{})
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("tag image %q as %q: %w", containers[i].Image, action.To.Name, err)
 		}
 		r.say("%s: Tagged %q into %s/%s", name, containers[i].Image, namespace, action.To.Name)

@@ -45,7 +45,7 @@ func (r *run) start(ctx context.Context) error {
 		}
 		err := r.deployments(ctx, func(known map[string]*corev1.ReplicationController) (bool, error) {
 			to := known[r.to]
-			return to != nil && to.Status.ObservedGeneration >= to.Generation && to.Status.AvailableReplicas >= step, nil
+			return to.Status.ObservedGeneration >= to.Generation && to.Status.AvailableReplicas >= step, nil
 		})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -62,9 +62,9 @@ func (r *run) start(ctx context.Context) error {
 
 // atLeast scales the new deployment up to a number, if it is not there: one that was interrupted goes on from where it was.
 func (r *run) atLeast(ctx context.Context, replicas int32) error {
-	to, err := r.Core.ReplicationControllers(r.Namespace).Get(ctx, r.to, metav1.GetOptions{})
+	to, err := r.read(ctx, r.to)
 	if err != nil {
-		return fmt.Errorf("read deployment %q: %w", r.to, err)
+		return err
 	}
 	if to.Spec.Replicas != nil && *to.Spec.Replicas >= replicas {
 		return nil

@@ -10,31 +10,10 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
-
-// limits are how far a rolling deployment may be from the wanted number of pods.
-type limits struct{ desired, surge, unavailable int32 }
-
-func rollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams) (limits, error) {
-	quarter := intstr.FromString("25%")
-	surge, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(params.MaxSurge, quarter)), int(desired), true)
-	if err != nil {
-		return limits{}, fmt.Errorf("read maxSurge: %w", err)
-	}
-	unavailable, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(params.MaxUnavailable, quarter)), int(desired), false)
-	if err != nil {
-		return limits{}, fmt.Errorf("read maxUnavailable: %w", err)
-	}
-	if surge == 0 && unavailable == 0 { // a share of few pods may be none; it must be possible to advance
-		unavailable = 1
-	}
-	return limits{desired, int32(surge), min(int32(unavailable), desired)}, nil
-}
 
 // count are the pods of one side of a rolling deployment.
 type count struct {
@@ -44,25 +23,22 @@ type count struct {
 	settled bool
 }
 
+// limits are those of a rolling deployment, with what follows from them.
+type limits struct{ rollout.Limits }
+
 // next says how many pods each side should have now. Neither number goes the other way: the new one only grows.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
-	oldWanted, newWanted = old.wanted, new.wanted
-	if room := l.desired + l.surge - old.wanted - new.wanted; room > 0 && new.wanted < l.desired {
-		newWanted = min(l.desired, new.wanted+room)
-	}
+	oldWanted, newWanted = old.wanted, l.Grow(old.wanted, new.wanted)
 	// Old pods that do not serve may all go; of those that serve, as many as are not needed.
-	if spare := old.wanted + new.available - l.minimum(); spare > 0 && old.settled {
+	if spare := old.wanted + new.available - l.Minimum(); spare > 0 && old.settled {
 		oldWanted = max(0, old.wanted-spare)
 	}
 	return oldWanted, newWanted
 }
 
-// minimum is the number of pods that serve at any time.
-func (l limits) minimum() int32 { return l.desired - l.unavailable }
-
 // done says whether the new pods have replaced the old ones.
 func (l limits) done(old, new count) bool {
-	return old.wanted == 0 && new.wanted >= l.desired && new.settled && new.available >= max(l.minimum(), min(1, l.desired))
+	return old.wanted == 0 && new.wanted >= l.Desired && new.settled && new.available >= max(l.Minimum(), min(1, l.Desired))
 }
 
 // rolling replaces old pods by new ones step by step.
@@ -77,7 +53,7 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 		}
 		return r.hook(ctx, "post", params.Post)
 	}
-	limits, err := rollingLimits(r.desired, &params)
+	limit, err := rollout.RollingLimits(r.desired, &params)
 	if err != nil {
 		return err
 	}
@@ -91,8 +67,8 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 		return err
 	}
 	r.say("Scaling up %s to %d, scaling down %s to 0 (keep %d pods available, don't exceed %d pods)",
-		r.to, r.desired, r.from[0], limits.minimum(), limits.desired+limits.surge)
-	update := &update{run: r, limits: limits, old: r.from[0], timeout: timeout, period: seconds(params.UpdatePeriodSeconds, 1)}
+		r.to, r.desired, r.from[0], limit.Minimum(), limit.Desired+limit.Surge)
+	update := &update{run: r, limits: limits{limit}, old: r.from[0], timeout: timeout, period: seconds(params.UpdatePeriodSeconds, 1)}
 	if err := update.roll(ctx); err != nil {
 		return err
 	}
@@ -101,15 +77,12 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 
 // noteOriginal writes down how many pods the previous deployment had.
 func (r *run) noteOriginal(ctx context.Context) error {
-	client := r.Core.ReplicationControllers(r.Namespace)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		old, err := client.Get(ctx, r.from[0], metav1.GetOptions{})
-		if err != nil || old.Annotations[rollout.OriginalAnnotation] != "" {
-			return err
+	err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
+		if old.Annotations[rollout.OriginalAnnotation] != "" {
+			return false
 		}
 		metav1.SetMetaDataAnnotation(&old.ObjectMeta, rollout.OriginalAnnotation, strconv.Itoa(int(ptr.Deref(old.Spec.Replicas, 1))))
-		_, err = client.Update(ctx, old, metav1.UpdateOptions{})
-		return err
+		return true
 	})
 	if err != nil {
 		return fmt.Errorf("annotate deployment %q: %w", r.from[0], err)
@@ -132,9 +105,6 @@ func (u *update) roll(ctx context.Context) error {
 		var old, new count
 		err := within(ctx, u.timeout, func(ctx context.Context) error {
 			return u.deployments(ctx, func(known map[string]*corev1.ReplicationController) (bool, error) {
-				if known[u.to] == nil {
-					return false, nil
-				}
 				old, new = countOf(known[u.old]), countOf(known[u.to])
 				oldWanted, newWanted := u.next(old, new)
 				return u.done(old, new) || oldWanted != old.wanted || newWanted != new.wanted, nil
@@ -156,9 +126,8 @@ func (u *update) roll(ctx context.Context) error {
 
 // step scales both sides, no sooner than a period after the last time.
 func (u *update) step(ctx context.Context, old, new count) error {
-	select {
-	case <-time.After(time.Until(u.last.Add(u.period))):
-	case <-ctx.Done():
+	pause(ctx, time.Until(u.last.Add(u.period)))
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	oldWanted, newWanted := u.next(old, new)

@@ -6,33 +6,12 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
 func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
-}
-
-func TestShares(t *testing.T) {
-	for _, tt := range []struct {
-		desired            int32
-		surge, unavailable string
-		want               limits
-	}{
-		{4, "25%", "25%", limits{4, 1, 1}},
-		{1, "25%", "25%", limits{1, 1, 0}},
-		{10, "3", "0", limits{10, 3, 0}},
-		{3, "0", "10%", limits{3, 0, 1}}, // it must be possible to advance
-		{2, "0", "5", limits{2, 0, 2}},
-		{0, "25%", "25%", limits{0, 0, 0}},
-	} {
-		got, err := rollingLimits(tt.desired, params(tt.surge, tt.unavailable))
-		if err != nil || got != tt.want {
-			t.Errorf("%d pods, surge %s, unavailable %s: %+v, %v, want %+v", tt.desired, tt.surge, tt.unavailable, got, err, tt.want)
-		}
-	}
-	if _, err := rollingLimits(1, params("many", "1")); err == nil {
-		t.Error("a share that is none was accepted")
-	}
 }
 
 // TestARollingDeploymentKeepsItsPromise plays deployments whose pods become available in any order, some old ones never.
@@ -41,11 +20,11 @@ func TestARollingDeploymentKeepsItsPromise(t *testing.T) {
 		for original := int32(0); original <= 8; original++ {
 			for broken := int32(0); broken <= original; broken++ {
 				for _, shares := range [][2]string{{"25%", "25%"}, {"1", "0"}, {"0", "1"}, {"100%", "100%"}, {"3", "2"}} {
-					l, err := rollingLimits(desired, params(shares[0], shares[1]))
+					l, err := rollout.RollingLimits(desired, params(shares[0], shares[1]))
 					if err != nil {
 						t.Fatal(err)
 					}
-					play(t, l, original, broken)
+					play(t, limits{l}, original, broken)
 				}
 			}
 		}
@@ -55,17 +34,17 @@ func TestARollingDeploymentKeepsItsPromise(t *testing.T) {
 // play makes one new pod available after each step; broken old ones, which do not serve, are the first to go.
 func play(t *testing.T, l limits, original, broken int32) {
 	t.Helper()
-	served := min(original-broken, l.minimum())
+	served := min(original-broken, l.Minimum())
 	old, new := count{original, original - broken, true}, count{0, 0, true}
 	for range 100 {
 		if l.done(old, new) {
 			return
 		}
 		oldWanted, newWanted := l.next(old, new)
-		if newWanted < new.wanted || oldWanted > old.wanted || newWanted > l.desired {
+		if newWanted < new.wanted || oldWanted > old.wanted || newWanted > l.Desired {
 			t.Fatalf("%+v: from %+v, %+v to %d, %d", l, old, new, oldWanted, newWanted)
 		}
-		if total := oldWanted + newWanted; newWanted > new.wanted && total > l.desired+l.surge && old.wanted+newWanted > l.desired+l.surge {
+		if total := oldWanted + newWanted; newWanted > new.wanted && total > l.Desired+l.Surge && old.wanted+newWanted > l.Desired+l.Surge {
 			t.Fatalf("%+v: %d pods at once", l, total)
 		}
 		old.available = min(old.available, oldWanted)

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
@@ -26,77 +25,155 @@ func settled(rc *corev1.ReplicationController) bool {
 	return rc.Status.ObservedGeneration >= rc.Generation && rc.Status.Replicas <= ptr.Deref(rc.Spec.Replicas, 1)
 }
 
-// deployments follows the ReplicationControllers of the configuration and calls see with all of them, by name, at the start and after each
-// change, until it returns true or an error.
+const (
+	// awayFor is how long a server that does not answer is waited for: a control plane that was killed is back within seconds.
+	awayFor = 5 * time.Minute
+	// strangeFor is how long it is waited for when it does not know us, or our rights: one that starts has not read all of them yet.
+	strangeFor = 10 * time.Second
+)
+
+// persist makes a request again while the server is away. What it makes must not mind that an earlier one has come through after all.
+func persist(ctx context.Context, request func() error) error {
+	began, again := time.Now(), wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
+	for {
+		err := request()
+		patience := time.Duration(0)
+		switch {
+		case err == nil:
+			return nil
+		case away(err):
+			patience = awayFor
+		case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err):
+			patience = strangeFor
+		}
+		if time.Since(began) > patience || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, again.Step())
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, long time.Duration) {
+	select {
+	case <-time.After(long):
+	case <-ctx.Done():
+	}
+}
+
+// away says whether an error comes from the way to the server or from one that starts or ends, and not from the server's rules.
+func away(err error) bool {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+		return true
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err)
+}
+
+// follow calls see with all objects of a list, by name, at once and after each change, until it returns true or an error.
+func follow[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, list func() ([]T, string, error), from func(version string) (watch.Interface, error), see func(map[string]P) (bool, error)) error {
+	for {
+		var items []T
+		var version string
+		err := persist(ctx, func() (err error) {
+			items, version, err = list()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		known := map[string]P{}
+		for i := range items {
+			known[P(&items[i]).GetName()] = &items[i]
+		}
+		if done, err := see(known); done || err != nil {
+			return err
+		}
+		var changes watch.Interface
+		err = persist(ctx, func() (err error) {
+			changes, err = from(version)
+			return err
+		})
+		switch {
+		case apierrors.IsGone(err) || apierrors.IsResourceExpired(err):
+			continue
+		case err != nil:
+			return err
+		}
+		began := time.Now()
+		if done, err := each(ctx, changes, known, see); done || err != nil {
+			return err
+		}
+		pause(ctx, time.Until(began.Add(time.Second))) // a server that ends each watch at once is not asked at once
+	}
+}
+
+// each takes changes up until see returns true or an error, or there are no more of them: the server ends a watch now and then.
+func each[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, changes watch.Interface, known map[string]P, see func(map[string]P) (bool, error)) (bool, error) {
+	defer changes.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case event, open := <-changes.ResultChan():
+			if !open {
+				return false, nil
+			}
+			object, ok := any(event.Object).(P)
+			if !ok { // an error, such as that the version is too old: all are read again
+				return false, nil
+			}
+			if known[object.GetName()] = object; event.Type == watch.Deleted {
+				delete(known, object.GetName())
+			}
+			if done, err := see(known); done || err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+// deployments follows the ReplicationControllers of the configuration.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
-	client, selector := r.Core.ReplicationControllers(r.Namespace), rollout.Selector(r.config.Name).String()
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = selector
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = selector
-			return client.Watch(ctx, options)
-		},
-	}, r.Core)
-	known := map[string]*corev1.ReplicationController{}
-	_, err := watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, func(store cache.Store) (bool, error) {
-		for _, object := range store.List() {
-			rc := object.(*corev1.ReplicationController)
-			known[rc.Name] = rc
+	client, options := r.Core.ReplicationControllers(r.Namespace), metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()}
+	return follow(ctx, func() ([]corev1.ReplicationController, string, error) {
+		options.ResourceVersion = ""
+		all, err := client.List(ctx, options)
+		if err != nil {
+			return nil, "", err
 		}
-		return see(known)
-	}, func(event watch.Event) (bool, error) {
-		rc, ok := event.Object.(*corev1.ReplicationController)
-		if !ok {
-			return false, nil
-		}
-		if known[rc.Name] = rc; event.Type == watch.Deleted {
-			delete(known, rc.Name)
-		}
+		return all.Items, all.ResourceVersion, nil
+	}, func(version string) (watch.Interface, error) {
+		options.ResourceVersion = version
+		return client.Watch(ctx, options)
+	}, func(known map[string]*corev1.ReplicationController) (bool, error) {
 		if known[r.to] == nil {
 			return false, fmt.Errorf("deployment %q is gone", r.to)
 		}
 		return see(known)
 	})
-	return err
 }
 
-// pods follows pods and calls see with each that is there and each that changes, until it returns true or an error. Gone is called for
-// those that are removed; done is called once all that were there have been seen.
+// pods follows the pods that options select.
 func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(known map[string]*corev1.Pod) (bool, error)) error {
 	client := r.Core.Pods(r.Namespace)
-	limit := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector, o.FieldSelector = options.LabelSelector, options.FieldSelector
-		return o
-	}
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, limit(o))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, limit(o))
-		},
-	}, r.Core)
-	known := map[string]*corev1.Pod{}
-	_, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, func(store cache.Store) (bool, error) {
-		for _, object := range store.List() {
-			pod := object.(*corev1.Pod)
-			known[pod.Name] = pod
+	return follow(ctx, func() ([]corev1.Pod, string, error) {
+		options.ResourceVersion = ""
+		all, err := client.List(ctx, options)
+		if err != nil {
+			return nil, "", err
 		}
-		return see(known)
-	}, func(event watch.Event) (bool, error) {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			return false, nil
-		}
-		if known[pod.Name] = pod; event.Type == watch.Deleted {
-			delete(known, pod.Name)
-		}
-		return see(known)
-	})
-	return err
+		return all.Items, all.ResourceVersion, nil
+	}, func(version string) (watch.Interface, error) {
+		options.ResourceVersion = version
+		return client.Watch(ctx, options)
+	}, see)
 }
 
 // named selects one object.

@@ -60,7 +60,7 @@ func (l *deployerLoop) reconcile(ctx context.Context, key controller.Key) error 
 	return l.follow(ctx, rc)
 }
 
-// begin makes the deployer pod.
+// begin makes the deployer pod, and the pods with which a rolling deployment begins in any case: they start beside it, not after it.
 func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationController) error {
 	if rollout.Cancelled(rc) {
 		return l.fail(ctx, rc, "")
@@ -80,11 +80,34 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	if err != nil {
 		return fmt.Errorf("create deployer pod %q: %w", pod.Name, err)
 	}
-	return annotate(ctx, l.core, rc, map[string]any{
+	first, err := l.firstStep(rc, config)
+	if err != nil {
+		return err
+	}
+	return change(ctx, l.core, rc, map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
 		appsv1.DeploymentPodAnnotation:    made.Name,
 		rollout.CreatedAnnotation:         made.CreationTimestamp.UTC().Format(time.RFC3339),
-	})
+	}, first)
+}
+
+// firstStep is how many pods a deployment begins with.
+func (l *deployerLoop) firstStep(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) (int32, error) {
+	desired, err := rollout.Desired(rc)
+	if err != nil {
+		return 0, nil // the deployer says so
+	}
+	all, err := l.deployments.ReplicationControllers(rc.Namespace).List(rollout.Selector(config.Name))
+	if err != nil {
+		return 0, err
+	}
+	old := int32(0)
+	for _, other := range all {
+		if other.Name != rc.Name {
+			old += ptr.Deref(other.Spec.Replicas, 1)
+		}
+	}
+	return rollout.FirstStep(config, desired, old), nil
 }
 
 // deploys says whether a pod is the deployer of a deployment, and not of an earlier one of the same name.
@@ -181,6 +204,10 @@ func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.Depl
 		}
 		container.Env = append(append([]corev1.EnvVar{}, custom.Environment...), container.Env...)
 	}
+	var affinity *corev1.Affinity
+	if container.Image == l.Image {
+		affinity = hasImage()
+	}
 	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
 	meta := metav1.ObjectMeta{
 		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
@@ -193,18 +220,36 @@ func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.Depl
 	return &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever,
 		ServiceAccountName: "deployer", ActiveDeadlineSeconds: strategy.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: ptr.To[int64](10),
-		NodeSelector: template.NodeSelector, Tolerations: template.Tolerations, ImagePullSecrets: template.ImagePullSecrets,
+		NodeSelector: template.NodeSelector, Affinity: affinity, Tolerations: template.Tolerations, ImagePullSecrets: template.ImagePullSecrets,
 	}}
+}
+
+// hasImage keeps a pod from nodes that do not have our image yet. Nobody can pull it, and kubelet would look again after ten seconds only.
+func hasImage() *corev1.Affinity {
+	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labelled}}},
+	}}}
 }
 
 // annotate changes annotations of a deployment; nil removes one.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "annotations": annotations}})
+	return change(ctx, core, rc, annotations, 0)
+}
+
+// change is annotate, and gives a deployment its first pods if it has none yet: a conflict with its deployer, which may have given it some, is an error then.
+func change(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any, first int32) error {
+	meta := map[string]any{"uid": rc.UID, "annotations": annotations}
+	all := map[string]any{"metadata": meta}
+	if first > 0 && ptr.Deref(rc.Spec.Replicas, 1) == 0 {
+		meta["resourceVersion"], all["spec"] = rc.ResourceVersion, map[string]any{"replicas": first}
+	}
+	patch, err := json.Marshal(all)
 	if err != nil {
-		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
+		return fmt.Errorf("change deployment %q: %w", rc.Name, err)
 	}
 	if _, err := core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
+		return fmt.Errorf("change deployment %q: %w", rc.Name, err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,9 @@ const (
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
 	// OriginalAnnotation is how many pods the previous deployment had when the next one began to replace it.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
+	// ImageLabel is on the nodes that have the image of deployer pods. It is the largest of those that a node makes for itself, and there some seconds after the
+	// node's first start: deployer pods wait for it.
+	ImageLabel = "slipway.openshift.io/deployer-image"
 	// PodTypeLabel tells the pods of hooks apart: hook-pre, hook-mid, hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
 	// When the deployer pod was made, ran and ended, on the ReplicationController.
@@ -83,6 +87,14 @@ func Phase(rc *corev1.ReplicationController) appsv1.DeploymentStatus {
 func Ended(rc *corev1.ReplicationController) bool {
 	phase := Phase(rc)
 	return phase == appsv1.DeploymentStatusComplete || phase == appsv1.DeploymentStatusFailed
+}
+
+// Complete writes down that a deployment was complete at a time. The deployer does when it is done, so that nobody waits for the end of its pod to
+// be noticed; what other images do is known by the end of their pods.
+func Complete(rc *corev1.ReplicationController, at time.Time) {
+	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusComplete))
+	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
+	delete(rc.Annotations, DesiredAnnotation)
 }
 
 // Cancelled says whether somebody wants a deployment to stop.
