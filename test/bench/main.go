@@ -24,11 +24,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// Where the reports stand in a document: that of the clusters, that of CSI drivers, and that of users and projects.
+// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, and that of applications.
 var (
 	section        = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	csiSection     = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 	tenantsSection = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
+	appsSection    = markdown.Section{Begin: "<!-- apps:begin -->", End: "<!-- apps:end -->"}
 )
 
 // options are the flags.
@@ -54,7 +55,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants or cluster")
+	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps or cluster")
 	flag.Parse()
 
 	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
@@ -77,7 +78,7 @@ func run(ctx context.Context, o options) error {
 	parts := []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"csi", runCSI}, {"tenants", runTenants}, {"cluster", runClusters}}
+	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"cluster", runClusters}}
 	known := o.only == ""
 	for _, part := range parts {
 		if o.only == "" || o.only == part.name {
@@ -88,7 +89,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("-only %q: it is csi, tenants or cluster", o.only)
+		return fmt.Errorf("-only %q: it is csi, tenants, apps or cluster", o.only)
 	}
 	return nil
 }

@@ -80,26 +80,25 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	if err != nil {
 		return fmt.Errorf("create deployer pod %q: %w", pod.Name, err)
 	}
-	first, err := l.firstStep(rc, config)
-	if err != nil {
+	if err := l.firstStep(ctx, rc, config); err != nil {
 		return err
 	}
-	return change(ctx, l.core, rc, map[string]any{
+	return annotate(ctx, l.core, rc, map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
 		appsv1.DeploymentPodAnnotation:    made.Name,
 		rollout.CreatedAnnotation:         made.CreationTimestamp.UTC().Format(time.RFC3339),
-	}, first)
+	})
 }
 
-// firstStep is how many pods a deployment begins with.
-func (l *deployerLoop) firstStep(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) (int32, error) {
+// firstStep gives a deployment the pods that it begins with, unless it has some: its deployer was quicker then.
+func (l *deployerLoop) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
 	desired, err := rollout.Desired(rc)
 	if err != nil {
-		return 0, nil // the deployer says so
+		return nil // the deployer says so
 	}
 	all, err := l.deployments.ReplicationControllers(rc.Namespace).List(rollout.Selector(config.Name))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	old := int32(0)
 	for _, other := range all {
@@ -107,7 +106,16 @@ func (l *deployerLoop) firstStep(rc *corev1.ReplicationController, config *appsv
 			old += ptr.Deref(other.Spec.Replicas, 1)
 		}
 	}
-	return rollout.FirstStep(config, desired, old), nil
+	first := rollout.FirstStep(config, desired, old)
+	if first == 0 || ptr.Deref(rc.Spec.Replicas, 1) > 0 {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
+	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) { // invalid: a test of the patch says no
+		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
+	}
+	return nil
 }
 
 // deploys says whether a pod is the deployer of a deployment, and not of an earlier one of the same name.
@@ -234,22 +242,12 @@ func hasImage() *corev1.Affinity {
 
 // annotate changes annotations of a deployment; nil removes one.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
-	return change(ctx, core, rc, annotations, 0)
-}
-
-// change is annotate, and gives a deployment its first pods if it has none yet: a conflict with its deployer, which may have given it some, is an error then.
-func change(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any, first int32) error {
-	meta := map[string]any{"uid": rc.UID, "annotations": annotations}
-	all := map[string]any{"metadata": meta}
-	if first > 0 && ptr.Deref(rc.Spec.Replicas, 1) == 0 {
-		meta["resourceVersion"], all["spec"] = rc.ResourceVersion, map[string]any{"replicas": first}
-	}
-	patch, err := json.Marshal(all)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "annotations": annotations}})
 	if err != nil {
-		return fmt.Errorf("change deployment %q: %w", rc.Name, err)
+		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
 	}
 	if _, err := core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("change deployment %q: %w", rc.Name, err)
+		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
 	}
 	return nil
 }

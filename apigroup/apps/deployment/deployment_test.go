@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -225,6 +226,34 @@ func TestATestDeploymentHasNoPodsOnceItIsComplete(t *testing.T) {
 		}
 		if got := *l.deployment(t, "web-1").Spec.Replicas; got != tt.want {
 			t.Errorf("test %v, %s: %d pods, want %d", tt.test, tt.phase, got, tt.want)
+		}
+	}
+}
+
+func TestARollingDeploymentBeginsBesideItsDeployer(t *testing.T) {
+	share := intstr.FromInt32(1)
+	rolling := appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: &appsv1.RollingDeploymentStrategyParams{MaxSurge: &share, MaxUnavailable: &share}}
+	for name, tt := range map[string]struct {
+		strategy     appsv1.DeploymentStrategy
+		before, want int32
+	}{
+		"rolling":                           {rolling, 0, 1},
+		"rolling, its deployer was quicker": {rolling, 2, 2},
+		"another":                           {appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate}, 0, 0},
+	} {
+		dc := configuration(1)
+		dc.Spec.Strategy = tt.strategy
+		old := deployed(t, dc, appsv1.DeploymentStatusComplete)
+		old.Spec.Replicas = ptr.To[int32](2)
+		dc.Status.LatestVersion = 2
+		rc := deployed(t, dc, appsv1.DeploymentStatusNew)
+		rc.Spec.Replicas = &tt.before
+		l := newLoops(t, dc, []*corev1.ReplicationController{old, rc})
+		if err := l.deployer.reconcile(t.Context(), key("web-2")); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.deployment(t, "web-2"); *got.Spec.Replicas != tt.want || rollout.Phase(got) != appsv1.DeploymentStatusPending {
+			t.Errorf("%s: it is %s with %d pods, want %d", name, rollout.Phase(got), *got.Spec.Replicas, tt.want)
 		}
 	}
 }

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	openshiftapps "github.com/openshift/api/apps/v1"
+	appsclient "github.com/openshift/client-go/apps/clientset/versioned/typed/apps/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// rollouts are those of each kind in each round.
+	rollouts = 10
+	// settleTime is left between them: the pods of before end.
+	settleTime = 3 * time.Second
+	appName    = "bench"
+)
+
+// apps is what was measured of applications: the times of rollouts of the same pods by a DeploymentConfig and by a Deployment, from the change of an image to
+// the new ReplicationController, of processing a template, and of the first request to an idle service.
+type apps struct {
+	config, deployment    []time.Duration
+	image, template, wake []time.Duration
+}
+
+// measureApps measures a cluster of its own and removes it.
+func measureApps(ctx context.Context, dir, program, oc string, rounds int) (result *apps, err error) {
+	h, err := newHost(filepath.Join(dir, "apps"), "/slipway-bench-apps")
+	if err != nil {
+		return nil, err
+	}
+	var s side
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if s != nil {
+			err = errors.Join(err, s.discard(ctx))
+		}
+		err = errors.Join(err, h.remove(ctx))
+	}()
+	if s, err = newSlipway(h, program); err != nil {
+		return nil, err
+	}
+	c, _, err := s.start(ctx, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	config, err := hostConfig(h, s.(*slipway).data("admin.kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorkshop(c, config, h, oc)
+	if err != nil {
+		return nil, err
+	}
+	return w.result, w.measure(ctx, rounds*rollouts)
+}
+
+// workshop is the cluster of applications.
+type workshop struct {
+	*cluster
+	host   *host
+	oc     string // the program
+	admin  string // the administrator's kubeconfig
+	apps   appsclient.AppsV1Interface
+	images imageclient.ImageV1Interface
+	result *apps
+}
+
+func newWorkshop(c *cluster, config *rest.Config, h *host, oc string) (*workshop, error) {
+	configs, err := appsclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	images, err := imageclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	admin := h.path("data", "admin.kubeconfig")
+	return &workshop{c, h, oc, admin, configs, images, &apps{}}, nil
+}
+
+func (w *workshop) measure(ctx context.Context, times int) error {
+	if err := w.begin(ctx); err != nil {
+		return fmt.Errorf("make applications: %w", err)
+	}
+	for i := range times {
+		for _, one := range []struct {
+			roll func(context.Context, int) (time.Duration, error)
+			took *[]time.Duration
+		}{{w.rollConfig, &w.result.config}, {w.rollDeployment, &w.result.deployment}} {
+			took, err := one.roll(ctx, i+1)
+			if err != nil {
+				return fmt.Errorf("roll out: %w", err)
+			}
+			*one.took = append(*one.took, took)
+			if err := pause(ctx, settleTime); err != nil { // the pods of before end
+				return err
+			}
+		}
+	}
+	if err := w.measureImages(ctx); err != nil {
+		return fmt.Errorf("change images: %w", err)
+	}
+	if err := w.measureTemplate(ctx); err != nil {
+		return fmt.Errorf("process template: %w", err)
+	}
+	if err := w.measureWakes(ctx); err != nil {
+		return fmt.Errorf("wake service: %w", err)
+	}
+	return nil
+}
+
+// podTemplate is what both kinds roll out; a variable makes one differ from the one before.
+func podTemplate(name string, version int) corev1.PodTemplateSpec {
+	pod := pausePod(name)
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "VERSION", Value: fmt.Sprint(version)}}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}
+}
+
+const configName, deploymentName = appName + "-dc", appName + "-deployment"
+
+// begin makes both kinds of application and waits until they serve.
+func (w *workshop) begin(ctx context.Context) error {
+	template := podTemplate(configName, 0)
+	dc := &openshiftapps.DeploymentConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: configName},
+		Spec:       openshiftapps.DeploymentConfigSpec{Replicas: 1, Selector: template.Labels, Template: &template},
+	}
+	if _, err := w.apps.DeploymentConfigs("default").Create(ctx, dc, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	same := podTemplate(deploymentName, 0)
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: deploymentName},
+		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: same.Labels}, Template: same},
+	}
+	if _, err := w.client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		dc, err := w.apps.DeploymentConfigs("default").Get(ctx, configName, metav1.GetOptions{})
+		if err != nil || !configDone(dc) {
+			return false, err
+		}
+		deployment, err := w.client.AppsV1().Deployments("default").Get(ctx, deploymentName, metav1.GetOptions{})
+		return err == nil && deploymentDone(deployment), err
+	})
+}
+
+// configDone says whether the rollout of the present version is complete, as `oc rollout status` does.
+func configDone(dc *openshiftapps.DeploymentConfig) bool {
+	for _, condition := range dc.Status.Conditions {
+		if condition.Type == openshiftapps.DeploymentProgressing && condition.Reason == string(openshiftapps.NewReplicationControllerAvailableReason) {
+			return dc.Status.ObservedGeneration >= dc.Generation && dc.Status.UpdatedReplicas == dc.Spec.Replicas && dc.Status.Replicas == dc.Spec.Replicas
+		}
+	}
+	return false
+}
+
+// deploymentDone is the same of a Deployment.
+func deploymentDone(d *appsv1.Deployment) bool {
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
+}
+
+// rollConfig is the time from the change of the template to the end of the rollout.
+func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, error) {
+	configs := w.apps.DeploymentConfigs("default")
+	before, err := configs.Get(ctx, configName, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if _, err := configs.Patch(ctx, configName, types.StrategicMergePatchType, newVersion(version), metav1.PatchOptions{}); err != nil {
+		return 0, err
+	}
+	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		dc, err := configs.Get(ctx, configName, metav1.GetOptions{})
+		return err == nil && dc.Status.LatestVersion > before.Status.LatestVersion && configDone(dc), err
+	})
+	return time.Since(began), err
+}
+
+// rollDeployment is the same of the Deployment.
+func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
+	deployments := w.client.AppsV1().Deployments("default")
+	began := time.Now()
+	if _, err := deployments.Patch(ctx, deploymentName, types.StrategicMergePatchType, newVersion(version), metav1.PatchOptions{}); err != nil {
+		return 0, err
+	}
+	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		d, err := deployments.Get(ctx, deploymentName, metav1.GetOptions{})
+		return err == nil && deploymentDone(d), err
+	})
+	return time.Since(began), err
+}
+
+// newVersion is the patch that changes the template.
+func newVersion(version int) []byte {
+	return fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"pause","env":[{"name":"VERSION","value":"%d"}]}]}}}}`, version)
+}

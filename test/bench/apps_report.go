@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The aims: a ratio, and seconds.
+const (
+	mostRollout     = 1.3
+	mostImageChange = 1
+	mostTemplate    = 0.050
+)
+
+// runApps measures applications, prints it and writes it.
+func runApps(ctx context.Context, o options) error {
+	machine, started := describeMachine(), time.Now()
+	work, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return fmt.Errorf("make working directory: %w", err)
+	}
+	defer os.RemoveAll(work)
+	program, err := filepath.Abs(o.slipway)
+	if err != nil {
+		return err
+	}
+	result, err := measureApps(ctx, work, program, filepath.Join(filepath.Dir(program), "oc"), o.rounds)
+	if err != nil {
+		return fmt.Errorf("measure applications: %w", err)
+	}
+	conditions := fmt.Sprintf("%s.\n%s; %d rollouts of each kind, in turns.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), len(result.config))
+	fmt.Print("\n" + conditions + "\n" + result.table().text())
+	if o.markdown == "" {
+		return nil
+	}
+	return appsSection.Write(o.markdown, conditions+"\n"+result.table().markdown())
+}
+
+// table is what was measured, with the aims. Rollouts are compared pair by pair: those of a pair were made one after the other.
+func (a *apps) table() table {
+	t := table{heading: []string{"applications", "p50", "p90", "aim", ""}}
+	add := func(name string, took []time.Duration, aim string, met bool) {
+		values := seconds(took)
+		row := []string{name, fmt.Sprintf("%.3f s", median(values)), fmt.Sprintf("%.3f s", percentile(values, 90)), aim, ""}
+		if aim != "" {
+			row[4] = outcome(met)
+		}
+		t.rows = append(t.rows, row)
+	}
+	add("rollout of a Deployment, one pod", a.deployment, "", false)
+	add("rollout of a DeploymentConfig, the same pod", a.config, "", false)
+	var ratios []float64
+	for i := range a.config {
+		ratios = append(ratios, a.config[i].Seconds()/a.deployment[i].Seconds())
+	}
+	ratio := median(ratios)
+	t.rows = append(t.rows, []string{"ratio, pair by pair", fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.2f", percentile(ratios, 90)), fmt.Sprintf("p50 <= %.1f", mostRollout), outcome(ratio <= mostRollout)})
+	add("image change to ReplicationController", a.image, fmt.Sprintf("p90 < %d s", mostImageChange), percentile(seconds(a.image), 90) < mostImageChange)
+	add(fmt.Sprintf("template of %d objects processed", templateObjects), a.template, fmt.Sprintf("p50 < %.0f ms", 1000*mostTemplate), median(seconds(a.template)) < mostTemplate)
+	add("first answer of an idle service", a.wake, "", false)
+	return t
+}
