@@ -28,6 +28,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		newGroups(factory, streams),
 		newPrune(factory, streams),
 		newAdmNewProject(factory, streams),
+		newAdmRegistry(factory, streams),
 		newPolicy(factory, streams, true),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
@@ -32,18 +34,88 @@ func newRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	return registry
 }
 
+// registryNames are the names by which a registry is known: to pods and nodes, and to clients outside of the cluster, which may be empty.
+type registryNames struct{ internal, public string }
+
+// preferred is the public name if there is one.
+func (n registryNames) preferred() string {
+	if n.public != "" {
+		return n.public
+	}
+	return n.internal
+}
+
+// registryInfo prints the name of the cluster's registry.
+type registryInfo struct {
+	internal, public, check, quiet bool
+}
+
 func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	return &cobra.Command{
+	i := &registryInfo{}
+	command := &cobra.Command{
 		Use:   "info",
 		Short: "Print the address of the cluster's image registry",
+		Long:  "Print the address of the cluster's image registry: the public one if the cluster has it, or else that for pods and nodes.",
 		Args:  cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			config, namespace := connect(factory)
-			host, err := registryHost(command.Context(), config, namespace)
+			names, err := findRegistry(command.Context(), config, namespace)
 			util.CheckErr(err)
-			fmt.Fprintln(streams.Out, host)
+			util.CheckErr(i.run(command.Context(), config, names, streams.Out))
 		},
 	}
+	flags := command.Flags()
+	flags.BoolVar(&i.internal, "internal", false, "Only the address for pods and nodes")
+	flags.BoolVar(&i.public, "public", false, "Only the address for clients outside of the cluster")
+	flags.BoolVar(&i.check, "check", false, "Try whether the registry answers there")
+	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing; the exit code tells whether there is a registry")
+	command.MarkFlagsMutuallyExclusive("internal", "public")
+	return command
+}
+
+func (i *registryInfo) run(ctx context.Context, config *rest.Config, names registryNames, out io.Writer) error {
+	host := names.preferred()
+	switch {
+	case i.internal:
+		host = names.internal
+	case i.public:
+		host = names.public
+	}
+	if host == "" {
+		return errors.New("the registry has no public address: the cluster's administrator sets imagePolicyConfig.externalRegistryHostname or routingConfig.subdomain")
+	}
+	if i.check {
+		if err := checkRegistry(ctx, config, host); err != nil {
+			return err
+		}
+	}
+	if !i.quiet {
+		fmt.Fprintln(out, host)
+	}
+	return nil
+}
+
+// checkRegistry asks for the health of a registry, whose certificate the cluster's authority has signed or one that the machine trusts.
+func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
+	anonymous := rest.AnonymousClientConfig(config)
+	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second
+	client, err := rest.HTTPClientFor(anonymous)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/healthz", nil)
+	if err != nil {
+		return fmt.Errorf("check registry %q: %w", host, err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("check registry %q: %w", host, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("check registry %q: it answers %s", host, answer.Status)
+	}
+	return nil
 }
 
 func connect(factory util.Factory) (*rest.Config, string) {
@@ -54,22 +126,23 @@ func connect(factory util.Factory) (*rest.Config, string) {
 	return config, namespace
 }
 
-// registryHost asks the cluster where the images of an image stream would be, without making one.
-func registryHost(ctx context.Context, config *rest.Config, namespace string) (string, error) {
+// findRegistry asks the cluster where the images of an image stream would be, without making one.
+func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
-		return "", err
+		return registryNames{}, err
 	}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "registry-info-" + strings.ToLower(rand.Text())}}
 	made, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
-		return "", fmt.Errorf("ask for the registry: %w", err)
+		return registryNames{}, fmt.Errorf("ask for the registry: %w", err)
 	}
-	host, _, _ := strings.Cut(made.Status.DockerImageRepository, "/")
-	if host == "" {
-		return "", errors.New("the cluster has no image registry")
+	internal, _, _ := strings.Cut(made.Status.DockerImageRepository, "/")
+	public, _, _ := strings.Cut(made.Status.PublicDockerImageRepository, "/")
+	if internal == "" {
+		return registryNames{}, errors.New("the cluster has no image registry")
 	}
-	return host, nil
+	return registryNames{internal, public}, nil
 }
 
 // registryLogin writes credentials for the registry where clients of registries look for them.
@@ -115,11 +188,11 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		return errors.New("you are not logged in with a token: use oc login, or --service-account")
 	}
 	if l.host == "" {
-		host, err := registryHost(ctx, config, namespace)
+		names, err := findRegistry(ctx, config, namespace)
 		if err != nil {
 			return err
 		}
-		l.host = host
+		l.host = names.preferred()
 	}
 	return l.write(user, token)
 }

@@ -36,6 +36,7 @@ func (c *MasterConfig) paths() []*string {
 		&c.AuthConfig.OAuthMetadataFile,
 		&c.ImagePolicyConfig.AdditionalTrustedCA,
 		&c.Slipway.Registry.Directory,
+		&c.Slipway.Registry.Configuration,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

@@ -36,6 +36,9 @@ type Registry struct {
 	BindAddress string `json:"bindAddress"`
 	// Directory holds its images, `<data>/registry` by default.
 	Directory string `json:"directory"`
+	// Configuration is a file in the format of distribution's registry, such as OpenShift 3's /config.yml, whose section `storage` counts in
+	// place of Directory: for images in S3, with its credentials. Its other sections do not.
+	Configuration string `json:"configuration"`
 	// ReadOnly refuses pushes, for instance while the directory is saved.
 	ReadOnly bool `json:"readOnly"`
 }

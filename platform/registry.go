@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/image/follow"
@@ -30,10 +33,20 @@ func (h *host) registry() (Component, error) {
 		return nil, err
 	}
 	client.QPS, client.Burst = 200, 400
+	storage := registry.Directory(settings.Directory, settings.ReadOnly)
+	if settings.Configuration != "" {
+		given, err := registry.ReadConfiguration(settings.Configuration)
+		if err != nil {
+			return nil, fmt.Errorf("read slipway.registry.configuration: %w", err)
+		}
+		if storage = given.Storage; settings.ReadOnly {
+			storage["maintenance"] = registry.ReadOnly()
+		}
+	}
 	logrus.SetLevel(logrus.WarnLevel) // distribution's logger, which writes a line for each request
 	return &registry.Registry{
 		Address: settings.BindAddress, CertFile: h.identity.Registry.Cert, KeyFile: h.identity.Registry.Key,
-		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Dir: settings.Directory, ReadOnly: settings.ReadOnly,
+		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Storage: storage, Route: h.registryRoute(),
 	}, nil
 }
 
@@ -78,13 +91,27 @@ func (h *host) registryName() string {
 
 // registryHosts are the names, with ports, under which the registry is known beside that of its service.
 func (h *host) registryHosts() []string {
-	return slices.DeleteFunc([]string{h.Master.ImagePolicyConfig.InternalRegistryHostname, h.Master.ImagePolicyConfig.ExternalRegistryHostname},
+	return slices.DeleteFunc([]string{h.Master.ImagePolicyConfig.InternalRegistryHostname, h.Master.ImagePolicyConfig.ExternalRegistryHostname, h.registryRoute()},
 		func(name string) bool { return name == "" })
 }
 
-// registryNames are those names without ports, for the certificate.
+// registryRoute is the host of the route to the registry.
+func (h *host) registryRoute() string {
+	return "docker-registry-default." + h.Master.RoutingConfig.Subdomain
+}
+
+// publicRegistry is the name of the registry for clients outside of the cluster, if they can reach one: the configured name, or the route's host unless that
+// is below the cluster's own domain, which nobody outside resolves.
+func (h *host) publicRegistry() string {
+	if name := h.Master.ImagePolicyConfig.ExternalRegistryHostname; name != "" || strings.HasSuffix(h.registryRoute(), ".svc."+h.Node.DNSDomain) {
+		return name
+	}
+	return h.registryRoute()
+}
+
+// registryNames are those names without ports and that of the route, for the certificate.
 func (h *host) registryNames() []string {
-	var names []string
+	names := []string{h.registryRoute()}
 	for _, name := range h.registryHosts() {
 		if host, _, err := net.SplitHostPort(name); err == nil {
 			name = host
@@ -100,6 +127,7 @@ func (h *host) imageOptions() image.Options {
 	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository}
 	if !h.Master.Slipway.Registry.Disabled {
 		options.Registry, options.Hosts = h.registryName(), append(h.registryHosts(), registry.ServiceHost)
+		options.PublicRegistry = h.publicRegistry()
 	}
 	if policy.AllowedRegistriesForImport != nil {
 		options.Allowed = []image.AllowedRegistry{}
@@ -136,4 +164,47 @@ func (h *host) ensureRegistryConfig() error {
 		}
 	}
 	return nil
+}
+
+// registryCommand is the registry without a cluster.
+func registryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "registry CONFIGURATION",
+		Short:   "Serve images without a cluster: a registry of its own",
+		GroupID: "host",
+		Long: `Serve images without a cluster. The file is in the format of distribution's registry (docker-registry), whose variables of the environment
+count too, for instance REGISTRY_HTTP_ADDR and REGISTRY_STORAGE_S3_SECRETKEY:
+
+  version: 0.1
+  storage: {filesystem: {rootdirectory: /srv/registry}, delete: {enabled: true}}
+  http: {addr: ":5000", tls: {certificate: /etc/registry/tls.crt, key: /etc/registry/tls.key}}
+  auth: {htpasswd: {realm: registry, path: /etc/registry/htpasswd}}
+
+Storage is filesystem or s3, authentication htpasswd or token. Settings that are not understood are refused. It runs until it is told to end by SIGTERM, and
+tells systemd when it serves.`,
+		Example: "  slipway registry /etc/docker/registry/config.yml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			settings, err := registry.ReadConfiguration(args[0])
+			if err != nil {
+				return err
+			}
+			logrus.SetLevel(logrus.WarnLevel)
+			if level, err := logrus.ParseLevel(string(settings.Log.Level)); err == nil && level < logrus.InfoLevel {
+				logrus.SetLevel(level)
+			}
+			return runForeground(cmd.Context(), []Part{{Component: &announced{&registry.Standalone{Settings: settings}}}})
+		},
+	}
+}
+
+// announced is a part that systemd is told of.
+type announced struct{ Component }
+
+// Run tells systemd when the part is ready.
+func (a *announced) Run(ctx context.Context, ready func()) error {
+	return a.Component.Run(ctx, func() {
+		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+		ready()
+	})
 }

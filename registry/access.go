@@ -73,6 +73,11 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 
 // may says whether the caller has a right.
 func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
+	free, err := s.lookups.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer free()
 	right.Group = "image.openshift.io"
 	if c.anonymous() {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

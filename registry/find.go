@@ -24,6 +24,11 @@ type found struct {
 
 // find looks a tag or a digest up in a stream. Without a stream or such an image ok is false.
 func (s *server) find(ctx context.Context, t target) (at found, ok bool, err error) {
+	free, err := s.lookups.take(ctx)
+	if err != nil {
+		return found{}, false, err
+	}
+	defer free()
 	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return found{}, false, nil

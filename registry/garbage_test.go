@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/distribution/distribution/v3/configuration"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -18,16 +19,23 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// garbageRegistry is a store that tests push to and pull from without a cluster.
-type garbageRegistry struct {
+// testRegistry is a store that tests push to and pull from without a cluster.
+type testRegistry struct {
 	*store
 	t    *testing.T
 	host string
 }
 
-func newGarbageRegistry(t *testing.T) *garbageRegistry {
+func newTestRegistry(t *testing.T) *testRegistry {
 	t.Helper()
-	opened, err := openStore(t.Context(), t.TempDir(), false, []byte("key"))
+	return testRegistryOn(t, Directory(t.TempDir(), false))
+}
+
+func testRegistryOn(t *testing.T, storage configuration.Storage) *testRegistry {
+	t.Helper()
+	settings := &configuration.Configuration{Storage: storage}
+	settings.Storage["delete"] = configuration.Parameters{"enabled": true}
+	opened, err := (&Standalone{settings}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +44,11 @@ func newGarbageRegistry(t *testing.T) *garbageRegistry {
 		server.Close()
 		_ = opened.shutdown()
 	})
-	return &garbageRegistry{opened, t, strings.TrimPrefix(server.URL, "http://")}
+	return &testRegistry{opened.store, t, strings.TrimPrefix(server.URL, "http://")}
 }
 
 // layer is one with random content.
-func (g *garbageRegistry) layer() v1.Layer {
+func (g *testRegistry) layer() v1.Layer {
 	g.t.Helper()
 	made, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")
 	if err != nil {
@@ -50,7 +58,7 @@ func (g *garbageRegistry) layer() v1.Layer {
 }
 
 // push stores an image of layers and gives its digest.
-func (g *garbageRegistry) push(repository string, layers ...v1.Layer) string {
+func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
 	made, err := mutate.AppendLayers(empty.Image, layers...)
 	if err == nil {
@@ -62,13 +70,22 @@ func (g *garbageRegistry) push(repository string, layers ...v1.Layer) string {
 	return digestOf(g.t, made)
 }
 
-func (g *garbageRegistry) tag(repository string) name.Tag {
+func (g *testRegistry) tag(repository string) name.Tag {
 	g.t.Helper()
 	tag, err := name.NewTag(g.host + "/" + repository + ":latest")
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	return tag
+}
+
+func (g *testRegistry) digest(repository, id string) name.Digest {
+	g.t.Helper()
+	reference, err := name.NewDigest(g.host + "/" + repository + "@" + id)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return reference
 }
 
 func digestOf(t *testing.T, made interface{ Digest() (v1.Hash, error) }) string {
@@ -81,13 +98,9 @@ func digestOf(t *testing.T, made interface{ Digest() (v1.Hash, error) }) string 
 }
 
 // has says whether an image and all its blobs can be pulled.
-func (g *garbageRegistry) has(repository, digest string) bool {
+func (g *testRegistry) has(repository, digest string) bool {
 	g.t.Helper()
-	reference, err := name.NewDigest(g.host + "/" + repository + "@" + digest)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	found, err := remote.Image(reference)
+	found, err := remote.Image(g.digest(repository, digest))
 	if err != nil {
 		return false
 	}
@@ -105,7 +118,7 @@ func (g *garbageRegistry) has(repository, digest string) bool {
 	return true
 }
 
-func (g *garbageRegistry) collect(c collection) record.Garbage {
+func (g *testRegistry) collect(c collection) record.Garbage {
 	g.t.Helper()
 	c.store = g.store
 	found, err := c.run(g.t.Context())
@@ -116,13 +129,13 @@ func (g *garbageRegistry) collect(c collection) record.Garbage {
 }
 
 // onDisk says whether a blob lies on the disk.
-func (g *garbageRegistry) onDisk(id string) bool {
+func (g *testRegistry) onDisk(id string) bool {
 	all := g.collect(collection{request: record.GarbageRequest{Everything: true, DryRun: true}, now: time.Now().Add(24 * time.Hour)})
 	return slices.Contains(all.Blobs, id)
 }
 
 func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
-	g := newGarbageRegistry(t)
+	g := newTestRegistry(t)
 	shared, own := g.layer(), g.layer()
 	old, kept := g.push("shop/app", shared, own), g.push("shop/other", shared)
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: old, Repositories: []string{"shop/app"}}}}
@@ -158,7 +171,7 @@ func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
 }
 
 func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
-	g := newGarbageRegistry(t)
+	g := newTestRegistry(t)
 	child, err := mutate.AppendLayers(empty.Image, g.layer())
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +192,7 @@ func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
 }
 
 func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
-	g := newGarbageRegistry(t)
+	g := newTestRegistry(t)
 	lost, kept := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
 	everything := record.GarbageRequest{Everything: true}
 	images := map[string][]string{kept: nil}

@@ -36,7 +36,7 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	store, err := s.store.get()
-	if err == nil && s.ReadOnly {
+	if err == nil && store.readOnly {
 		err = errcode.ErrorCodeUnsupported.WithMessage("the registry is read-only")
 	}
 	if err == nil {
@@ -71,7 +71,7 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if s.ReadOnly && !wanted.DryRun {
+	if !wanted.DryRun && readOnly(s.Storage) {
 		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("the registry is read-only"))
 		return
 	}

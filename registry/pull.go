@@ -172,7 +172,7 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 // mirror copies a blob to the client and into the repository. When it cannot be kept, for instance because the disk is full, the client still gets it.
 func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target, size int64) error {
 	repository, err := store.repository(ctx, t.repository())
-	if err != nil || s.ReadOnly {
+	if err != nil || store.readOnly {
 		_, err = io.Copy(w, content)
 		return err
 	}

@@ -32,11 +32,10 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage(err.Error()))
 		return
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
 	answer := &held{header: http.Header{}}
-	store.ServeHTTP(answer, r)
+	store.putManifest(answer, r, t.repository(), t.reference, manifest)
 	if _, err := digest.Parse(t.reference); err != nil && answer.status == http.StatusCreated {
 		if err := s.tag(r.Context(), callerOf(r), store, t, content); err != nil {
 			serveError(w, refusal(err))

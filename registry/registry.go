@@ -11,16 +11,20 @@ package registry
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"time"
 
+	"github.com/distribution/distribution/v3/configuration"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -41,10 +45,10 @@ type Registry struct {
 	Client *rest.Config
 	// Advertise is the IP address of this host that the service docker-registry leads to.
 	Advertise net.IP
-	// Dir holds the images.
-	Dir string
-	// ReadOnly refuses pushes.
-	ReadOnly bool
+	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage itself.
+	Storage configuration.Storage
+	// Route is the host by which clients outside reach the registry, below the domain of routes; none if empty.
+	Route string
 }
 
 // Name is the part's name.
@@ -67,21 +71,9 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		r.announce(ctx)
 	}()
 	defer func() { <-announced }()
-	front := &http.Server{
-		Handler:           server,
-		ReadHeaderTimeout: 30 * time.Second,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate},
-		ErrorLog:          log.New(discard{}, "", 0), // clients that hang up
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
-	stop := context.AfterFunc(ctx, func() {
-		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if front.Shutdown(grace) != nil {
-			_ = front.Close()
-		}
-	})
-	defer stop()
+	front := frontOf(ctx, server)
+	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate(r.CertFile, r.KeyFile)}
+	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
 	ready()
 	if err := front.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve registry: %w", err)
@@ -89,17 +81,37 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
+// frontOf is a server of a registry, whose requests end with ctx.
+func frontOf(ctx context.Context, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog:    log.New(discard{}, "", 0), // clients that hang up
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+}
+
+// shutDown lets requests end for a while.
+func shutDown(front *http.Server, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if front.Shutdown(ctx) != nil {
+		_ = front.Close()
+	}
+}
+
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // certificate reads the files at each handshake, so that a renewed certificate counts at once.
-func (r *Registry) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(r.CertFile, r.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate of registry: %w", err)
+func certificate(certFile, keyFile string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate of registry: %w", err)
+		}
+		return &pair, nil
 	}
-	return &pair, nil
 }
 
 // server makes what answers requests.
@@ -112,21 +124,42 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect registry: %w", err)
 	}
+	settings, err := r.settings()
+	if err != nil {
+		return nil, err
+	}
+	return &server{
+		Registry: r, images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups),
+		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), settings) }),
+	}, nil
+}
+
+// settings are distribution's. The states of uploads are signed with what follows from the registry's key, which stays secret: with the same key an
+// upload goes on after a restart.
+func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read key of registry: %w", err)
 	}
-	return &server{
-		Registry: r, images: images, reviews: reviews, blobs: newSources(),
-		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), r.Dir, r.ReadOnly, key) }),
-	}, nil
+	secret := sha256.Sum256(append([]byte("uploads of the registry\n"), key...))
+	settings := &configuration.Configuration{Storage: maps.Clone(r.Storage), HTTP: configuration.HTTP{Secret: hex.EncodeToString(secret[:])}}
+	settings.Storage["delete"] = configuration.Parameters{"enabled": true}
+	if settings.Storage["redirect"] == nil {
+		settings.Storage["redirect"] = configuration.Parameters{"disable": true}
+	}
+	// An index may name platforms that nobody pushed here.
+	settings.Validation.Manifests.Indexes.Platforms = "none"
+	return settings, nil
 }
 
-// announce makes the service and its endpoints, and tries again until it has.
+// announce makes the service, its endpoints and its route, and tries again until it has.
 func (r *Registry) announce(ctx context.Context) {
 	const pause = 2 * time.Second
 	for ctx.Err() == nil {
 		err := publish(ctx, r.Client, r.Advertise, r.Address)
+		if err == nil && r.Route != "" {
+			err = expose(ctx, r.Client, r.Route)
+		}
 		if err == nil {
 			return
 		}

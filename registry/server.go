@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"github.com/distribution/reference"
 	"github.com/gorilla/mux"
+	"github.com/opencontainers/go-digest"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -24,8 +27,25 @@ type server struct {
 	reviews authorizationclient.AuthorizationV1Interface
 	store   *lazyStore
 	blobs   *sources
+	lookups slots
 	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
 	pushes sync.RWMutex
+}
+
+// maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
+const maxLookups = 100
+
+// slots bounds how much is done at a time.
+type slots chan struct{}
+
+// take waits for a slot until ctx ends, and returns what gives it back.
+func (s slots) take(ctx context.Context) (free func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-ctx.Done():
+		return func() {}, ctx.Err()
+	}
 }
 
 func (s *server) close() { s.store.close() }
@@ -35,7 +55,8 @@ type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
 	reference         string // tag or digest of a manifest
-	digest            string // of a blob
+	digest            string // of a blob, or of a subject
+	upload            string // of the upload of a blob
 }
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
@@ -87,6 +108,8 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case t.route == routeReferrers:
+		store.serveReferrers(w, r, t.repository(), t.digest)
 	case t.route == v2.RouteNameTags:
 		s.serveTags(w, r, t)
 	case t.route == v2.RouteNameManifest && verb == "":
@@ -97,6 +120,8 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 		s.pushManifest(w, r, store, t)
 	case t.route == v2.RouteNameBlobUpload && verb == "update":
 		s.startUpload(w, r, store)
+	case t.route == v2.RouteNameBlobUploadChunk:
+		store.upload(w, r)
 	default:
 		store.ServeHTTP(w, r)
 	}
@@ -104,18 +129,35 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 
 // targetOf reads a path of the protocol. Repositories are `<project>/<stream>`.
 func targetOf(r *http.Request) (target, error) {
-	var match mux.RouteMatch
-	if !v2.Router().Match(r, &match) || match.Route == nil {
-		return target{}, errcode.ErrorCodeUnsupported.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
+	if name, subject, ok := referrersPath(r.URL.Path); ok {
+		return target{route: routeReferrers, digest: subject}.in(name)
 	}
-	t := target{route: match.Route.GetName(), reference: match.Vars["reference"], digest: match.Vars["digest"]}
-	if t.route == v2.RouteNameCatalog {
+	t, name := routeOf(r)
+	switch t.route {
+	case "":
+		return t, errcode.ErrorCodeUnsupported.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
+	case v2.RouteNameCatalog:
 		return t, nil
 	}
-	name := match.Vars["name"]
-	t.namespace, t.stream, _ = strings.Cut(name, "/")
-	if t.stream == "" || strings.Contains(t.stream, "/") || len(validation.ValidateNamespaceName(t.namespace, false)) > 0 {
-		return t, errcode.ErrorCodeNameInvalid.WithMessage(fmt.Sprintf("repository %q is not <project>/<image stream>", name))
+	return t.in(name)
+}
+
+// routeOf reads a path as distribution does; the route of another is empty. The repository may have any name.
+func routeOf(r *http.Request) (t target, repository string) {
+	var match mux.RouteMatch
+	if !v2.Router().Match(r, &match) || match.Route == nil {
+		return target{}, ""
+	}
+	vars := match.Vars
+	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
+}
+
+// in is the same in a repository.
+func (t target) in(repository string) (target, error) {
+	t.namespace, t.stream, _ = strings.Cut(repository, "/")
+	_, err := reference.WithName(repository)
+	if err != nil || t.stream == "" || strings.Contains(t.stream, "/") || len(validation.ValidateNamespaceName(t.namespace, false)) > 0 {
+		return t, errcode.ErrorCodeNameInvalid.WithMessage(fmt.Sprintf("repository %q is not <project>/<image stream>", repository))
 	}
 	return t, nil
 }
@@ -126,12 +168,19 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
 		namespace, stream, _ := strings.Cut(from, "/")
-		if ok, err := s.may(r.Context(), callerOf(r), layers("get", namespace, stream)); !ok || err != nil {
+		ok, err := s.may(r.Context(), callerOf(r), layers("get", namespace, stream))
+		if !ok || err != nil || !mountable(query.Get("mount")) {
 			query.Del("from")
 			query.Del("mount")
 			r.URL.RawQuery = query.Encode()
 		}
 	}
 	r.Form, r.PostForm = query, url.Values{}
-	store.ServeHTTP(w, r)
+	store.upload(w, r)
+}
+
+// mountable says whether distribution can mount a blob: it would link a digest of another algorithm than sha256 to nothing.
+func mountable(blob string) bool {
+	id, err := digest.Parse(blob)
+	return err == nil && id.Algorithm() == digest.Canonical
 }

@@ -22,6 +22,7 @@ const (
 	serviceNamespace = "default"
 	serviceName      = "docker-registry"
 	servicePort      = 5000
+	portName         = "5000-tcp"
 )
 
 // publish applies the service docker-registry, which leads to an address of this host.
@@ -45,7 +46,7 @@ func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string)
 	force := metav1.ApplyOptions{FieldManager: "slipway-registry", Force: true}
 	labels := map[string]string{serviceName: "default"}
 	service := coreapply.Service(serviceName, serviceNamespace).WithLabels(labels).WithSpec(coreapply.ServiceSpec().
-		WithPorts(coreapply.ServicePort().WithName("5000-tcp").WithPort(servicePort).WithProtocol(corev1.ProtocolTCP).WithTargetPort(intstr.FromInt32(int32(port)))))
+		WithPorts(coreapply.ServicePort().WithName(portName).WithPort(servicePort).WithProtocol(corev1.ProtocolTCP).WithTargetPort(intstr.FromInt32(int32(port)))))
 	if _, err := core.Services(serviceNamespace).Apply(ctx, service, force); err != nil {
 		return fmt.Errorf("apply service %q: %w", serviceName, err)
 	}
@@ -53,7 +54,7 @@ func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string)
 		WithLabels(map[string]string{discoveryv1.LabelServiceName: serviceName, discoveryv1.LabelManagedBy: "slipway"}).
 		WithAddressType(addressType(ip)).
 		WithEndpoints(discoveryapply.Endpoint().WithAddresses(ip.String()).WithConditions(discoveryapply.EndpointConditions().WithReady(true))).
-		WithPorts(discoveryapply.EndpointPort().WithName("5000-tcp").WithPort(int32(port)).WithProtocol(corev1.ProtocolTCP))
+		WithPorts(discoveryapply.EndpointPort().WithName(portName).WithPort(int32(port)).WithProtocol(corev1.ProtocolTCP))
 	if _, err := slices.EndpointSlices(serviceNamespace).Apply(ctx, endpoints, force); err != nil {
 		return fmt.Errorf("apply endpoints of service %q: %w", serviceName, err)
 	}

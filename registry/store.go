@@ -2,11 +2,8 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/distribution/distribution/v3"
@@ -14,17 +11,18 @@ import (
 	"github.com/distribution/distribution/v3/registry/handlers"
 	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/distribution/distribution/v3/registry/storage/driver"
-	"github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
+	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 )
 
-// store is distribution's registry on a directory: the handler that serves the protocol, and the same content for us to look into.
+// store is distribution's registry: the handler that serves the protocol, and the same content for us to look into.
 type store struct {
 	http.Handler
 	content  distribution.Namespace
 	driver   driver.StorageDriver
 	shutdown func() error
+	readOnly bool
 }
 
 // lazyStore opens the store at its first use.
@@ -57,33 +55,26 @@ func (l *lazyStore) close() {
 	}
 }
 
-// openStore opens a directory. The key stays secret and makes the states of uploads unforgeable; with the same key an upload goes on after a restart.
-func openStore(ctx context.Context, dir string, readOnly bool, key []byte) (*store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make directory of registry: %w", err)
+// openStore opens the storage of a configuration and makes the handler that the configuration describes.
+func openStore(ctx context.Context, settings *configuration.Configuration) (opened *store, err error) {
+	if err := prepareStorage(settings.Storage); err != nil {
+		return nil, err
 	}
-	files, err := filesystem.FromParameters(map[string]any{"rootdirectory": dir})
+	files, err := factory.Create(ctx, settings.Storage.Type(), settings.Storage.Parameters())
 	if err != nil {
-		return nil, fmt.Errorf("open directory of registry: %w", err)
+		return nil, fmt.Errorf("open storage %q of registry: %w", settings.Storage.Type(), err)
 	}
 	content, err := storage.NewRegistry(ctx, files, storage.EnableDelete)
 	if err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
-	secret := sha256.Sum256(append([]byte("uploads of the registry\n"), key...))
-	settings := &configuration.Configuration{
-		Storage: configuration.Storage{
-			"filesystem":  {"rootdirectory": dir},
-			"delete":      {"enabled": true},
-			"redirect":    {"disable": true},
-			"maintenance": {"readonly": map[any]any{"enabled": readOnly}},
-		},
-		HTTP: configuration.HTTP{Secret: hex.EncodeToString(secret[:])},
-	}
-	// An index may name platforms that nobody pushed here.
-	settings.Validation.Manifests.Indexes.Platforms = "none"
+	defer func() {
+		if problem := recover(); problem != nil { // how NewApp says that a setting is wrong
+			opened, err = nil, fmt.Errorf("set up registry: %v", problem)
+		}
+	}()
 	app := handlers.NewApp(ctx, settings)
-	return &store{Handler: app, content: content, driver: files, shutdown: app.Shutdown}, nil
+	return &store{Handler: app, content: content, driver: files, shutdown: app.Shutdown, readOnly: readOnly(settings.Storage)}, nil
 }
 
 // repository opens a repository of the store.

@@ -24,6 +24,8 @@ import (
 type Options struct {
 	// Registry is host and port of the cluster's registry, such as "docker-registry.default.svc:5000".
 	Registry string
+	// PublicRegistry is its name for clients outside of the cluster; it may be empty.
+	PublicRegistry string
 	// Hosts are further names of it.
 	Hosts []string
 	// Allowed are the registries that images may be imported from; nil means all.

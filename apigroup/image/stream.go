@@ -36,7 +36,12 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 		forget(stream, old)
 	}
 	if s.options.Registry != "" {
-		stream.Status.DockerImageRepository = s.options.Registry + "/" + request.NamespaceValue(ctx) + "/" + stream.Name
+		path := "/" + request.NamespaceValue(ctx) + "/" + stream.Name
+		stream.Status.DockerImageRepository = s.options.Registry + path
+		stream.Status.PublicDockerImageRepository = ""
+		if s.options.PublicRegistry != "" {
+			stream.Status.PublicDockerImageRepository = s.options.PublicRegistry + path
+		}
 	}
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]

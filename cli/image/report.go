@@ -62,6 +62,10 @@ func (r *report) registry(removed record.Garbage) {
 		r.head("Deleting registry layer blobs ...", "BLOB")
 		fmt.Fprintln(r.table, blob)
 	}
+	for _, left := range removed.Uploads {
+		r.head("Deleting abandoned uploads ...", "UPLOAD")
+		fmt.Fprintln(r.table, left)
+	}
 }
 
 func (r *report) images(all []imagev1.Image) {

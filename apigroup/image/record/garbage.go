@@ -30,9 +30,12 @@ type GarbageImage struct {
 type Garbage struct {
 	Manifests []GarbageLink `json:"manifests,omitempty"`
 	Layers    []GarbageLink `json:"layers,omitempty"`
-	// Blobs are digests of what lies on the disk; Bytes their size together.
+	// Blobs are digests of what lies on the disk.
 	Blobs []string `json:"blobs,omitempty"`
-	Bytes int64    `json:"bytes,omitempty"`
+	// Uploads are directories and files that pushes left which ended in the middle.
+	Uploads []string `json:"uploads,omitempty"`
+	// Bytes is the size of Blobs and Uploads together.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // GarbageLink is a manifest or a layer of one repository.

@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"syscall"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"github.com/google/uuid"
+)
+
+// fullMessage is what a client reads when there is no room for what it pushes.
+const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
+
+// upload passes a request of an upload on. One that fails because the disk is full says so, and gives back what it had taken.
+func (s *store) upload(w http.ResponseWriter, r *http.Request) {
+	answer := &failing{ResponseWriter: w}
+	s.Handler.ServeHTTP(answer, r)
+	if answer.kept.Len() == 0 {
+		return
+	}
+	if !full(answer.kept.Bytes()) {
+		answer.release()
+		return
+	}
+	t, name := routeOf(r)
+	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
+		_ = s.driver.Delete(context.WithoutCancel(r.Context()), path.Join(repositoriesDir, name, uploadsDir, t.upload))
+	}
+	serveFull(w)
+}
+
+// full says whether the answer of distribution tells of a disk or a quota that is used up. The causes that it gives are texts and errors in JSON.
+func full(answer []byte) bool {
+	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if bytes.Contains(answer, []byte(problem.Error())) || bytes.Contains(answer, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
+			return true
+		}
+	}
+	return false
+}
+
+// serveProblem answers that something could not be written.
+func serveProblem(w http.ResponseWriter, err error) {
+	if full([]byte(err.Error())) {
+		serveFull(w)
+		return
+	}
+	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+}
+
+// serveFull answers with a status that clients show, unlike the texts of server errors.
+func serveFull(w http.ResponseWriter) {
+	header := w.Header()
+	header.Del("Content-Length")
+	header.Del("Location")
+	header.Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusInsufficientStorage)
+	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAVAILABLE","message":%q}]}`+"\n", fullMessage)
+}
+
+// maxFailure bounds what is kept of an answer, in bytes.
+const maxFailure = 64 << 10
+
+// failing keeps the answers of server errors back and passes all others on.
+type failing struct {
+	http.ResponseWriter
+	status int
+	kept   bytes.Buffer
+}
+
+// WriteHeader passes the status on unless it is a server error.
+func (f *failing) WriteHeader(status int) {
+	if f.status = status; status < http.StatusInternalServerError {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write keeps the body of a server error.
+func (f *failing) Write(p []byte) (int, error) {
+	if f.status < http.StatusInternalServerError {
+		return f.ResponseWriter.Write(p)
+	}
+	f.kept.Write(p[:min(len(p), maxFailure-f.kept.Len())])
+	return len(p), nil
+}
+
+// Unwrap is for those who look for more than an http.ResponseWriter.
+func (f *failing) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+func (f *failing) release() {
+	f.ResponseWriter.WriteHeader(f.status)
+	_, _ = f.ResponseWriter.Write(f.kept.Bytes())
+}

@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"path"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+)
+
+// The layout of distribution's directory, and where referrers stand in it.
+const (
+	rootDir         = "/docker/registry/v2"
+	repositoriesDir = rootDir + "/repositories"
+	blobsDir        = rootDir + "/blobs"
+
+	layersDir    = "_layers"
+	revisionsDir = "_manifests/revisions"
+	uploadsDir   = "_uploads"
+	referrersDir = "_referrers" // <subject>/<referrer>
+	linkFile     = "link"
+)
+
+// link is a layer or a manifest that a repository has.
+type link struct {
+	// name is the digest by which the repository has it, and id the one by which the content is stored. They differ where a client chose another
+	// algorithm than sha256.
+	name, id digest.Digest
+}
+
+// linkDir is where a repository notes that it has something; kind is layersDir or revisionsDir.
+func linkDir(repository, kind string, name digest.Digest) string {
+	return path.Join(repositoriesDir, repository, kind, digestPath(name))
+}
+
+func digestPath(id digest.Digest) string { return path.Join(id.Algorithm().String(), id.Encoded()) }
+
+// digestOfPath is the digest whose digestPath a path ends with.
+func digestOfPath(file string) (digest.Digest, error) {
+	return digest.Parse(path.Base(path.Dir(file)) + ":" + path.Base(file))
+}
+
+// links lists the layers or manifests of a repository.
+func (s *store) links(ctx context.Context, repository, kind string) (all []link, err error) {
+	err = s.driver.Walk(ctx, path.Join(repositoriesDir, repository, kind), func(file driver.FileInfo) error {
+		if file.IsDir() || path.Base(file.Path()) != linkFile {
+			return nil
+		}
+		name, err := digestOfPath(path.Dir(file.Path()))
+		if err != nil {
+			return nil // no link of anything
+		}
+		content, err := s.driver.GetContent(ctx, file.Path())
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if id, err := digest.Parse(string(content)); err == nil {
+			all = append(all, link{name, id})
+		}
+		return nil
+	})
+	if missing(err) {
+		err = nil
+	}
+	return all, err
+}
+
+// referrers lists what refers to what in a repository, by subject.
+func (s *store) referrers(ctx context.Context, repository string) (bySubject map[digest.Digest][]digest.Digest, err error) {
+	bySubject = map[digest.Digest][]digest.Digest{}
+	err = s.driver.Walk(ctx, path.Join(repositoriesDir, repository, referrersDir), func(file driver.FileInfo) error {
+		if file.IsDir() || path.Base(file.Path()) != linkFile {
+			return nil
+		}
+		id, err := digestOfPath(path.Dir(file.Path()))
+		if err != nil {
+			return nil
+		}
+		subject, err := digestOfPath(path.Join(file.Path(), "../../.."))
+		if err != nil {
+			return nil
+		}
+		bySubject[subject] = append(bySubject[subject], id)
+		return nil
+	})
+	if missing(err) {
+		err = nil
+	}
+	return bySubject, err
+}
+
+// missing says that something is not there: a directory of a registry that nobody has pushed to, or a blob.
+func missing(err error) bool {
+	return errors.As(err, new(driver.PathNotFoundError)) || errors.As(err, new(distribution.ErrRepositoryUnknown)) ||
+		errors.As(err, new(distribution.ErrManifestUnknownRevision))
+}

@@ -1,0 +1,178 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Referrers are manifests that name another as their subject: signatures, bills of materials. Distribution stores them as any other manifest; which refers
+// to what is noted here, beside its directories of the repository.
+//
+// Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with Subject".
+
+// routeReferrers is the route that distribution's router does not have.
+const routeReferrers = "referrers"
+
+// maxReferrers bounds a page of referrers: what they say of themselves is a few hundred bytes each.
+const maxReferrers = 500
+
+// subjectOf is what a manifest refers to, if anything.
+func subjectOf(manifest []byte) digest.Digest {
+	var parsed struct {
+		Subject *ocispec.Descriptor `json:"subject"`
+	}
+	if err := json.Unmarshal(manifest, &parsed); err != nil || parsed.Subject == nil {
+		return ""
+	}
+	return parsed.Subject.Digest
+}
+
+// referrersPath reads /v2/<repository>/referrers/<digest>.
+func referrersPath(at string) (repository, subject string, ok bool) {
+	rest, ok := strings.CutPrefix(at, "/v2/")
+	i := strings.LastIndex(rest, "/"+routeReferrers+"/")
+	if !ok || i < 0 {
+		return "", "", false
+	}
+	return rest[:i], rest[i+len(routeReferrers)+2:], true
+}
+
+func referrerDir(repository string, subject, id digest.Digest) string {
+	return path.Join(repositoriesDir, repository, referrersDir, digestPath(subject), digestPath(id))
+}
+
+// noteReferrer writes down that a manifest refers to another. It comes before the manifest: a note without a manifest is not shown, and one that is
+// missing would never be made.
+func (s *store) noteReferrer(ctx context.Context, repository string, subject, id digest.Digest) error {
+	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
+		return fmt.Errorf("note that manifest %q refers to %q: %w", id, subject, err)
+	}
+	return nil
+}
+
+// serveReferrers answers what refers to a manifest, as an index.
+func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("referrers can only be read"))
+		return
+	}
+	of, err := digest.Parse(subject)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeDigestInvalid.WithDetail(err.Error()))
+		return
+	}
+	wanted := r.URL.Query().Get("artifactType")
+	found, next, err := s.describeReferrers(r.Context(), repository, of, wanted, r.URL.Query().Get("last"))
+	if err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("list referrers: the storage of the registry does not answer"))
+		return
+	}
+	if wanted != "" {
+		w.Header().Set("OCI-Filters-Applied", "artifactType")
+	}
+	if next != "" {
+		query := r.URL.Query()
+		query.Set("last", next)
+		w.Header().Set("Link", "<"+(&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()+`>; rel="next"`)
+	}
+	w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
+	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: found})
+}
+
+// describeReferrers describes a page of the referrers of a manifest, those after last, and says which was the last if there are more.
+func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest, wanted, last string) (found []ocispec.Descriptor, next string, err error) {
+	found = []ocispec.Descriptor{} // an empty list, not null
+	all, err := s.referrersOf(ctx, repository, of)
+	if err != nil {
+		return nil, "", err
+	}
+	from, exact := slices.BinarySearch(all, digest.Digest(last))
+	if exact {
+		from++
+	}
+	all = all[from:]
+	if len(all) > maxReferrers {
+		all = all[:maxReferrers]
+		next = all[maxReferrers-1].String()
+	}
+	for _, id := range all {
+		described, err := s.describe(ctx, repository, id)
+		if missing(err) {
+			continue // noted, but never stored or gone
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if wanted == "" || described.ArtifactType == wanted {
+			found = append(found, described)
+		}
+	}
+	return found, next, nil
+}
+
+// referrersOf lists the referrers of one manifest in order.
+func (s *store) referrersOf(ctx context.Context, repository string, subject digest.Digest) (all []digest.Digest, err error) {
+	algorithms, err := s.driver.List(ctx, path.Join(repositoriesDir, repository, referrersDir, digestPath(subject)))
+	if missing(err) {
+		return nil, nil
+	}
+	for _, algorithm := range algorithms {
+		notes, err := s.driver.List(ctx, algorithm)
+		if err != nil && !missing(err) {
+			return nil, err
+		}
+		for _, note := range notes {
+			if id, err := digestOfPath(note); err == nil {
+				all = append(all, id)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// describe is the entry of a referrer in the answer.
+func (s *store) describe(ctx context.Context, name string, id digest.Digest) (ocispec.Descriptor, error) {
+	repository, err := s.repository(ctx, name)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	manifests, err := repository.Manifests(ctx)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	manifest, err := manifests.Get(ctx, id)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	mediaType, content, err := manifest.Payload()
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	var says struct {
+		ArtifactType string             `json:"artifactType"`
+		Config       ocispec.Descriptor `json:"config"`
+		Annotations  map[string]string  `json:"annotations"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(content)).Decode(&says); err != nil {
+		return ocispec.Descriptor{}, fmt.Errorf("read manifest %q: %w", id, err)
+	}
+	if says.ArtifactType == "" {
+		says.ArtifactType = says.Config.MediaType
+	}
+	return ocispec.Descriptor{
+		MediaType: mediaType, Digest: id, Size: int64(len(content)), ArtifactType: says.ArtifactType, Annotations: says.Annotations,
+	}, nil
+}

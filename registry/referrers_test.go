@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// attach stores an artifact that refers to a manifest of a repository, as signing tools do.
+func (g *testRegistry) attach(repository, subject string, kind types.MediaType) string {
+	g.t.Helper()
+	of, err := remote.Head(g.digest(repository, subject))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	artifact, err := mutate.AppendLayers(empty.Image, g.layer())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	artifact = mutate.ConfigMediaType(mutate.MediaType(artifact, types.OCIManifestSchema1), kind)
+	made := mutate.Subject(artifact, *of).(v1.Image)
+	id := digestOf(g.t, made)
+	if err := remote.Write(g.digest(repository, id), made); err != nil {
+		g.t.Fatal(err)
+	}
+	return id
+}
+
+// referring asks a stock client what refers to a manifest.
+func (g *testRegistry) referring(repository, subject string, options ...remote.Option) (ids []string) {
+	g.t.Helper()
+	index, err := remote.Referrers(g.digest(repository, subject), options...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, entry := range manifest.Manifests {
+		ids = append(ids, entry.Digest.String())
+	}
+	return ids
+}
+
+const signatureType, billType = types.MediaType("application/vnd.example.signature"), types.MediaType("application/vnd.example.bill")
+
+func TestReferrersAreListed(t *testing.T) {
+	g := newTestRegistry(t)
+	image := g.push("shop/app", g.layer())
+	if got := g.referring("shop/app", image); len(got) > 0 {
+		t.Errorf("nothing refers to the image, but %s does", got)
+	}
+	signature, bill := g.attach("shop/app", image, signatureType), g.attach("shop/app", image, billType)
+	want := []string{signature, bill}
+	slices.Sort(want)
+	if got := g.referring("shop/app", image); !slices.Equal(got, want) {
+		t.Errorf("referrers %s, want %s", got, want)
+	}
+	if got := g.referring("shop/app", image, remote.WithFilter("artifactType", string(billType))); !slices.Equal(got, []string{bill}) {
+		t.Errorf("bills %s, want %s", got, bill)
+	}
+	if got := g.referring("shop/other", image); len(got) > 0 {
+		t.Errorf("another repository has %s", got)
+	}
+	if err := remote.Delete(g.digest("shop/app", signature)); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.referring("shop/app", image); !slices.Equal(got, []string{bill}) {
+		t.Errorf("after one was removed there are %s, want %s", got, bill)
+	}
+}
+
+func TestReferrersComeInPages(t *testing.T) {
+	g := newTestRegistry(t)
+	image := g.push("shop/app", g.layer())
+	bill := g.attach("shop/app", image, billType)
+	for i := range maxReferrers { // more notes than a page has, before the only one with a manifest
+		id := digest.NewDigestFromEncoded(digest.SHA256, fmt.Sprintf("%064x", i))
+		if err := g.noteReferrer(t.Context(), "shop/app", digest.Digest(image), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", "")
+	if err != nil || len(found) > 0 || next == "" {
+		t.Fatalf("first page: %d, next %q, %v", len(found), next, err)
+	}
+	found, next, err = g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", next)
+	if err != nil || len(found) != 1 || found[0].Digest.String() != bill || next != "" {
+		t.Errorf("second page: %+v, next %q, %v", found, next, err)
+	}
+}
+
+func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
+	g := newTestRegistry(t)
+	kept, gone := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
+	bill := g.attach("shop/app", kept, billType)
+	signature := g.attach("shop/app", bill, signatureType) // of the bill
+	lost := g.attach("shop/app", gone, billType)
+	later := time.Now().Add(2 * time.Hour)
+
+	everything := record.GarbageRequest{Everything: true}
+	found := g.collect(collection{request: everything, images: map[string][]string{kept: nil, gone: nil}, now: later})
+	if len(found.Manifests)+len(found.Blobs) > 0 {
+		t.Errorf("of what refers to images went %+v", found)
+	}
+	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: gone, Repositories: []string{"shop/app"}}}}
+	g.collect(collection{request: request, images: map[string][]string{kept: nil}, now: later})
+	if g.has("shop/app", gone) || g.has("shop/app", lost) || g.onDisk(lost) || len(g.referring("shop/app", gone)) > 0 {
+		t.Error("a referrer outlived its subject")
+	}
+	if !g.has("shop/app", bill) || !g.has("shop/app", signature) || !slices.Equal(g.referring("shop/app", bill), []string{signature}) {
+		t.Error("a referrer of an image that stays went")
+	}
+	// An image that is only in a stream, not in this repository, keeps what refers to it.
+	elsewhere := g.push("shop/base", g.layer())
+	if found := g.collect(collection{request: everything, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {kept}}, now: later}); !g.has("shop/app", signature) {
+		t.Errorf("of what refers to an image of the stream went %+v", found)
+	}
+	g.collect(collection{request: everything, images: map[string][]string{}, now: later})
+	if g.has("shop/app", bill) || g.has("shop/app", signature) {
+		t.Error("referrers of an image that nobody knows are still there")
+	}
+}
+
+// send makes a request and gives its status and header.
+func (g *testRegistry) send(method, path string, header http.Header, body []byte) *http.Response {
+	g.t.Helper()
+	request, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host+path, bytes.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	request.Header = header
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer
+}
+
+func TestDigestsOfOtherAlgorithms(t *testing.T) {
+	g := newTestRegistry(t)
+	blob, config := []byte("a layer"), []byte("{}")
+	upload := func(content []byte) digest.Digest {
+		t.Helper()
+		id := digest.SHA512.FromBytes(content)
+		start := g.send(http.MethodPost, "/v2/shop/app/blobs/uploads/", http.Header{}, nil)
+		at, err := start.Location()
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := at.Query()
+		query.Set("digest", id.String())
+		if done := g.send(http.MethodPut, at.Path+"?"+query.Encode(), http.Header{"Content-Type": {"application/octet-stream"}}, content); done.StatusCode != http.StatusCreated {
+			t.Fatalf("upload as %s: %s", id, done.Status)
+		}
+		return id
+	}
+	layer := upload(blob)
+	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` + upload(config).String() + `","size":2},` +
+		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + layer.String() + `","size":7}]}`)
+	id, other := digest.SHA512.FromBytes(manifest), digest.SHA512.FromString("another")
+	header := http.Header{"Content-Type": {string(types.OCIManifestSchema1)}, "Accept": {string(types.OCIManifestSchema1)}}
+	if put := g.send(http.MethodPut, "/v2/shop/app/manifests/"+other.String(), header, manifest); put.StatusCode != http.StatusBadRequest {
+		t.Errorf("a manifest under the digest of another: %s", put.Status)
+	}
+	put := g.send(http.MethodPut, "/v2/shop/app/manifests/"+id.String(), header, manifest)
+	if put.StatusCode != http.StatusCreated || put.Header.Get("Docker-Content-Digest") != id.String() || !strings.HasSuffix(put.Header.Get("Location"), id.String()) {
+		t.Fatalf("put: %s, %v", put.Status, put.Header)
+	}
+	there := func() bool {
+		return g.send(http.MethodGet, "/v2/shop/app/manifests/"+id.String(), header, nil).StatusCode == http.StatusOK &&
+			g.send(http.MethodGet, "/v2/shop/app/blobs/"+layer.String(), http.Header{}, nil).StatusCode == http.StatusOK
+	}
+	if !there() {
+		t.Fatal("what was stored is not there")
+	}
+	everything, later := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
+	canonical := digest.FromBytes(manifest).String()
+	if found := g.collect(collection{request: everything, images: map[string][]string{canonical: nil}, now: later}); !there() {
+		t.Errorf("of an image that stays went %+v", found)
+	}
+	if found := g.collect(collection{request: everything, images: map[string][]string{}, now: later}); there() || len(found.Blobs) != 3 {
+		t.Errorf("of an image that goes went %+v", found)
+	}
+}

@@ -1,0 +1,47 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	routeclient "github.com/openshift/client-go/route/clientset/versioned/typed/route/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+)
+
+// hostGenerated is the annotation of routes whose host nobody chose.
+const hostGenerated = "openshift.io/host.generated"
+
+// expose makes the route docker-registry, by which clients outside of the cluster reach the registry; TLS is the registry's own. A route whose host
+// somebody chose stays as it is; one of ours follows the configured domain.
+func expose(ctx context.Context, config *rest.Config, host string) error {
+	client, err := routeclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	routes := client.Routes(serviceNamespace)
+	there, err := routes.Get(ctx, serviceName, metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		_, err = routes.Create(ctx, &routev1.Route{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: serviceName, Labels: map[string]string{serviceName: "default"}, Annotations: map[string]string{hostGenerated: "true"},
+			},
+			Spec: routev1.RouteSpec{
+				Host: host, To: routev1.RouteTargetReference{Kind: "Service", Name: serviceName},
+				Port: &routev1.RoutePort{TargetPort: intstr.FromString(portName)},
+				TLS:  &routev1.TLSConfig{Termination: routev1.TLSTerminationPassthrough},
+			},
+		}, metav1.CreateOptions{})
+	case err == nil && there.Annotations[hostGenerated] == "true" && there.Spec.Host != host:
+		there.Spec.Host = host
+		_, err = routes.Update(ctx, there, metav1.UpdateOptions{})
+	}
+	if err != nil && !errors.IsAlreadyExists(err) {
+		return fmt.Errorf("make route %q: %w", serviceName, err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"github.com/distribution/distribution/v3/registry/auth"
+	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // registers the authentication `htpasswd`
+	_ "github.com/distribution/distribution/v3/registry/auth/token"    // registers the authentication `token`
+	"github.com/distribution/reference"
+)
+
+// Standalone is the registry without a cluster: repositories of any name, users of a file or of a token server. It is configured as distribution's
+// registry is and adds referrers and further digests.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, "stand-alone registry".
+type Standalone struct {
+	// Settings are those of ReadConfiguration.
+	Settings *configuration.Configuration
+}
+
+// Name is the part's name.
+func (*Standalone) Name() string { return "registry" }
+
+// Run serves until ctx ends.
+func (s *Standalone) Run(ctx context.Context, ready func()) error {
+	if s.Settings.HTTP.Addr == "" {
+		return errors.New("http.addr says where the registry listens, such as :5000; it is missing")
+	}
+	secured, err := s.tls()
+	if err != nil {
+		return err
+	}
+	handler, err := s.open(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = handler.shutdown() }()
+	network := s.Settings.HTTP.Net
+	if network == "" {
+		network = "tcp"
+	}
+	listener, err := net.Listen(network, s.Settings.HTTP.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for registry (http.addr): %w", err)
+	}
+	front := frontOf(ctx, handler)
+	grace := max(s.Settings.HTTP.DrainTimeout, 5*time.Second)
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(stopped); shutDown(front, grace) })
+	ready()
+	if front.TLSConfig = secured; secured != nil {
+		err = front.ServeTLS(listener, "", "")
+	} else {
+		err = front.Serve(listener)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serve registry: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// tls is how connections are secured; not at all if the configuration names no certificate.
+func (s *Standalone) tls() (*tls.Config, error) {
+	given := s.Settings.HTTP.TLS
+	if given.Certificate == "" {
+		return nil, nil
+	}
+	read := certificate(given.Certificate, given.Key)
+	if _, err := read(nil); err != nil {
+		return nil, err
+	}
+	secured := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: read}
+	if given.MinimumTLS == "tls1.3" {
+		secured.MinVersion = tls.VersionTLS13
+	}
+	if len(given.ClientCAs) == 0 {
+		return secured, nil
+	}
+	secured.ClientAuth, secured.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	if given.ClientAuth == configuration.ClientAuthVerifyClientCertIfGiven {
+		secured.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	for _, file := range given.ClientCAs {
+		authority, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read http.tls.clientcas: %w", err)
+		}
+		if !secured.ClientCAs.AppendCertsFromPEM(authority) {
+			return nil, fmt.Errorf("read http.tls.clientcas: %q holds no certificate", file)
+		}
+	}
+	return secured, nil
+}
+
+// standalone answers requests.
+type standalone struct {
+	*store
+	access auth.AccessController // nil lets everybody do everything
+}
+
+func (s *Standalone) open(ctx context.Context) (*standalone, error) {
+	handler := &standalone{}
+	var err error
+	if kind := s.Settings.Auth.Type(); kind != "" && kind != "none" {
+		if handler.access, err = auth.GetAccessController(kind, s.Settings.Auth.Parameters()); err != nil {
+			return nil, fmt.Errorf("read auth.%s: %w", kind, err)
+		}
+	}
+	handler.store, err = openStore(ctx, s.Settings)
+	return handler, err
+}
+
+// ServeHTTP answers what distribution does not, and passes everything else on. Distribution checks the rights of that itself.
+func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/" || r.URL.Path == "/healthz" {
+		return
+	}
+	if repository, subject, ok := referrersPath(r.URL.Path); ok {
+		if s.allowed(w, r, repository, "pull") {
+			s.serveReferrers(w, r, repository, subject)
+		}
+		return
+	}
+	t, name := routeOf(r)
+	switch {
+	case t.route == v2.RouteNameManifest && r.Method == http.MethodPut:
+		if !s.allowed(w, r, name, "pull", "push") {
+			return
+		}
+		manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+		if err != nil {
+			serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("read manifest: "+err.Error()))
+			return
+		}
+		s.putManifest(w, r, name, t.reference, manifest)
+	case t.route == v2.RouteNameBlobUpload && !mountable(r.URL.Query().Get("mount")):
+		query := r.URL.Query()
+		query.Del("mount")
+		r.URL.RawQuery = query.Encode()
+		s.upload(w, r)
+	case t.route == v2.RouteNameBlobUpload, t.route == v2.RouteNameBlobUploadChunk:
+		s.upload(w, r)
+	default:
+		s.Handler.ServeHTTP(w, r)
+	}
+}
+
+// allowed answers the request itself if the caller lacks a right.
+func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string, actions ...string) bool {
+	if _, err := reference.WithName(repository); err != nil {
+		serveError(w, errcode.ErrorCodeNameInvalid.WithMessage(err.Error()))
+		return false
+	}
+	if s.access == nil {
+		return true
+	}
+	var wanted []auth.Access
+	for _, action := range actions {
+		wanted = append(wanted, auth.Access{Resource: auth.Resource{Type: "repository", Name: repository}, Action: action})
+	}
+	_, err := s.access.Authorized(r, wanted...)
+	if err == nil {
+		return true
+	}
+	var challenge auth.Challenge
+	if !errors.As(err, &challenge) {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("check credentials: the registry cannot"))
+		return false
+	}
+	challenge.SetHeaders(r, w)
+	serveError(w, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
+	return false
+}

@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/distribution/distribution/v3/configuration"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // registers the storage `filesystem`
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/s3-aws"     // registers the storage `s3`
+)
+
+// Directory is storage in a directory, such as one on a volume.
+func Directory(dir string, readOnly bool) configuration.Storage {
+	storage := configuration.Storage{"filesystem": {"rootdirectory": dir}}
+	if readOnly {
+		storage["maintenance"] = ReadOnly()
+	}
+	return storage
+}
+
+// ReadOnly is the setting `maintenance` of storage that refuses pushes and does not remove abandoned uploads.
+func ReadOnly() configuration.Parameters {
+	return configuration.Parameters{
+		"readonly": map[any]any{"enabled": true}, "uploadpurging": map[any]any{"enabled": false},
+	}
+}
+
+// ReadConfiguration reads a file in the format of distribution's registry, which is the one of OpenShift 3's too. Variables of the environment such as
+// REGISTRY_STORAGE_S3_SECRETKEY count above it. What is not understood here is an error.
+func ReadConfiguration(path string) (*configuration.Configuration, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration of registry: %w", err)
+	}
+	defer file.Close()
+	settings, err := configuration.Parse(file)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration of registry %q: %w", path, err)
+	}
+	if err := understood(settings); err != nil {
+		return nil, fmt.Errorf("read configuration of registry %q: %w", path, err)
+	}
+	return settings, nil
+}
+
+// understood reports all settings that would be ignored, and those without which the registry cannot run.
+func understood(settings *configuration.Configuration) error {
+	var problems []error
+	refuse := func(bad bool, format string, values ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, values...))
+		}
+	}
+	kind := settings.Storage.Type()
+	refuse(kind != "filesystem" && kind != "s3" && kind != "s3aws", "storage %q is not supported: use filesystem or s3", kind)
+	refuse(kind == "filesystem" && settings.Storage.Parameters()["rootdirectory"] == nil, "storage.filesystem needs rootdirectory")
+	http := settings.HTTP
+	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: name http.tls.certificate and http.tls.key")
+	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key go together")
+	refuse(http.Debug.Addr != "", "http.debug is not supported: leave it out")
+	refuse(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: leave it out")
+	refuse(http.H2C.Enabled, "http.h2c is not supported: leave it out")
+	refuse(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: Go's secure ones are used")
+	refuse(settings.Proxy.RemoteURL != "", "proxy is not supported: image streams pull through")
+	switch kind := settings.Auth.Type(); kind {
+	case "", "none", "token":
+	case "htpasswd":
+		path, _ := settings.Auth.Parameters()["path"].(string)
+		_, err := os.Stat(path)
+		refuse(err != nil, "auth.htpasswd.path: %w; make it with: slipway htpasswd --file %s set USER", err, path)
+	default:
+		refuse(true, "auth %q is not supported: use htpasswd or token", kind)
+	}
+	return errors.Join(problems...)
+}
+
+// readOnly is the setting maintenance.readonly.enabled.
+func readOnly(storage configuration.Storage) bool {
+	setting, _ := storage["maintenance"]["readonly"].(map[any]any)
+	enabled, _ := setting["enabled"].(bool)
+	return enabled
+}
+
+// prepareStorage makes the directory of images, nobody else's to read.
+func prepareStorage(storage configuration.Storage) error {
+	dir, _ := storage.Parameters()["rootdirectory"].(string)
+	if storage.Type() != "filesystem" || dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make directory of registry: %w", err)
+	}
+	return nil
+}

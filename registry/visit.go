@@ -1,0 +1,218 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// visit is one repository in a search for garbage.
+type visit struct {
+	name      string
+	manifests distribution.ManifestService
+	layers    []link
+	revisions []link
+	// names are the digests by which each manifest is known, and ids the manifests of those names.
+	names map[digest.Digest][]digest.Digest
+	ids   map[digest.Digest]digest.Digest
+	// removed are the manifests that the request names.
+	removed map[string]bool
+	kept    map[digest.Digest]bool
+	used    map[string]bool // layers and manifests that what stays refers to
+}
+
+// visit marks what the manifests of a repository use that stay, and removes the others.
+func (c *collection) visit(ctx context.Context, name string, removed map[string]bool) error {
+	repository, err := c.repository(ctx, name)
+	if err != nil {
+		return err
+	}
+	v, err := c.look(ctx, repository)
+	if err != nil {
+		return err
+	}
+	v.removed = removed
+	for _, image := range c.streams[name] {
+		if c.going[image] {
+			continue
+		}
+		for _, blob := range append(c.images[image], image) {
+			v.used[blob] = true
+		}
+	}
+	if err := c.keepManifests(ctx, v); err != nil {
+		return err
+	}
+	for id := range v.names {
+		if !v.kept[id] {
+			if err := c.removeManifest(ctx, repository, v, id); err != nil {
+				return err
+			}
+		}
+	}
+	for _, layer := range v.layers {
+		if v.used[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
+			c.used[layer.id.String()], v.used[layer.id.String()] = true, true // distribution follows a name to its id
+		}
+	}
+	c.visits = append(c.visits, v)
+	return nil
+}
+
+// look lists what a repository has.
+func (c *collection) look(ctx context.Context, repository distribution.Repository) (v *visit, err error) {
+	v = &visit{
+		name: repository.Named().Name(), names: map[digest.Digest][]digest.Digest{}, ids: map[digest.Digest]digest.Digest{},
+		kept: map[digest.Digest]bool{}, used: map[string]bool{},
+	}
+	if v.manifests, err = repository.Manifests(ctx); err != nil {
+		return nil, err
+	}
+	if v.layers, err = c.links(ctx, v.name, layersDir); err != nil {
+		return nil, err
+	}
+	if v.revisions, err = c.links(ctx, v.name, revisionsDir); err != nil {
+		return nil, err
+	}
+	for _, revision := range v.revisions {
+		v.names[revision.id], v.ids[revision.name] = append(v.names[revision.id], revision.name), revision.id
+	}
+	return v, nil
+}
+
+// keepManifests marks the manifests that stay: first those that do for their own sake, then what refers to these. A referrer stays and goes with its
+// subject; one whose subject was never here is a manifest like any other.
+func (c *collection) keepManifests(ctx context.Context, v *visit) error {
+	bySubject, err := c.referrers(ctx, v.name)
+	if err != nil {
+		return err
+	}
+	follows := map[digest.Digest]bool{}
+	for subject, all := range bySubject {
+		for _, id := range all {
+			_, there := v.ids[subject]
+			follows[id] = follows[id] || there || slices.Contains(c.streams[v.name], subject.String())
+		}
+	}
+	for id := range v.names {
+		known := c.used[id.String()] || slices.Contains(c.streams[v.name], id.String())
+		if follows[id] && !known || !c.stays(ctx, v, id) {
+			continue
+		}
+		if err := c.keep(ctx, v, id); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		more = false
+		for subject, all := range bySubject {
+			if !v.kept[v.ids[subject]] && !v.used[subject.String()] {
+				continue
+			}
+			for _, id := range all {
+				if _, there := v.names[id]; !there || v.kept[id] || v.removed[id.String()] {
+					continue
+				}
+				more = true
+				if err := c.keep(ctx, v, id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return c.forgetReferrers(ctx, v, bySubject)
+}
+
+// forgetReferrers removes the notes about referrers that go or never came.
+func (c *collection) forgetReferrers(ctx context.Context, v *visit, bySubject map[digest.Digest][]digest.Digest) error {
+	for subject, all := range bySubject {
+		for _, id := range all {
+			note := referrerDir(v.name, subject, id)
+			_, stored := v.names[id]
+			if c.request.DryRun || v.kept[id] || !stored && c.young(ctx, path.Join(note, linkFile)) {
+				continue
+			}
+			if err := c.driver.Delete(ctx, note); err != nil && !missing(err) {
+				return fmt.Errorf("forget that manifest %q refers to %q: %w", id, subject, err)
+			}
+		}
+	}
+	return nil
+}
+
+// stays says whether a manifest is kept for its own sake; one of an index that stays is kept for that.
+func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool {
+	inStream := slices.Contains(c.streams[v.name], id.String())
+	if v.removed[id.String()] {
+		_, image := c.images[id.String()]
+		return (image || inStream) && !c.going[id.String()]
+	}
+	if !c.request.Everything || c.used[id.String()] || inStream {
+		return true
+	}
+	return slices.ContainsFunc(v.names[id], func(name digest.Digest) bool {
+		return c.young(ctx, path.Join(linkDir(v.name, revisionsDir, name), linkFile))
+	})
+}
+
+// keep marks a manifest and what it refers to.
+func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error {
+	if v.kept[id] {
+		return nil
+	}
+	v.kept[id], c.used[id.String()], v.used[id.String()] = true, true, true
+	manifest, err := v.manifests.Get(ctx, id)
+	if missing(err) { // its blob was lost: it uses nothing
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read manifest %q: %w", id, err)
+	}
+	for _, reference := range manifest.References() {
+		c.used[reference.Digest.String()], v.used[reference.Digest.String()] = true, true
+		child, there := v.ids[reference.Digest]
+		if !there {
+			continue // a blob, or what nobody pushed here
+		}
+		if err := c.keep(ctx, v, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeManifest removes a manifest with its tags from a repository. What it referred to may go too.
+func (c *collection) removeManifest(ctx context.Context, repository distribution.Repository, v *visit, id digest.Digest) error {
+	if manifest, err := v.manifests.Get(ctx, id); err == nil && c.candidates != nil {
+		c.candidates[id.String()] = true
+		for _, reference := range manifest.References() {
+			c.candidates[reference.Digest.String()] = true
+		}
+	}
+	c.found.Manifests = append(c.found.Manifests, record.GarbageLink{Repository: v.name, Digest: id.String()})
+	if c.request.DryRun {
+		return nil
+	}
+	tags, err := repository.Tags(ctx).Lookup(ctx, ocispec.Descriptor{Digest: id})
+	if err != nil && !missing(err) {
+		return fmt.Errorf("find tags of manifest %q: %w", id, err)
+	}
+	for _, tag := range tags {
+		if err := repository.Tags(ctx).Untag(ctx, tag); err != nil {
+			return fmt.Errorf("remove tag %q: %w", tag, err)
+		}
+	}
+	for _, name := range v.names[id] {
+		if err := c.driver.Delete(ctx, linkDir(v.name, revisionsDir, name)); err != nil && !missing(err) {
+			return fmt.Errorf("remove manifest %q: %w", name, err)
+		}
+	}
+	return nil
+}
