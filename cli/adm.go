@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/cli/image"
+	"github.com/slipway-platform/slipway/cli/image/signature"
 )
 
 // newAdm makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
@@ -27,6 +28,8 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		newManageNode(factory, streams),
 		newGroups(factory, streams),
 		newPrune(factory, streams),
+		newBuildChain(factory, streams),
+		signature.New(factory, streams),
 		newAdmNewProject(factory, streams),
 		newAdmRegistry(factory, streams),
 		newPolicy(factory, streams, true),

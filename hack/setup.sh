@@ -26,6 +26,7 @@ needs() {
 		haproxy                             haproxy         slipway: the router
 		chromium                            chromium        tests of routes
 		skopeo                              skopeo          tests of the registry
+		gpg                                 gnupg           tests of signatures
 		shellcheck                          shellcheck      make lint
 	ROWS
 }

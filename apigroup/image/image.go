@@ -61,6 +61,7 @@ func Feature(options Options) apiserver.Feature {
 			Resources: []apiserver.Served{
 				images(), streams.resource(),
 				virtual("imagestreamtags", func(v view) rest.Storage { return &streamTags{v, tagTable()} }),
+				virtual("imagetags", newImageTags),
 				virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
 				apiserver.Virtual{Plural: "imagestreammappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					return &mappings{newView(deps), options, deps.Authorizer}, nil

@@ -96,24 +96,37 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 
 // List gives the tags of all streams of a namespace, or of all namespaces, by their names.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	list := &imagev1.ImageStreamTagList{}
+	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
+		tag, err := t.tag(ctx, stream, name)
+		if err == nil {
+			list.Items = append(list.Items, *tag)
+		}
+		return err
+	})
+	list.ResourceVersion = version
+	return list, err
+}
+
+// each visits the tags of all streams that options choose, and tells which version of the streams these are.
+func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
 	found, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	streams := found.(*imagev1.ImageStreamList)
-	list := &imagev1.ImageStreamTagList{ListMeta: metav1.ListMeta{ResourceVersion: streams.ResourceVersion}}
 	for i := range streams.Items {
-		for _, name := range names(&streams.Items[i]) {
-			tag, err := t.tag(ctx, &streams.Items[i], name)
-			if err != nil {
-				return nil, err
-			}
-			if options == nil || options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(tag.Labels)) {
-				list.Items = append(list.Items, *tag)
+		stream := &streams.Items[i]
+		if options != nil && options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(stream.Labels)) {
+			continue
+		}
+		for _, name := range names(stream) {
+			if err := visit(stream, name); err != nil {
+				return "", err
 			}
 		}
 	}
-	return list, nil
+	return streams.ResourceVersion, nil
 }
 
 func names(stream *imagev1.ImageStream) []string {

@@ -1,0 +1,203 @@
+package image
+
+import (
+	"context"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// imageTags is the view of the tags of streams that tells what is wanted apart from what is: where a tag is pointed, its history, and its image.
+// Changes are those of streamTags.
+type imageTags struct {
+	*streamTags
+	rest.TableConvertor
+}
+
+var (
+	_ rest.Getter               = &imageTags{}
+	_ rest.Lister               = &imageTags{}
+	_ rest.CreaterUpdater       = &imageTags{}
+	_ rest.GracefulDeleter      = &imageTags{}
+	_ rest.SingularNameProvider = &imageTags{}
+	_ rest.ShortNamesProvider   = &imageTags{}
+)
+
+func newImageTags(v view) rest.Storage {
+	return &imageTags{&streamTags{view: v}, apiserver.Table([]apiserver.Column[*imagev1.ImageTag]{
+		{Name: "Spec", Description: "What the tag is pointed at", Value: func(t *imagev1.ImageTag) any {
+			if t.Spec == nil || t.Spec.From == nil {
+				return "Push"
+			}
+			return t.Spec.From.Name
+		}},
+		{Name: "Status", Description: "The image of the tag", Value: func(t *imagev1.ImageTag) any {
+			if t.Status == nil || len(t.Status.Items) == 0 {
+				return "Pending"
+			}
+			return t.Status.Items[0].Image
+		}},
+		{Name: "Updated", Description: "When the tag last changed", Value: func(t *imagev1.ImageTag) any {
+			return apiserver.Since(t.CreationTimestamp) + " ago"
+		}},
+	})}
+}
+
+// New makes an empty object.
+func (*imageTags) New() runtime.Object { return &imagev1.ImageTag{} }
+
+// NewList makes an empty list.
+func (*imageTags) NewList() runtime.Object { return &imagev1.ImageTagList{} }
+
+// GetSingularName is the name of one.
+func (*imageTags) GetSingularName() string { return "imagetag" }
+
+// ShortNames is the abbreviation.
+func (*imageTags) ShortNames() []string { return []string{"itag"} }
+
+// ConvertToTable shows tags as rows.
+func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return t.TableConvertor.ConvertToTable(ctx, object, options)
+}
+
+// Get reads a tag with its image.
+func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	found, err := t.streamTags.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return t.told(ctx, found.(*imagev1.ImageStreamTag))
+}
+
+// told adds the history to a tag of a stream.
+func (t *imageTags) told(ctx context.Context, tag *imagev1.ImageStreamTag) (*imagev1.ImageTag, error) {
+	streamName, name, err := split(tag.Name, ":", "imageTag")
+	if err != nil {
+		return nil, err
+	}
+	stream, err := t.stream(ctx, streamName)
+	if err != nil {
+		return nil, err
+	}
+	made := imageTag(stream, name)
+	if tag.Image.Name != "" {
+		made.Image = &tag.Image
+	}
+	return made, nil
+}
+
+// imageTag is a tag without its image.
+func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
+	made := &imagev1.ImageTag{
+		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
+	}
+	if made.Spec != nil {
+		made.Annotations = made.Spec.Annotations
+	}
+	for _, list := range stream.Status.Tags {
+		if list.Tag != name {
+			continue
+		}
+		made.Status = list.DeepCopy()
+		if len(list.Items) > 0 {
+			made.Generation, made.CreationTimestamp = list.Items[0].Generation, list.Items[0].Created
+		}
+	}
+	return made
+}
+
+// List gives the tags of all streams of a namespace, or of all namespaces, without their images.
+func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	list := &imagev1.ImageTagList{}
+	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
+		list.Items = append(list.Items, *imageTag(stream, name))
+		return nil
+	})
+	list.ResourceVersion = version
+	return list, err
+}
+
+// Create adds a tag to a stream, and makes the stream if there is none.
+func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	wanted := object.(*imagev1.ImageTag)
+	tag, err := streamTagOf(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if err := validate(ctx, wanted); err != nil {
+		return nil, err
+	}
+	made, err := t.streamTags.Create(ctx, tag, rest.ValidateAllObjectFunc, options)
+	if err != nil {
+		return nil, err
+	}
+	return t.told(ctx, made.(*imagev1.ImageStreamTag))
+}
+
+// Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
+func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	old, err := t.Get(ctx, name, &metav1.GetOptions{})
+	missing := errors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, false, err
+	}
+	if missing {
+		old = t.New()
+	}
+	changed, err := object.UpdatedObject(ctx, old)
+	if err != nil {
+		return nil, false, err
+	}
+	wanted := changed.(*imagev1.ImageTag)
+	tag, err := streamTagOf(wanted)
+	if err != nil {
+		return nil, false, err
+	}
+	if missing {
+		made, err := t.Create(ctx, wanted, create, &metav1.CreateOptions{DryRun: options.DryRun})
+		return made, true, err
+	}
+	if err := validate(ctx, wanted, old); err != nil {
+		return nil, false, err
+	}
+	updated, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, force, options)
+	if err != nil {
+		return nil, false, err
+	}
+	made, err := t.told(ctx, updated.(*imagev1.ImageStreamTag))
+	return made, false, err
+}
+
+// Delete removes a tag and its history from the stream.
+func (t *imageTags) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	tag, err := t.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := validate(ctx, tag); err != nil {
+		return nil, false, err
+	}
+	return t.streamTags.Delete(ctx, name, rest.ValidateAllObjectFunc, options)
+}
+
+// streamTagOf is the change of a stream's tag that a tag means.
+func streamTagOf(wanted *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
+	if wanted.Spec == nil {
+		problems := field.ErrorList{field.Required(field.NewPath("spec"), "what the tag is pointed at")}
+		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), wanted.Name, problems)
+	}
+	tag := &imagev1.ImageStreamTag{ObjectMeta: *wanted.ObjectMeta.DeepCopy(), Tag: wanted.Spec.DeepCopy()}
+	if len(tag.Annotations) == 0 {
+		tag.Annotations = tag.Tag.Annotations
+	}
+	return tag, nil
+}

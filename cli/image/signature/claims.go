@@ -1,0 +1,107 @@
+package signature
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+)
+
+// kind is what the signed text says that it is.
+const kind = "atomic container signature"
+
+// maxClaims bounds the signed text, in bytes.
+const maxClaims = 1 << 20
+
+// claims is what a signature says of an image, and who says it.
+type claims struct {
+	digest, identity, creator string
+	at                        time.Time
+	signer                    string // identity of the key, 16 hexadecimal digits
+}
+
+// signedText is the JSON of a signature.
+type signedText struct {
+	Critical struct {
+		Type  string `json:"type"`
+		Image struct {
+			Digest string `json:"docker-manifest-digest"`
+		} `json:"image"`
+		Identity struct {
+			Reference string `json:"docker-reference"`
+		} `json:"identity"`
+	} `json:"critical"`
+	Optional map[string]any `json:"optional"`
+}
+
+// open verifies that a signature was made by one of the keys, and reads what it says. A signature by an expired key, or one that itself has expired
+// or is encrypted, is an error.
+func open(content []byte, keys openpgp.EntityList) (*claims, error) {
+	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read signature: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxClaims+1))
+	if err != nil {
+		return nil, fmt.Errorf("read signature: %w", err)
+	}
+	switch {
+	case len(text) > maxClaims:
+		return nil, fmt.Errorf("read signature: it is larger than %d bytes", maxClaims)
+	case message.IsEncrypted || !message.IsSigned:
+		return nil, errors.New("it is no signed message")
+	case message.SignedBy == nil:
+		return nil, fmt.Errorf("signed by the unknown key %016X: name its public key with --public-key", message.SignedByKeyId)
+	case message.SignatureError != nil:
+		return nil, fmt.Errorf("verify signature: %w", message.SignatureError)
+	case message.Signature == nil:
+		return nil, errors.New("the message ends before its signature")
+	}
+	read, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	read.signer = fmt.Sprintf("%016X", message.SignedBy.Entity.PrimaryKey.KeyId)
+	return read, nil
+}
+
+// parse reads the text of a signature. What is not known in it may change its meaning, so that it is an error, except among what is optional.
+func parse(text []byte) (*claims, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var signed signedText
+	if err := decoder.Decode(&signed); err != nil {
+		return nil, fmt.Errorf("read what is signed: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read what is signed: there is more than one document")
+	}
+	critical := signed.Critical
+	if critical.Type != kind {
+		return nil, fmt.Errorf("read what is signed: type %q is not %q", critical.Type, kind)
+	}
+	if critical.Image.Digest == "" || critical.Identity.Reference == "" {
+		return nil, errors.New("read what is signed: it names no image or no identity")
+	}
+	read := &claims{digest: critical.Image.Digest, identity: critical.Identity.Reference}
+	read.creator, _ = signed.Optional["creator"].(string)
+	if seconds, ok := signed.Optional["timestamp"].(float64); ok {
+		read.at = time.Unix(int64(seconds), 0)
+	}
+	return read, nil
+}
+
+// check compares what is signed with the image and the identity that is expected of it.
+func (c *claims) check(image, identity string) error {
+	if c.digest != image {
+		return fmt.Errorf("the signature is for the image %q", c.digest)
+	}
+	if c.identity != identity {
+		return fmt.Errorf("the signature is for the identity %q, expected is %q", c.identity, identity)
+	}
+	return nil
+}
