@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/cli/generate"
@@ -190,26 +192,24 @@ func (o *newApp) make(ctx context.Context, plan *generate.Plan, all []*unstructu
 
 // create creates one object and says what was done. Image streams are shared by applications: one that is there is used.
 func (o *newApp) create(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
-	mapper, err := o.factory.ToRESTMapper()
-	if err != nil {
-		return "", err
+	name, err := createObject(ctx, o.factory, namespace, object, o.dryRun)
+	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
+		return name + " already exists, it is used", nil
 	}
+	return name + " created", err
+}
+
+// createObject creates one object, in a namespace if it names none and its kind has them, and returns what it is called: service "web".
+func createObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return "", err
-	}
 	name := strings.ToLower(kind.Kind)
 	if kind.Group != "" {
 		name += "." + kind.Group
 	}
 	name = fmt.Sprintf("%s %q", name, object.GetName())
-	if o.dryRun {
-		return name + " created", nil
-	}
-	client, err := o.factory.DynamicClient()
-	if err != nil {
-		return "", err
+	client, mapping, err := resourceOf(factory, object)
+	if err != nil || dryRun {
+		return name, err
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = ""
@@ -217,10 +217,22 @@ func (o *newApp) create(ctx context.Context, namespace string, object *unstructu
 		namespace = own
 	}
 	_, err = client.Resource(mapping.Resource).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) && kind.GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
-		return name + " already exists, it is used", nil
+	return name, err
+}
+
+// resourceOf finds where objects of a kind are made.
+func resourceOf(factory util.Factory, object *unstructured.Unstructured) (dynamic.Interface, *meta.RESTMapping, error) {
+	mapper, err := factory.ToRESTMapper()
+	if err != nil {
+		return nil, nil, err
 	}
-	return name + " created", err
+	kind := object.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := factory.DynamicClient()
+	return client, mapping, err
 }
 
 // farewell says what can be done with what was made.

@@ -47,6 +47,7 @@ func (h *host) images() (Component, error) {
 		Runc:       programs.Runc,
 		Busybox:    busybox,
 		Executable: "/proc/self/exe",
+		HAProxy:    findHAProxy,
 		Archives:   h.Node.Slipway.ImageDirectory,
 		Calm:       h.calm,
 		HasSelf:    func(ctx context.Context) error { return label(ctx, client, h.Node.NodeName, rollout.ImageLabel) },

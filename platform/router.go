@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,9 +169,25 @@ func routerCommand() *cobra.Command {
 			return runForeground(cmd.Context(), []Part{{Component: part}})
 		},
 	}
+	command.AddCommand(routerLogCommand())
 	set := command.Flags()
 	set.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the pod's service account by default")
 	set.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
 	set.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the authority of services' certificates, if it is there")
 	return command
+}
+
+// routerLogCommand is what the container syslog of a router's pods runs.
+func routerLogCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "syslog SOCKET",
+		Short:  "Print what HAProxy sends to a log socket",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return router.RelayLog(ctx, args[0], cmd.OutOrStdout())
+		},
+	}
 }

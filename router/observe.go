@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -42,26 +39,41 @@ func (m *metrics) observe(written, reloaded time.Duration) {
 	m.reload.Observe(reloaded.Seconds())
 }
 
-// serve answers health, metrics and statistics until ctx ends.
-func serve(ctx context.Context, address string, s settings.Settings, engine *haproxy.Engine, m *metrics) error {
+// health is what is asked of a router's state.
+type health interface {
+	// Stats is HAProxy's statistics as CSV, and an error when it does not answer.
+	Stats() (string, error)
+	// Page is the socket of HAProxy's page of statistics.
+	Page() string
+}
+
+// serve answers health, metrics and statistics until ctx ends. leaving says that the router serves only what still comes, and is not ready for more.
+func serve(ctx context.Context, address string, who access, engine health, m *metrics, leaving func() bool) error {
+	s := who.settings
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on ROUTER_LISTEN_ADDR: %w", err)
 	}
 	mux := http.NewServeMux()
-	health := func(w http.ResponseWriter, _ *http.Request) {
+	alive := func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := engine.Stats(); err != nil {
 			http.Error(w, "HAProxy does not answer", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 	}
-	mux.HandleFunc("GET /healthz", health)
-	mux.HandleFunc("GET /healthz/ready", health)
+	mux.HandleFunc("GET /healthz", alive)
+	mux.HandleFunc("GET /healthz/ready", func(w http.ResponseWriter, r *http.Request) {
+		if leaving() {
+			http.Error(w, "the router is stopping", http.StatusServiceUnavailable)
+			return
+		}
+		alive(w, r)
+	})
 	if s.Text("ROUTER_METRICS_TYPE") == "haproxy" {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(m.reload, m.write, newCollector(s, engine.Stats))
-		mux.Handle("GET /metrics", guarded(s, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+		mux.Handle("GET /metrics", who.guardMetrics(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	}
 	page := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "haproxy"}) },
@@ -69,35 +81,13 @@ func serve(ctx context.Context, address string, s settings.Settings, engine *hap
 			return (&net.Dialer{}).DialContext(ctx, "unix", engine.Page())
 		}},
 	}
-	mux.Handle("/", guarded(s, page))
+	mux.Handle("/", who.guard(page))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve statistics: %w", err)
 	}
 	return nil
-}
-
-// guarded asks for user and password of the statistics. Where none are set, it answers this machine alone: what is told names all projects' routes and pods.
-func guarded(s settings.Settings, next http.Handler) http.Handler {
-	user, password := s.Text("STATS_USERNAME"), s.Text("STATS_PASSWORD")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if client, err := netip.ParseAddrPort(r.RemoteAddr); user == "" {
-			if err != nil || !client.Addr().IsLoopback() {
-				http.Error(w, "set STATS_USERNAME and STATS_PASSWORD to see this from another machine", http.StatusForbidden)
-				return
-			}
-			next.ServeHTTP(w, r)
-			return
-		}
-		name, secret, _ := r.BasicAuth()
-		if subtle.ConstantTimeCompare([]byte(name), []byte(user))&subtle.ConstantTimeCompare([]byte(secret), []byte(password)) != 1 {
-			w.Header().Set("WWW-Authenticate", `Basic realm="router"`)
-			http.Error(w, "user and password of the statistics are needed", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // column is one of HAProxy's statistics as a metric: its number in the CSV, its name, and the rows that have it: F frontends, b backends whose servers are not

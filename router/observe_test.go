@@ -1,10 +1,29 @@
 package router
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -35,9 +54,136 @@ func TestStatisticsAreForThoseWhoMaySeeThem(t *testing.T) {
 			request.SetBasicAuth(tt.name, tt.secret)
 		}
 		answer := httptest.NewRecorder()
-		guarded(s, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
+		access{settings: s}.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
 		if answer.Code != tt.want {
 			t.Errorf("%s is answered with %d, want %d", tt.what, answer.Code, tt.want)
+		}
+	}
+}
+
+// answers are the API's reviews: who has which token, and who has the right.
+func answers(tokens map[string]string, allowed string) *fake.Clientset {
+	reviews := fake.NewClientset()
+	reviews.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
+		review.Status.User.Username = tokens[review.Spec.Token]
+		review.Status.Authenticated = review.Status.User.Username != ""
+		review.Status.User.Extra = map[string]authenticationv1.ExtraValue{"scopes.authorization.openshift.io": {"user:full"}}
+		return true, review, nil
+	})
+	reviews.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		asked := review.Spec.ResourceAttributes
+		review.Status.Allowed = review.Spec.User == allowed && len(review.Spec.Extra) == 1 &&
+			*asked == authorizationv1.ResourceAttributes{Verb: "get", Group: "route.openshift.io", Resource: "routers", Subresource: "metrics", Name: "gold"}
+		return true, review, nil
+	})
+	return reviews
+}
+
+func TestMetricsAreForTokensWithTheRight(t *testing.T) {
+	s, err := settings.Read(map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open", "ROUTER_SERVICE_NAME": "gold"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := access{settings: s, reviews: answers(map[string]string{"a": "prometheus", "b": "bob"}, "prometheus")}
+	for header, want := range map[string]int{"Bearer a": http.StatusOK, "Bearer b": http.StatusForbidden, "Bearer c": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Header.Set("Authorization", header)
+		answer := httptest.NewRecorder()
+		who.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("%q is answered with %d, want %d", header, answer.Code, want)
+		}
+	}
+}
+
+// running is a HAProxy that answers, and tells its statistics at a socket.
+type running struct{ page string }
+
+func (running) Stats() (string, error) { return "# pxname,svname\n", nil }
+func (r running) Page() string         { return r.page }
+
+func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
+	address := "127.0.0.1:" + freePort(t)
+	var leaving atomic.Bool
+	socket := filepath.Join(t.TempDir(), "page")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "page of "+r.URL.Path) })}
+	go func() { _ = page.Serve(listener) }()
+	defer page.Close()
+	parttest.Start(t, func(ctx context.Context, ready func()) error {
+		ready()
+		return serve(ctx, address, access{settings: read(t, nil)}, running{socket}, newMetrics(), leaving.Load)
+	})
+	get := func(path string) string {
+		response, err := http.Get("http://" + address + path)
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		content, _ := io.ReadAll(response.Body)
+		return fmt.Sprint(response.StatusCode, " ", strings.TrimSpace(string(content)))
+	}
+	eventually.Equal(t, "readiness", func() string { return get("/healthz/ready") }, "200 ok")
+	if got := get("/;csv"); got != "200 page of /;csv" {
+		t.Errorf("the statistics as CSV are %q", got)
+	}
+	leaving.Store(true)
+	if got := get("/healthz/ready"); got != "503 the router is stopping" {
+		t.Errorf("a router that stops is ready: %s", got)
+	}
+	if got := get("/healthz"); got != "200 ok" {
+		t.Errorf("a router that stops is not alive: %s", got)
+	}
+}
+
+func TestARouterServesUntilItsDelayIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := session{Router: &Router{Settings: read(t, map[string]string{"ROUTER_GRACEFUL_SHUTDOWN_DELAY": "5s"})}}
+		told, tell := context.WithCancel(t.Context())
+		ctx, end := s.untilLeft(told)
+		defer end(nil)
+		began := time.Now()
+		tell()
+		synctest.Wait()
+		if ctx.Err() != nil || !s.leaving.Load() {
+			t.Error("it does not serve on")
+		}
+		<-ctx.Done()
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it serves on for %s", took)
+		}
+	})
+}
+
+func TestTheLogOfHAProxyIsRelayedAsLines(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(socket, nil, 0o600); err != nil { // of a former container
+		t.Fatal(err)
+	}
+	lines, out := io.Pipe()
+	parttest.Start(t, func(ctx context.Context, ready func()) error {
+		ready()
+		return RelayLog(ctx, socket, out)
+	})
+	var connection net.Conn
+	eventually.True(t, "the socket", func() (reached bool) {
+		var err error
+		connection, err = net.Dial("unixgram", socket)
+		return err == nil
+	})
+	defer connection.Close()
+	read := bufio.NewReader(lines)
+	for sent, want := range map[string]string{"<142>Nov 22 haproxy: GET /\n": "Nov 22 haproxy: GET /\n", "no priority > at all": "no priority > at all\n"} {
+		if _, err := connection.Write([]byte(sent)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read.ReadString('\n'); err != nil || got != want {
+			t.Errorf("%q becomes %q, %v", sent, got, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -70,6 +71,8 @@ type session struct {
 	mu     sync.Mutex
 	broken map[model.ServiceAliasConfigKey]broken // routes that HAProxy did not take
 	again  func()                                 // has the configuration made once more
+
+	leaving atomic.Bool // the router serves only what still comes
 }
 
 // broken is a route as it was when HAProxy did not take it.
@@ -106,7 +109,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		}
 		s.engine.Set(empty)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := s.untilLeft(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
 	part := func(run func() error) {
@@ -135,7 +138,8 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	part(func() error { s.followServiceCA(ctx); return nil })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
-		part(func() error { return serve(ctx, address, r.Settings, s.engine, observed) })
+		who := access{settings: r.Settings, reviews: seen.client}
+		part(func() error { return serve(ctx, address, who, s.engine, observed, s.leaving.Load) })
 	}
 	group.Wait()
 	if cause := context.Cause(ctx); cause != context.Canceled {
@@ -147,6 +151,21 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 // routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
 // which cost little, are not to wait for them.
 const routesShare = 4
+
+// untilLeft is a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after another. Until then the router serves on, but says that it is not ready, so that
+// nobody who is told of ready pods alone sends it connections that it would refuse.
+func (s *session) untilLeft(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		s.leaving.Store(true)
+		select {
+		case <-time.After(s.Settings.Duration("ROUTER_GRACEFUL_SHUTDOWN_DELAY")):
+		case <-longer.Done():
+		}
+		cancel(nil)
+	})
+	return longer, func(cause error) { stop(); cancel(cause) }
+}
 
 // decide makes a configuration whenever something has changed. decided is called after each.
 func (s *session) decide(ctx context.Context, decided func()) error {

@@ -25,6 +25,7 @@ import (
 
 // view is what a router sees of the cluster.
 type view struct {
+	client      kubernetes.Interface
 	routeClient *rest.RESTClient
 	factory     informers.SharedInformerFactory
 
@@ -55,11 +56,12 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	namespace := s.Text("ROUTER_WATCH_NAMESPACE") // all by default
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	v := &view{
-		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
+		client: client, routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
 		labels: s.Labels("ROUTE_LABELS"), namespaceLabels: s.Labels("NAMESPACE_LABELS"), projectLabels: s.Labels("PROJECT_LABELS"),
-		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient), &routev1.Route{}, 0, cache.Indexers{}),
+		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient, namespace), &routev1.Route{}, 0, cache.Indexers{}),
 		services: factory.Core().V1().Services().Informer(), slices: factory.Discovery().V1().EndpointSlices().Informer(),
 	}
 	if err := v.slices.AddIndexers(cache.Indexers{byService: serviceOf}); err != nil {
@@ -100,8 +102,8 @@ func routes(config *rest.Config) (*rest.RESTClient, error) {
 	return client, nil
 }
 
-func routeWatch(client *rest.RESTClient) *cache.ListWatch {
-	return cache.NewFilteredListWatchFromClient(client, "routes", metav1.NamespaceAll, func(*metav1.ListOptions) {})
+func routeWatch(client *rest.RESTClient, namespace string) *cache.ListWatch {
+	return cache.NewFilteredListWatchFromClient(client, "routes", namespace, func(*metav1.ListOptions) {})
 }
 
 func serviceOf(object any) ([]string, error) {

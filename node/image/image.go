@@ -36,6 +36,8 @@ const (
 	SelfName = "localhost/slipway:current"
 	// BuilderName is what the pods of builds run.
 	BuilderName = "localhost/slipway-builder:current"
+	// RouterName is what the pods of routers run, on hosts with HAProxy.
+	RouterName = "localhost/slipway-router:current"
 )
 
 // namespace is the one of containerd's that the CRI plug-in, and so kubelet, uses.
@@ -57,6 +59,8 @@ type Image struct {
 	// Content identifies its content: two images with the same Name and Content are the same. It is known without making the layer.
 	Content string
 
+	// base is the name of the image of the store that it stands on; empty for none.
+	base    string
 	entries []entry
 	config  ocispec.ImageConfig
 	// layers are those of the base, and diffIDs the digests of what is in them.

@@ -23,6 +23,8 @@ type entry struct {
 	source string
 	open   func() (io.ReadCloser, error)
 	size   int64
+	// capability is the number of the one that a program has whoever runs it; 0 for none.
+	capability int
 }
 
 func dir(path string, mode int64) entry { return entry{path: path + "/", mode: mode} }
@@ -58,6 +60,9 @@ func writeTar(w io.Writer, entries []entry) error {
 
 func (e entry) write(archive *tar.Writer) error {
 	header := &tar.Header{Name: e.path, Mode: e.mode, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	if e.capability != 0 {
+		header.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": fileCapability(e.capability)}
+	}
 	var content io.Reader = bytes.NewReader(e.data)
 	switch {
 	case strings.HasSuffix(e.path, "/"):

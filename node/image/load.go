@@ -18,6 +18,7 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -36,6 +37,9 @@ func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 		return false, err
 	}
 	defer c.Close()
+	if img, err = s.onBase(ctx, c, img); err != nil {
+		return false, fmt.Errorf("load image %s: %w", img.Name, err)
+	}
 	if s.has(ctx, c, img) {
 		return false, nil
 	}
@@ -46,6 +50,31 @@ func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 		return false, fmt.Errorf("load image %s: %w", img.Name, err)
 	}
 	return true, nil
+}
+
+// onBase puts img on the layers of its base, if it names one. They need not be kept: they are unpacked, and img shares that.
+func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, error) {
+	if img.base == "" {
+		return img, nil
+	}
+	base, err := c.GetImage(ctx, img.base)
+	if err != nil {
+		return img, fmt.Errorf("find base %s: %w", img.base, err)
+	}
+	if unpacked, err := base.IsUnpacked(ctx, s.Snapshotter); err != nil || !unpacked {
+		return img, errors.Join(fmt.Errorf("use base %s: it is not unpacked", img.base), err)
+	}
+	manifest, err := images.Manifest(ctx, c.ContentStore(), base.Target(), platforms.Default())
+	if err != nil {
+		return img, fmt.Errorf("read base %s: %w", img.base, err)
+	}
+	diffIDs, err := base.RootFS(ctx)
+	if err != nil {
+		return img, fmt.Errorf("read base %s: %w", img.base, err)
+	}
+	img.layers, img.diffIDs = manifest.Layers, diffIDs
+	img.Content += " on " + base.Target().Digest.String()
+	return img, nil
 }
 
 func (s Store) load(ctx context.Context, c *client.Client, img Image) error {

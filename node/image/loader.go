@@ -27,6 +27,8 @@ type Loader struct {
 	// Pause is the path of the program of pod sandboxes, Runc that of runc, Busybox that of a static busybox, and Executable that of slipway
 	// (/proc/self/exe, so that it is this slipway even when a newer one has taken its path).
 	Pause, Runc, Busybox, Executable string
+	// HAProxy finds the path of HAProxy, or says what it lacks. Nil: there is no image of routers.
+	HAProxy func() (string, error)
 	// Archives is a directory of image archives. Those that have changed since they were loaded are loaded. It need not exist.
 	Archives string
 	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
@@ -59,6 +61,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	}
 	l.try(ctx, l.loadArchives)
 	l.try(ctx, l.loadSelf)
+	l.try(ctx, l.loadRouter)
 	l.try(ctx, l.loadBuilder)
 	<-ctx.Done()
 	return nil
@@ -134,6 +137,22 @@ func (l Loader) loadSelf(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// loadRouter loads the image of routers. A host without HAProxy has none, as its own router says.
+func (l Loader) loadRouter(ctx context.Context) error {
+	if l.HAProxy == nil {
+		return nil
+	}
+	haproxy, err := l.HAProxy()
+	if err != nil {
+		return nil
+	}
+	router, err := Router(haproxy)
+	if err != nil {
+		return err
+	}
+	return l.load(ctx, router)
 }
 
 func (l Loader) loadBuilder(ctx context.Context) error {

@@ -91,6 +91,9 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 		}
 	}
 	key := name + path(route)
+	if Exact(route.Annotations) { // beside a route for what is below the path
+		key += "?"
+	}
 	if older := c.exact[key]; older != nil {
 		if older.Namespace != route.Namespace {
 			return HostAlreadyClaimed, fmt.Sprintf("a route in another namespace holds %s%s and is older than %s", name, route.Spec.Path, route.Name)
@@ -180,6 +183,13 @@ func path(route *routev1.Route) string {
 	}
 	return route.Spec.Path
 }
+
+// PathType is the annotation of routes whose path is that alone and nothing below it, with the value Exact: a path of this type of an Ingress becomes
+// such a route.
+const PathType = "router.slipway.io/path-type"
+
+// Exact says whether a route with annotations is for its path alone.
+func Exact(annotations map[string]string) bool { return annotations[PathType] == "Exact" }
 
 // IsWildcard says whether a route is for every host of a domain.
 func IsWildcard(route *routev1.Route) bool {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// route reads "namespace/name host/path", where the host of a wildcard begins with "*.".
+// route reads "namespace/name host/path", where the host of a wildcard begins with "*." and a path alone, without what is below it, ends with "=".
 func route(age int, text string) *routev1.Route {
 	who, where, _ := strings.Cut(text, " ")
 	made := &routev1.Route{}
@@ -21,6 +21,9 @@ func route(age int, text string) *routev1.Route {
 	made.UID = types.UID(who)
 	if i := strings.Index(where, "/"); i >= 0 {
 		where, made.Spec.Path = where[:i], where[i:]
+	}
+	if path, exact := strings.CutSuffix(made.Spec.Path, "="); exact {
+		made.Spec.Path, made.Annotations = path, map[string]string{PathType: "Exact"}
 	}
 	if strings.HasPrefix(where, "*.") {
 		where, made.Spec.WildcardPolicy = "any"+where[1:], routev1.WildcardPolicySubdomain
@@ -57,6 +60,7 @@ func TestTheOldestClaimWins(t *testing.T) {
 		"different hosts":                    {Policy{}, []string{"a/1 x.com", "b/2 y.com"}, "1 2"},
 		"same host in one namespace":         {Policy{}, []string{"a/1 x.com", "a/2 x.com"}, "1 2:HostAlreadyClaimed"},
 		"other paths of the namespace":       {Policy{}, []string{"a/1 x.com", "a/2 x.com/test", "a/3 x.com/test/"}, "1 2 3"},
+		"a path alone, and below it":         {Policy{}, []string{"a/1 x.com/test", "a/2 x.com/test=", "a/3 x.com/test="}, "1 2 3:HostAlreadyClaimed"},
 		"no path and the root":               {Policy{}, []string{"a/1 x.com", "a/2 x.com/"}, "1 2:HostAlreadyClaimed"},
 		"other path, other namespace":        {Policy{}, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2:HostAlreadyClaimed"},
 		"ownership off: other path":          {open, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2"},

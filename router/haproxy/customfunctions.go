@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -121,7 +122,12 @@ func expressionTable(name string, state *model.State, certificates []Entry) []st
 		if !listed {
 			continue
 		}
-		line := routeExpression(alias.Host, alias.Path, alias.IsWildcard) + " " + value
+		expression := routeExpression(alias.Host, alias.Path, alias.IsWildcard)
+		if claim.Exact(alias.Annotations) {
+			expression = routeExpression(alias.Host, "", alias.IsWildcard)
+			expression = strings.TrimSuffix(expression, `(/.*)?$`) + regexp.QuoteMeta(cmp.Or(alias.Path, "/")) + `$`
+		}
+		line := expression + " " + value
 		if alias.IsWildcard {
 			wild = append(wild, line)
 			continue

@@ -75,7 +75,7 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	for {
 		select {
 		case <-p.ended:
-			return fmt.Errorf("run HAProxy: %w: %s", p.ending(), p.output.String())
+			return fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
@@ -84,6 +84,15 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 			return nil
 		}
 	}
+}
+
+// remedy is what to do about what HAProxy says.
+func remedy(output string) string {
+	if strings.Contains(output, "Address already in use") {
+		return "; another program has the port, such as the router of the node: choose others with ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT, " +
+			"ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT, or set slipway.router.disabled in the NodeConfig"
+	}
+	return ""
 }
 
 // workerOf is the process that answered "show info".

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/router/claim"
 )
 
 func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
@@ -25,6 +26,10 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	b.route("plain", "plain.com", "web")
 	b.route("path", "plain.com/test", "test")
 	b.route("slash", "plain.com/test/deep/", "deep")
+	exact := annotated(claim.PathType, "Exact")
+	b.route("exact", "plain.com/only", "deep", exact)
+	b.route("exact-root", "root.com/", "test", exact)
+	b.route("exact-test", "plain.com/test", "web", exact)
 	b.route("wild", "any.wild.com", "web", func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain })
 	b.route("one", "one.wild.com/only", "test")
 	b.route("edge", "edge.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: certificate, Key: key}))
@@ -38,8 +43,9 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	b.run()
 	for url, want := range map[string]string{
 		"http://plain.com": "web", "http://PLAIN.com:80/x": "web", "http://plain.com/testing": "web", "http://plain.com/": "web",
-		"http://plain.com/test": "test", "http://plain.com/test?q=/": "test", "http://plain.com/test/x": "test", "http://plain.com/test/deep": "test",
+		"http://plain.com/test": "web", "http://plain.com/test?q=/": "web", "http://plain.com/test/x": "test", "http://plain.com/test/deep": "test",
 		"http://plain.com/test/deep/": "deep", "http://plain.com/test/deep/er": "deep", "http://plain.com//test": "web",
+		"http://plain.com/only": "deep", "http://plain.com/only?q": "deep", "http://plain.com/only/": "web", "http://plain.com/only/x": "web", "http://root.com/": "test", "http://root.com/x": "503",
 		"http://a.wild.com/x": "web", "http://one.wild.com/only": "test", "http://one.wild.com/": "web", "http://a.b.wild.com": "503", "http://wild.com": "503",
 		"https://edge.com/x": "web", "http://edge.com": "503", "https://allow.com": "web", "http://allow.com": "web",
 		"https://redirect.com": "web", "http://redirect.com": "302", "https://reencrypt.com": "tls", "http://reencrypt.com": "503", "https://other.com": "503",

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -89,7 +90,16 @@ func patchedEntries(entries []Entry, gone map[string]bool, come []Entry) []Entry
 // enterHost makes the entries of a host anew. Of several certificates, that of the route with the shortest path counts.
 func (w *Writer) enterHost(part *hostPart) {
 	part.tables, part.certificate = map[string]map[string]string{httpTable: {}, httpsTable: {}, passthroughTable: {}}, ""
-	for _, key := range slices.Sorted(maps.Keys(part.routes)) {
+	rank := func(key model.ServiceAliasConfigKey) int { // routes for a path alone take it from those for what is below it too
+		if claim.Exact(w.routes[key].alias.Annotations) {
+			return 1
+		}
+		return 0
+	}
+	keys := slices.SortedFunc(maps.Keys(part.routes), func(a, b model.ServiceAliasConfigKey) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
 		alias, name := w.routes[key].alias, w.routes[key].backend.Name
 		switch alias.TLSTermination {
 		case "":
@@ -132,6 +142,10 @@ func hostOf(alias *model.ServiceAliasConfig) string {
 func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {
+	case claim.Exact(alias.Annotations) && alias.Path == "":
+		table[key+"/?"] = value
+	case claim.Exact(alias.Annotations):
+		table[key+"?"] = value
 	case strings.Trim(alias.Path, "/") == "":
 		table[hostOf(alias)+"/"] = value
 	case strings.HasSuffix(alias.Path, "/"):

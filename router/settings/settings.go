@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Settings are the values of a router's variables: what the environment says, and defaults for the rest.
@@ -147,6 +148,10 @@ func address() kind {
 // letters is a text of some characters alone.
 func letters(want, allowed string) kind {
 	return kind{want, func(v string) bool { return strings.Trim(v, allowed) == "" }}
+}
+
+func word() kind {
+	return kind{"a name of lower-case letters, digits and dashes", func(v string) bool { return len(validation.IsDNS1123Label(v)) == 0 }}
 }
 
 func text() kind {

@@ -23,6 +23,7 @@ func served() []Variable {
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
 		{"NAMESPACE_LABELS", "", "Selector of the namespaces whose routes are served", selector()},
 		{"PROJECT_LABELS", "", "Selector of the projects whose routes are served", selector()},
+		{"ROUTER_WATCH_NAMESPACE", "", "Namespace whose routes alone are served; rights there are enough", word()},
 		{"ROUTER_ALLOWED_DOMAINS", "", "Domains outside of which no host is served", text()},
 		{"ROUTER_DENIED_DOMAINS", "", "Domains in which no host is served", text()},
 		{"ROUTER_ALLOW_WILDCARD_ROUTES", "false", "Serve routes with the wildcard policy Subdomain", flag()},
@@ -106,6 +107,7 @@ func timeouts() []Variable {
 		{"ROUTER_DEFAULT_TUNNEL_TIMEOUT", "1h", "Time that TCP connections and WebSockets stay open in silence", duration()},
 		{"ROUTER_SLOWLORIS_HTTP_KEEPALIVE", "300s", "Time until the next request of a client", duration()},
 		{"ROUTER_SLOWLORIS_TIMEOUT", "10s", "Time for the head of a request", duration()},
+		{"ROUTER_GRACEFUL_SHUTDOWN_DELAY", "", "Time for which a router that is told to stop still serves, while it says that it is not ready", duration()},
 		{"RELOAD_INTERVAL", "5s", "Least time between two reloads", duration()},
 		{"ROUTER_METRICS_HAPROXY_TIMEOUT", "5s", "Time for HAProxy to tell its statistics", duration()},
 	}

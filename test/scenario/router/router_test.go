@@ -76,6 +76,16 @@ func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 
 // load asks for a host all the time, until it is stopped, which returns what failed.
 func load(c *kit.Cluster, host string) (stop func() []string) {
+	return repeat(func() string {
+		if status, body := fetch(c, 80, host); status != http.StatusOK {
+			return fmt.Sprint(status, " ", body)
+		}
+		return ""
+	})
+}
+
+// repeat does something all the time, three times at once, until it is stopped, which returns what failed.
+func repeat(do func() (failure string)) (stop func() []string) {
 	var end atomic.Bool
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -83,9 +93,9 @@ func load(c *kit.Cluster, host string) (stop func() []string) {
 	for range 3 {
 		group.Go(func() {
 			for !end.Load() {
-				if status, body := fetch(c, 80, host); status != http.StatusOK {
+				if failure := do(); failure != "" {
 					mu.Lock()
-					failures = append(failures, fmt.Sprint(status, " ", body))
+					failures = append(failures, failure)
 					mu.Unlock()
 				}
 			}
@@ -159,32 +169,6 @@ func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	eventually.Equal(t, "status of the second route", func() string { return decided(other, "younger") }, "public:False/HostAlreadyClaimed")
 	c.OC("delete", "route", "older")
 	eventually.Equal(t, "status when the host is free", func() string { return decided(other, "younger") }, "public:True")
-}
-
-func TestAnotherRouterServesItsShard(t *testing.T) {
-	c := kit.Shared(t)
-	c.Apply(fmt.Sprintf(site, "shard", "sharded"))
-	c.Apply(fmt.Sprintf(route, "mine", "tier: gold", "gold.example.com", "shard"))
-	c.Apply(fmt.Sprintf(route, "others", "tier: tin", "tin.example.com", "shard"))
-	second := c.StartSlipway([]string{
-		"ROUTE_LABELS=tier=gold", "ROUTER_SERVICE_NAME=gold", "ROUTER_SERVICE_HTTP_PORT=8081", "ROUTER_SERVICE_HTTPS_PORT=8444",
-		"ROUTER_SERVICE_SNI_PORT=10446", "ROUTER_SERVICE_NO_SNI_PORT=10445", "ROUTER_LISTEN_ADDR=127.0.0.1:1937",
-	}, "router", "--kubeconfig", c.Path("admin.kubeconfig"), "--working-dir", c.Path("run", "gold"))
-	defer func() {
-		_ = second.Process.Kill()
-		_ = second.Wait()
-	}()
-	serves(t, c, 8081, "gold.example.com", "sharded")
-	serves(t, c, 80, "tin.example.com", "sharded")
-	eventually.Equal(t, "status by both routers", func() string {
-		return fmt.Sprint(strings.Contains(decided(c, "mine"), "gold:True"), strings.Contains(decided(c, "mine"), "public:True"))
-	}, "true true")
-	if status, _ := fetch(c, 8081, "tin.example.com"); status != http.StatusServiceUnavailable {
-		t.Errorf("the router of a shard answers %d for a route outside of it", status)
-	}
-	if got := decided(c, "others"); got != "public:True" {
-		t.Errorf("the status of a route outside of the shard is %q", got)
-	}
 }
 
 func TestRoutesAreServedWhileTheNodesProcessIsKilled(t *testing.T) {

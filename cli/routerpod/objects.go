@@ -1,0 +1,177 @@
+package routerpod
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/slipway-platform/slipway/internal/version"
+)
+
+// servingCertificate is the annotation by which a service asks for a certificate.
+const servingCertificate = "service.alpha.openshift.io/serving-cert-secret-name"
+
+// Objects are what the router is made of, in the order in which they are made. notes say what the user should know about them. All problems of
+// the flags are reported together.
+func (r *Request) Objects() (objects []runtime.Object, notes []string, err error) {
+	p, err := r.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	objects = append(p.rights(), p.statistics())
+	if p.certificate != nil {
+		objects = append(objects, &corev1.Secret{
+			TypeMeta: kind("v1", "Secret"), ObjectMeta: p.named(p.certificates()), Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{corev1.TLSCertKey: p.certificate, corev1.TLSPrivateKeyKey: p.key},
+		})
+	}
+	if p.authorities != nil {
+		data := map[string]string{"ca.pem": string(p.authorities)}
+		if p.revoked != nil {
+			data["crl.pem"] = string(p.revoked)
+		}
+		objects = append(objects, &corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: p.named(p.Name + "-client-ca"), Data: data})
+	}
+	objects = append(objects, p.service(), p.config())
+	if p.hostNetwork || p.hostPorts {
+		notes = p.collisions()
+	}
+	return objects, notes, nil
+}
+
+// collisions says which ports the router of every node has.
+func (p *plan) collisions() (notes []string) {
+	var shared []string
+	for _, one := range p.ports {
+		if one.host == 80 || one.host == 443 {
+			shared = append(shared, strconv.Itoa(int(one.host)))
+		}
+	}
+	if p.hostNetwork && cmp.Or(p.statsPort, listenPort) == listenPort {
+		shared = append(shared, strconv.Itoa(listenPort))
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("every node serves routes itself on ports 80, 443 and 1936; pods that want %s of it can serve only where the NodeConfig has slipway.router.disabled. "+
+		"Choose others with --ports and --stats-port, or --host-network=false --host-ports=false.", strings.Join(shared, " and "))}
+}
+
+func kind(version, name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version, Kind: name}
+}
+
+// named is the metadata of an object of the router's.
+func (p *plan) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: p.Namespace, Labels: maps.Clone(p.labels)}
+}
+
+func (p *plan) certificates() string { return p.Name + "-certs" }
+
+// rights are the service account and what it may do.
+func (p *plan) rights() []runtime.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: p.account}}
+	binding := func(name, kindOfRole, role string) *rbacv1.RoleBinding {
+		return &rbacv1.RoleBinding{
+			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "RoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.Namespace},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kindOfRole, Name: role}, Subjects: subjects,
+		}
+	}
+	role := "router-" + p.Name + "-role"
+	objects := []runtime.Object{&corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: p.account, Namespace: p.Namespace}}}
+	if p.OwnProject {
+		watch := []string{"get", "list", "watch"}
+		objects = append(objects, &rbacv1.Role{
+			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "Role"), ObjectMeta: metav1.ObjectMeta{Name: role, Namespace: p.Namespace},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: watch},
+				{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"}, Verbs: watch},
+				{APIGroups: []string{routev1.GroupName}, Resources: []string{"routes"}, Verbs: watch},
+				{APIGroups: []string{routev1.GroupName}, Resources: []string{"routes/status"}, Verbs: []string{"update"}},
+			},
+		}, binding(role, "Role", role))
+	} else {
+		objects = append(objects, &rbacv1.ClusterRoleBinding{
+			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:router"}, Subjects: subjects,
+		})
+	}
+	if p.hostNetwork || p.hostPorts {
+		objects = append(objects, binding("router-"+p.Name+"-hostnetwork", "ClusterRole", "system:openshift:scc:hostnetwork"))
+	}
+	return objects
+}
+
+// statistics is the secret with what must not stand in the pods' template.
+func (p *plan) statistics() *corev1.Secret {
+	secret := &corev1.Secret{
+		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.named(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
+		StringData: map[string]string{"username": p.statsUser, "password": p.statsPassword},
+	}
+	if p.externalPassword != "" {
+		secret.StringData["external-host-password"] = p.externalPassword
+	}
+	if p.sshKey != nil {
+		secret.StringData["router.pem"] = string(p.sshKey)
+	}
+	return secret
+}
+
+func (p *plan) service() *corev1.Service {
+	service := &corev1.Service{
+		TypeMeta: kind("v1", "Service"), ObjectMeta: p.named(p.Name), Spec: corev1.ServiceSpec{Selector: maps.Clone(p.labels)},
+	}
+	service.Annotations = map[string]string{"prometheus.io/port": strconv.Itoa(p.listen()), "prometheus.io/scrape": "true"}
+	if p.certificate == nil {
+		service.Annotations[servingCertificate] = p.certificates()
+	}
+	for _, one := range append(slices.Clone(p.ports), port{container: int32(p.listen())}) {
+		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
+			Name: fmt.Sprintf("%d-tcp", one.container), Port: one.container, TargetPort: intstr.FromInt32(one.container), Protocol: corev1.ProtocolTCP,
+		})
+	}
+	return service
+}
+
+// listen is the port of health, metrics and statistics.
+func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
+
+// config is the deployment configuration. While pods have ports of their hosts, a new one finds them free only when an old one has gone.
+func (p *plan) config() *appsv1.DeploymentConfig {
+	unavailable := intstr.FromString("25%")
+	rolling := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: &unavailable}
+	if p.hostNetwork || p.hostPorts {
+		surge := intstr.FromInt32(0)
+		rolling.MaxSurge = &surge
+	}
+	return &appsv1.DeploymentConfig{
+		TypeMeta: kind(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: p.named(p.Name),
+		Spec: appsv1.DeploymentConfigSpec{
+			Replicas: p.replicas, Selector: maps.Clone(p.labels),
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: rolling},
+			Triggers: appsv1.DeploymentTriggerPolicies{{Type: appsv1.DeploymentTriggerOnConfigChange}},
+			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(p.labels)}, Spec: p.pod()},
+		},
+	}
+}
+
+// image is the image of the pods.
+func (p *plan) image() string {
+	release := version.Slipway()
+	if p.latest {
+		release = "latest"
+	}
+	return strings.NewReplacer("${component}", "haproxy-router", "${version}", release).Replace(p.images)
+}

@@ -1,0 +1,239 @@
+// Package routerpod makes the objects of a router that runs in pods, as OpenShift 3's `oc adm router` does: a deployment configuration with its
+// service, service account, rights and secrets.
+package routerpod
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Request is what a router shall be.
+type Request struct {
+	// Name and Namespace are those of the router.
+	Name, Namespace string
+	// OwnProject: it serves the routes of its project alone, which needs no rights in others.
+	OwnProject bool
+
+	kind, images, account, selector, labels, ports              string
+	latest, hostNetwork, hostPorts                              bool
+	replicas                                                    int32
+	statsPort                                                   int
+	statsUser, statsPassword                                    string
+	defaultCertificate, clientAuthorities, clientRevoked        string
+	subdomain, forceSubdomain                                   string
+	extendedLogging, strictSNI, sharedHosts                     bool
+	external                                                    map[string]*string // by variable
+	externalPassword, externalKey, ciphers, canonical, maximum  string
+	clientAuthentication, clientFilter, threads, ignoredSecrets string
+}
+
+// AddFlags adds the flags of OpenShift 3.11's command.
+func (r *Request) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve the routes of the current project alone, with rights that its administrator can give.")
+	flags.StringVar(&r.kind, "type", "haproxy-router", "Kind of router; there is one.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods; ${component} stands for haproxy-router, ${version} for the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Let ${version} in --images stand for latest.")
+	flags.StringVar(&r.account, "service-account", "router", "Service account of the pods.")
+	flags.StringVar(&r.selector, "selector", "", "Labels of the nodes for the pods, as KEY=VALUE,KEY=VALUE.")
+	flags.StringVar(&r.labels, "labels", "", "Labels of the objects and pods, router=NAME by default.")
+	flags.StringVar(&r.ports, "ports", "80:80,443:443", "Ports for HTTP and HTTPS, in this order, and further ones; each may be CONTAINER:HOST.")
+	flags.BoolVar(&r.hostNetwork, "host-network", true, "Let the pods use the network of their hosts.")
+	flags.BoolVar(&r.hostPorts, "host-ports", true, "Without --host-network, let the pods have ports of their hosts.")
+	flags.Int32Var(&r.replicas, "replicas", 1, "Number of pods.")
+	flags.IntVar(&r.statsPort, "stats-port", listenPort, "Port of statistics, metrics and health; 0 for health alone.")
+	flags.StringVar(&r.statsUser, "stats-user", "admin", "User of the statistics.")
+	flags.StringVar(&r.statsPassword, "stats-password", "", "Password of the statistics; one is made by default.")
+	flags.StringVar(&r.defaultCertificate, "default-cert", "", "File of the certificate, with its key, of routes that have none; one of the cluster's by default.")
+	flags.StringVar(&r.subdomain, "subdomain", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com.")
+	flags.StringVar(&r.forceSubdomain, "force-subdomain", "", "The same, for routes that have a host too.")
+	flags.BoolVar(&r.extendedLogging, "extended-logging", false, "Log requests, in a container syslog of the pods.")
+	flags.StringVar(&r.maximum, "max-connections", "", "Connections at once.")
+	flags.StringVar(&r.threads, "threads", "", "Threads of HAProxy.")
+	flags.StringVar(&r.ciphers, "ciphers", "", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it.")
+	flags.BoolVar(&r.strictSNI, "strict-sni", false, "Refuse TLS for hosts without a certificate of their own.")
+	flags.BoolVar(&r.sharedHosts, "disable-namespace-ownership-check", false, "Let several namespaces share a host.")
+	flags.StringVar(&r.canonical, "router-canonical-hostname", "", "The router's own host in the status of routes.")
+	flags.StringVar(&r.clientAuthentication, "mutual-tls-auth", "none", "Ask clients for certificates: none, optional or required.")
+	flags.StringVar(&r.clientAuthorities, "mutual-tls-auth-ca", "", "File of the authorities of clients' certificates.")
+	flags.StringVar(&r.clientRevoked, "mutual-tls-auth-crl", "", "File of revoked certificates of clients.")
+	flags.StringVar(&r.clientFilter, "mutual-tls-auth-filter", "", "Regular expression for the subject of clients' certificates.")
+	r.external = map[string]*string{}
+	for _, flag := range []struct{ name, variable, use string }{
+		{"external-host", "HOSTNAME", "Host"}, {"external-host-username", "USERNAME", "User at the host"}, {"external-host-http-vserver", "HTTP_VSERVER", "Virtual server for HTTP"},
+		{"external-host-https-vserver", "HTTPS_VSERVER", "Virtual server for HTTPS"}, {"external-host-partition-path", "PARTITION_PATH", "Partition"},
+		{"external-host-internal-ip", "INTERNAL_ADDRESS", "Address in the pods' network"}, {"external-host-vxlan-gw", "VXLAN_GW_CIDR", "Gateway to the pods' network"},
+	} {
+		r.external["ROUTER_EXTERNAL_HOST_"+flag.variable] = flags.String(flag.name, "", flag.use+" of an external load balancer, for the image's use.")
+	}
+	r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = new(string)
+	flags.BoolFunc("external-host-insecure", "Do not check the certificate of the external load balancer.", func(value string) error {
+		*r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = value
+		return nil
+	})
+	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password at the external load balancer.")
+	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key for the external load balancer.")
+	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
+	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account") // the flag is there
+}
+
+const (
+	// defaultImages is the image that every node has.
+	defaultImages = "localhost/slipway-router:current"
+	// listenPort is where a router tells its health by default.
+	listenPort = 1936
+)
+
+// port is a port of the pods, and of their hosts.
+type port struct{ container, host int32 }
+
+// plan is a request that has been read.
+type plan struct {
+	*Request
+	ports                []port
+	labels, nodes        map[string]string
+	certificate, key     []byte
+	authorities, revoked []byte
+	sshKey               []byte
+}
+
+// read checks what the flags say. All problems are reported together.
+func (r *Request) read() (*plan, error) {
+	p := &plan{Request: r}
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if found := validation.IsDNS1123Label(r.Name); len(found) > 0 || len(r.Name) > 40 {
+		problem("name the router %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
+	}
+	if r.kind != "haproxy-router" {
+		problem("read --type %q: there is haproxy-router alone", r.kind)
+	}
+	if !slices.Contains([]string{"none", "optional", "required"}, r.clientAuthentication) {
+		problem("read --mutual-tls-auth %q: must be none, optional or required", r.clientAuthentication)
+	}
+	if r.clientAuthentication != "none" && r.clientAuthorities == "" {
+		problem("read --mutual-tls-auth: name the authorities of clients with --mutual-tls-auth-ca")
+	}
+	if r.replicas < 0 {
+		problem("read --replicas %d: must not be negative", r.replicas)
+	}
+	if r.statsPort < 0 || r.statsPort > 65535 {
+		problem("read --stats-port %d: must be a port", r.statsPort)
+	}
+	var err error
+	if p.ports, err = r.readPorts(); err != nil {
+		problems = append(problems, err)
+	}
+	for _, set := range []struct {
+		flag, text string
+		into       *map[string]string
+	}{{"labels", r.labels, &p.labels}, {"selector", r.selector, &p.nodes}} {
+		if *set.into, err = labels.ConvertSelectorToLabelsMap(set.text); err != nil {
+			problem("read --%s: %w", set.flag, err)
+		}
+	}
+	if len(p.labels) == 0 {
+		p.labels = map[string]string{"router": r.Name}
+	}
+	for _, file := range []struct {
+		flag, path string
+		into       *[]byte
+	}{
+		{"default-cert", r.defaultCertificate, &p.certificate}, {"mutual-tls-auth-ca", r.clientAuthorities, &p.authorities},
+		{"mutual-tls-auth-crl", r.clientRevoked, &p.revoked}, {"external-host-private-key", r.externalKey, &p.sshKey},
+	} {
+		if file.path == "" {
+			continue
+		}
+		if *file.into, err = os.ReadFile(file.path); err != nil {
+			problem("read --%s: %w", file.flag, err)
+		}
+	}
+	if p.certificate != nil {
+		if p.certificate, p.key, err = divided(p.certificate); err != nil {
+			problem("read --default-cert %q: %w", r.defaultCertificate, err)
+		}
+	}
+	if r.statsPassword == "" {
+		r.statsPassword = rand.Text()
+	}
+	return p, errors.Join(problems...)
+}
+
+// readPorts reads --ports: the ports for HTTP and HTTPS, and others.
+func (r *Request) readPorts() (ports []port, err error) {
+	taken := map[int32]bool{int32(r.statsPort): true}
+	for text := range strings.SplitSeq(r.ports, ",") {
+		inside, outside, two := strings.Cut(strings.TrimSpace(text), ":")
+		if !two {
+			outside = inside
+		}
+		container, err := strconv.ParseUint(inside, 10, 16)
+		host, hostErr := strconv.ParseUint(outside, 10, 16)
+		switch {
+		case err != nil || hostErr != nil || container == 0 || host == 0:
+			return nil, fmt.Errorf("read --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
+		case r.hostNetwork && container != host:
+			return nil, fmt.Errorf("read --ports %q: %q names two ports, which are one with --host-network", r.ports, text)
+		case taken[int32(container)]:
+			return nil, fmt.Errorf("read --ports %q: port %d is there twice, or that of --stats-port", r.ports, container)
+		}
+		taken[int32(container)] = true
+		ports = append(ports, port{int32(container), int32(host)})
+	}
+	if len(ports) < 2 {
+		return nil, fmt.Errorf("read --ports %q: must be a port for HTTP and one for HTTPS, such as 8080:8080,8443:8443", r.ports)
+	}
+	return ports, nil
+}
+
+// inner are the two ports inside the machine by which HAProxy hands TLS connections to itself: the usual ones beside the usual port for HTTPS, and
+// otherwise the next two after that, so that routers of one host differ.
+func (p *plan) inner() (sni, noSNI int32) {
+	https := p.ports[1].container
+	if !p.hostNetwork || https == 443 {
+		return 10444, 10443
+	}
+	taken := map[int32]bool{int32(p.statsPort): true, listenPort: true}
+	for _, one := range p.ports {
+		taken[one.container] = true
+	}
+	var free []int32
+	for number := https + 1; len(free) < 2; number++ {
+		if number > 65535 {
+			number = 10001
+		}
+		if !taken[number] {
+			free = append(free, number)
+		}
+	}
+	return free[0], free[1]
+}
+
+// divided are the certificates and the key of a file that holds both.
+func divided(content []byte) (certificates, key []byte, err error) {
+	if _, err := tls.X509KeyPair(content, content); err != nil {
+		return nil, nil, fmt.Errorf("it must hold a certificate and its key in PEM: %w", err)
+	}
+	for rest := content; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return certificates, key, nil
+		}
+		if block.Type == "CERTIFICATE" {
+			certificates = append(certificates, pem.EncodeToMemory(block)...)
+			continue
+		}
+		key = append(key, pem.EncodeToMemory(block)...)
+	}
+}

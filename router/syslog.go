@@ -1,0 +1,49 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+)
+
+// longestLine is the longest line of a log that HAProxy sends, in bytes.
+const longestLine = 64 << 10
+
+// RelayLog writes what HAProxy sends to a log socket as lines, without their priority, until ctx ends: the log of a router in a pod becomes that of
+// a container. The socket is made at path, in place of one that is there.
+func RelayLog(ctx context.Context, path string, out io.Writer) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make log socket: %w", err)
+	}
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("make log socket: %w", err)
+	}
+	defer socket.Close()
+	if err := os.Chmod(path, 0o666); err != nil { // HAProxy may run as another user of the pod
+		return fmt.Errorf("make log socket: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()
+	buffer := make([]byte, longestLine)
+	for {
+		n, err := socket.Read(buffer)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read log socket: %w", err)
+		}
+		line := buffer[:n]
+		if end := bytes.IndexByte(line, '>'); end > 0 && line[0] == '<' {
+			line = line[end+1:]
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", bytes.TrimRight(line, "\n")); err != nil {
+			return fmt.Errorf("write log: %w", err)
+		}
+	}
+}

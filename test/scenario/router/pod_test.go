@@ -1,0 +1,170 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// ask sends a request to an address that the machine reaches, and returns its status, headers and body.
+func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status int, header http.Header, body string) {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp", address) },
+	}}
+	request, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	with(request)
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	return response.StatusCode, response.Header, string(content)
+}
+
+func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+
+// whoScrapes is an account that may see the metrics of the router gold.
+const whoScrapes = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules: [{apiGroups: [route.openshift.io], resources: [routers/metrics], resourceNames: [gold], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: ServiceAccount, namespace: %[1]s, name: prometheus}]
+`
+
+func TestARouterOfAShardRunsInAPod(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(fmt.Sprintf(site, "shard", "sharded"))
+	c.Apply(fmt.Sprintf(route, "mine", "tier: gold", "gold.example.com", "shard"))
+	c.Apply(fmt.Sprintf(route, "others", "tier: tin", "tin.example.com", "shard"))
+	c.OC("adm", "router", "gold", "--ports=81,444", "--stats-port=1937", "--replicas=0", "--extended-logging", "--router-canonical-hostname=gold.example.com")
+	t.Cleanup(func() { c.OC("delete", "clusterrolebinding", "router-gold-role") })
+	c.OC("set", "env", "dc/gold", "ROUTE_LABELS=tier=gold", "RELOAD_INTERVAL=1s")
+	c.OC("scale", "dc/gold", "--replicas=1")
+
+	serves(t, c, 81, "gold.example.com", "sharded")
+	serves(t, c, 80, "tin.example.com", "sharded")
+	eventually.True(t, "status by both routers", func() bool {
+		said := decided(c, "mine")
+		return strings.Contains(said, "gold:True") && strings.Contains(said, "public:True")
+	})
+	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
+		t.Errorf("the router of a shard answers %d for a route outside of it", status)
+	}
+	if got := decided(c, "others"); got != "public:True" {
+		t.Errorf("the status of a route outside of the shard is %q", got)
+	}
+	eventually.True(t, "requests in its log", func() bool {
+		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
+		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
+	})
+	if said := c.OC("adm", "router", "gold"); said != "Router \"gold\" service exists\n" {
+		t.Errorf("a second time it says %q", said)
+	}
+
+	c.OC("create", "serviceaccount", "prometheus")
+	token := strings.TrimSpace(c.OC("create", "token", "prometheus"))
+	metrics := func() (int, string) {
+		status, _, body := ask(c, "127.0.0.1:1937", "/metrics", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
+		return status, body
+	}
+	if status, body := metrics(); status != http.StatusForbidden {
+		t.Errorf("without the right the metrics are answered with %d: %s", status, body)
+	}
+	c.Apply(fmt.Sprintf(whoScrapes, c.Namespace))
+	t.Cleanup(func() { c.OC("delete", "clusterrole,clusterrolebinding", c.Namespace) })
+	eventually.True(t, "metrics for who may see them", func() bool {
+		status, body := metrics()
+		return status == http.StatusOK && strings.Contains(body, `route="mine"`)
+	})
+	password := c.OC("get", "secret", "gold-stats", "-o", "go-template={{.data.password | base64decode}}")
+	status, _, csv := ask(c, "127.0.0.1:1937", "/;csv", func(r *http.Request) { r.SetBasicAuth("admin", password) })
+	if status != http.StatusOK || !strings.HasPrefix(csv, "# pxname,svname,") || !strings.Contains(csv, "be_http:"+c.Namespace+":mine") {
+		t.Errorf("the statistics as CSV are answered with %d: %.300s", status, csv)
+	}
+}
+
+// ownTemplate is a template of OpenShift's kind that tells the router's peers in a header.
+const ownTemplate = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: own}
+data:
+  haproxy-config.template: |
+    {{define "/var/lib/haproxy/conf/haproxy.config"}}
+    global
+      stats socket /var/lib/haproxy/run/haproxy.sock mode 600 level admin expose-fd listeners
+    defaults
+      mode http
+      timeout connect 5s
+      timeout client 30s
+      timeout server 30s
+    frontend public
+      bind :{{env "ROUTER_SERVICE_HTTP_PORT"}}
+      http-response set-header X-Peers "are {{range .PeerEndpoints}}{{if eq .Port "80"}}{{.TargetName}} {{end}}{{end}}"
+      {{- range $key, $config := .State}}
+      use_backend {{$key}} if { hdr(host) {{$config.Host}} }
+      {{- end}}
+    {{- range $key, $config := .State}}
+    backend {{$key}}
+      {{- range $unit, $weight := $config.ServiceUnitNames}}{{range endpointsForAlias $config (index $.ServiceUnits $unit)}}
+      server {{.ID}} {{.IP}}:{{.Port}}
+      {{- end}}{{end}}
+    {{- end}}
+    {{end}}
+`
+
+func TestAProjectHasARouterOfItsOwn(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("policy", "add-role-to-user", "admin", "alice")
+	c.Apply(fmt.Sprintf(site, "inside", "own"))
+	c.Apply(fmt.Sprintf(route, "inside", "", "inside.example.com", "inside"))
+	c.Apply(ownTemplate)
+	if out, err := c.TryOC("--as=alice", "adm", "router", "inner", "--host-network=false", "--host-ports=false"); err == nil || !strings.Contains(out+err.Error(), "--own-project") {
+		t.Errorf("a router of the whole cluster is made: %s %v", out, err)
+	}
+	c.OC("--as=alice", "adm", "router", "inner", "--own-project", "--host-network=false", "--host-ports=false", "--replicas=0")
+	c.OC("--as=alice", "set", "volume", "dc/inner", "--add", "--name=own", "--type=configmap", "--configmap-name=own", "--mount-path=/etc/own")
+	c.OC("--as=alice", "set", "env", "dc/inner", "TEMPLATE_FILE=/etc/own/haproxy-config.template", "RELOAD_INTERVAL=1s")
+	c.OC("--as=alice", "scale", "dc/inner", "--replicas=2")
+	address := c.OC("get", "service", "inner", "-o", "jsonpath={.spec.clusterIP}") + ":80"
+
+	var peers []string
+	eventually.True(t, "two routers that know each other", func() bool {
+		status, header, body := ask(c, address, "/", toHost("inside.example.com"))
+		peers = strings.Fields(header.Get("X-Peers"))
+		return status == http.StatusOK && body == "own" && len(peers) == 3
+	})
+	eventually.True(t, "status by it", func() bool { return strings.Contains(decided(c, "inside"), "inner:True") })
+
+	stop := repeat(func() string {
+		if status, _, body := ask(c, address, "/", toHost("inside.example.com")); status != http.StatusOK {
+			return fmt.Sprint(status, " ", body)
+		}
+		return ""
+	})
+	c.OC("delete", "pod", peers[1])
+	if failures := stop(); len(failures) > 0 {
+		t.Errorf("%d requests failed while a router was deleted, the first with: %s", len(failures), failures[0])
+	}
+}
