@@ -55,7 +55,7 @@ func (h *host) ingress() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ingress.Controller{Client: client, Address: h.address.String()}, nil
+	return &ingress.Controller{Client: client, Address: h.address.String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
 }
 
 // accountOf is the name of an account, if root may change to it.

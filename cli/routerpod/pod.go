@@ -26,7 +26,7 @@ const (
 func (p *plan) pod() corev1.PodSpec {
 	router := corev1.Container{
 		Name: "router", Image: p.image(), ImagePullPolicy: corev1.PullIfNotPresent, Env: p.environment(),
-		LivenessProbe: p.probe("/healthz"), ReadinessProbe: p.probe("/healthz/ready"),
+		LivenessProbe: p.probe("/healthz", 10), ReadinessProbe: p.probe("/healthz/ready", 2),
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}},
@@ -79,12 +79,13 @@ func (p *plan) pod() corev1.PodSpec {
 	return spec
 }
 
-func (p *plan) probe(path string) *corev1.Probe {
+// probe asks for a path every so many seconds.
+func (p *plan) probe(path string, period int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(p.listen()), Scheme: corev1.URISchemeHTTP}},
-		PeriodSeconds:    5,
+		PeriodSeconds:    period,
 		TimeoutSeconds:   5,
-		FailureThreshold: 6,
+		FailureThreshold: 3,
 	}
 }
 

@@ -37,6 +37,8 @@ type Controller struct {
 	Client *rest.Config
 	// Address is where routers serve that name no host of their own in the status of routes.
 	Address string
+	// Domain is what the hosts of rules without one stand below.
+	Domain string
 
 	kube   kubernetes.Interface
 	routes routeclient.Interface

@@ -112,6 +112,7 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 // sources finds what an Ingress names. What keeps a secret from being read is the problem.
 func (c *Controller) sources(ctx context.Context, namespace string, problem *error) sources {
 	return sources{
+		domain: c.Domain,
 		service: func(name string) *corev1.Service {
 			object, there, err := c.services.GetStore().GetByKey(namespace + "/" + name)
 			if err != nil || !there {

@@ -1,10 +1,13 @@
 package ingress
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
@@ -21,7 +24,7 @@ func known() sources {
 		"empty": {Type: corev1.SecretTypeTLS},
 		"other": {Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"tls.crt": []byte("C"), "tls.key": []byte("K")}},
 	}
-	return sources{func(name string) *corev1.Service { return services[name] }, func(name string) *corev1.Secret { return secrets[name] }}
+	return sources{func(name string) *corev1.Service { return services[name] }, func(name string) *corev1.Secret { return secrets[name] }, "apps.com"}
 }
 
 func TestAnIngressBecomesRoutes(t *testing.T) {
@@ -33,14 +36,25 @@ func TestAnIngressBecomesRoutes(t *testing.T) {
 		rule("a.com", "/x", "Prefix", web):                                                 "a.com/x web:admin ",
 		rule("a.com", "", "ImplementationSpecific", one):                                   "a.com one ",
 		rule("a.com", "/", "Prefix", "service: {name: web, port: {number: 80}}"):           "a.com/ web:http ",
-		rule("a.com", "/x", "Exact", web):                                                  "- routes know paths of type Prefix alone",
-		rule("", "/x", "Prefix", web):                                                      "- it has no host",
-		rule("*.a.com", "/x", "Prefix", web):                                               "- wildcardPolicy Subdomain",
+		rule("a.com", "/x", "Exact", web):                                                  "a.com/x= web:admin ",
+		rule("a.com", "/x/", "Exact", web):                                                 "a.com/x/= web:admin ",
+		rule("a.com", "/x/", "Prefix", web):                                                "a.com/x web:admin ",
+		rule("a.com", "/x/", "ImplementationSpecific", web):                                "a.com/x/ web:admin ",
+		rule("", "/x", "Prefix", web):                                                      "front-shop.apps.com/x web:admin ",
+		rule("*.a.com", "/x", "Prefix", web):                                               "*.a.com/x web:admin ",
 		rule("a.com", "/x", "Prefix", "resource: {kind: Bucket, name: b}"):                 "- its backend is no service",
 		rule("a.com", "/x", "Prefix", "service: {name: none, port: {number: 1}}"):          `- there is no service "none"`,
 		rule("a.com", "/x", "Prefix", "service: {name: web, port: {number: 1}}"):           `- service "web" has no port 1`,
-		"defaultBackend: {" + web + "}":                                                    "- the default backend",
+		"defaultBackend: {" + web + "}":                                                    "front-shop.apps.com/ web:admin ",
+		"defaultBackend: {" + web + "}\n" + rule("a.com", "/x", "Prefix", one):             "a.com/ web:admin a.com/x one ",
+		"defaultBackend: {" + web + "}\n" + rule("a.com", "/", "Prefix", one):              "a.com/ one ",
+		"defaultBackend: {" + web + "}\n" + rule("a.com", "/", "Exact", one):               "a.com/ web:admin a.com/= one ",
+		"defaultBackend: {" + web + "}\nrules: [{host: a.com}]":                            "a.com/ web:admin ",
 		"rules: [{host: a.com}]":                                                           "",
+		rule("x.a.com", "/", "Prefix", one) + "\ntls: [{hosts: ['*.a.com']}]":              "x.a.com/ one edge/Redirect   ",
+		rule("x.y.a.com", "/", "Prefix", one) + "\ntls: [{hosts: ['*.a.com']}]":            "x.y.a.com/ one ",
+		rule("*.a.com", "/", "Prefix", one) + "\ntls: [{hosts: ['*.a.com']}]":              "*.a.com/ one edge/Redirect   ",
+		rule("a.com", "/", "Prefix", one) + "\ntls: [{secretName: pair}]":                  "a.com/ one edge/Redirect C K ",
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com], secretName: pair}]":  "a.com/ one edge/Redirect C K ",
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [b.com], secretName: pair}]":  "a.com/ one ",
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com]}]":                    "a.com/ one edge/Redirect   ",
@@ -54,8 +68,19 @@ func TestAnIngressBecomesRoutes(t *testing.T) {
 		ingress.Namespace, ingress.Name, ingress.UID = "shop", "front", "1"
 		routes, notes := translate(ingress, known())
 		got := ""
+		slices.SortFunc(routes, func(a, b *routev1.Route) int {
+			return cmp.Or(cmp.Compare(a.Spec.Path, b.Spec.Path), cmp.Compare(a.Annotations[PathType], b.Annotations[PathType]))
+		})
 		for _, route := range routes {
-			got += route.Spec.Host + route.Spec.Path + " " + route.Spec.To.Name
+			host := route.Spec.Host
+			if route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain {
+				host = strings.Replace(host, "wildcard", "*", 1)
+			}
+			got += host + route.Spec.Path
+			if route.Annotations[PathType] == "Exact" {
+				got += "="
+			}
+			got += " " + route.Spec.To.Name
 			if route.Spec.Port != nil {
 				got += ":" + route.Spec.Port.TargetPort.String()
 			}

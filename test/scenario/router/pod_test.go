@@ -55,7 +55,8 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: prometheus}]
 func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "shard", "sharded"))
-	c.Apply(fmt.Sprintf(route, "mine", "tier: gold", "gold.example.com", "shard"))
+	c.OC("expose", "service/shard", "--name=mine", "--hostname=gold.example.com", "-l", "tier=gold")
+	c.OC("annotate", "route", "mine", "haproxy.router.openshift.io/cookie_name=golden")
 	c.Apply(fmt.Sprintf(route, "others", "tier: tin", "tin.example.com", "shard"))
 	c.OC("adm", "router", "gold", "--ports=81,444", "--stats-port=1937", "--replicas=0", "--extended-logging", "--router-canonical-hostname=gold.example.com")
 	t.Cleanup(func() { c.OC("delete", "clusterrolebinding", "router-gold-role") })
@@ -68,6 +69,9 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 		said := decided(c, "mine")
 		return strings.Contains(said, "gold:True") && strings.Contains(said, "public:True")
 	})
+	if _, header, _ := ask(c, "127.0.0.1:81", "/", toHost("gold.example.com")); !strings.HasPrefix(header.Get("Set-Cookie"), "golden=") {
+		t.Errorf("the route's annotation does not count: the cookie is %q", header.Get("Set-Cookie"))
+	}
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
 		t.Errorf("the router of a shard answers %d for a route outside of it", status)
 	}
