@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -69,7 +68,7 @@ func (s starter) mayPull(ctx context.Context, config *buildv1.BuildConfig, names
 	if namespace == config.Namespace {
 		return true, nil
 	}
-	account := serviceaccount.UserInfo(config.Namespace, generate.AccountOf(&config.Spec.CommonSpec), "")
+	account := generate.UserOf(config.Namespace, &config.Spec.CommonSpec)
 	decision, _, err := s.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: account, Verb: "get", Namespace: namespace, Name: stream, ResourceRequest: true,
 		APIGroup: imagev1.GroupName, APIVersion: imagev1.GroupVersion.Version, Resource: "imagestreams", Subresource: "layers",

@@ -119,6 +119,9 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find image stream %q: %w", name, err)
 		}
+		if found.Image.Name == "" { // a tag without an image
+			continue
+		}
 		image := &Image{Name: name, Namespace: project, Stream: bare, Tag: tag, Reference: found.Image.DockerImageReference}
 		if found.Tag != nil {
 			image.Annotations = found.Tag.Annotations

@@ -1,14 +1,27 @@
 #!/bin/sh
-# Called by mmdebstrap with the directory of a file system of which no package's script has run: makes what those would have made, as far as it matters here.
-set -eu
-cd "$1"
-cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt
-cat >etc/passwd <<'USERS'
-root:x:0:0:root:/root:/bin/sh
-default:x:1001:0:application:/opt/app-root:/bin/sh
-USERS
-echo root:x:0: >etc/group
-# OpenShift runs containers as users that nobody knows beforehand, all of whom are in the group root.
-mkdir -p opt/app-root/src
-chown -R 1001:0 opt/app-root
-chmod -R u=rwX,g=rwX,o=rX opt/app-root
+# Unpacks Debian's packages of a language into a file system, as a tar file: rootfs.sh golang|nodejs|python FILE
+#
+# It needs root, the package mmdebstrap and a mirror of Debian: the usual one, or the one that MIRROR names (a URL or a line of sources.list).
+set -euf
+
+here=$(cd "$(dirname "$0")" && pwd)
+release=bookworm
+packages=dash,coreutils,findutils,grep,sed,tar,ca-certificates
+leave_out='/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/*'
+case ${1-} in
+golang)
+	packages=$packages,golang-go
+	leave_out="$leave_out /usr/lib/go-*/pkg/linux_*/cmd/* /usr/share/go-*/src/cmd/* /usr/share/go-*/test/*"
+	;;
+nodejs) packages=$packages,nodejs ;;
+python) packages=$packages,python3,python3-pip ;;
+*) echo "usage: $0 golang|nodejs|python FILE" >&2 && exit 2 ;;
+esac
+file=${2:?name the file to write}
+
+set --
+for path in $leave_out; do set -- "$@" --dpkgopt="path-exclude=$path"; done
+# Packages are not configured, so that no package management comes along; configure.sh makes what is missed.
+mmdebstrap --quiet --mode=root --format=tar --variant=extract --include="$packages" "$@" --aptopt='Acquire::Retries "5"' \
+	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --customize-hook="$here/configure.sh" "$release" "$file.part" ${MIRROR:+"$MIRROR"}
+mv "$file.part" "$file"

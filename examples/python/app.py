@@ -2,6 +2,7 @@
 
 import html
 import os
+import signal
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,7 +39,7 @@ def page():
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    timeout = 10
 
     def do_GET(self):
         if self.path == "/":
@@ -63,4 +64,9 @@ class Handler(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     port = int(os.environ.get("PORT", "8080"))
     print(f"version {VERSION} listens at port {port}", flush=True)
-    ThreadingHTTPServer(("", port), Handler).serve_forever()
+    server = ThreadingHTTPServer(("", port), Handler)
+    # Requests that are being answered are answered before the end.
+    server.daemon_threads = False
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    server.serve_forever()
+    server.server_close()

@@ -8,7 +8,6 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
@@ -28,7 +27,7 @@ func (r rights) may(ctx context.Context, project string, spec *buildv1.CommonSpe
 	if namespace == project {
 		return true, nil
 	}
-	account := serviceaccount.UserInfo(project, generate.AccountOf(spec), "")
+	account := generate.UserOf(project, spec)
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: account.GetName(), Groups: account.GetGroups(),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -1,6 +1,7 @@
 package building
 
 import (
+	"slices"
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -18,13 +19,13 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// granted answers reviews: one account has one right to the streams of one project.
+// granted answers reviews: one account, or a group, has one right to the streams of one project.
 func granted(account, verb, namespace string) rights {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*authorizationv1.SubjectAccessReview)
 		asked := review.Spec.ResourceAttributes
-		review.Status.Allowed = review.Spec.User == account && asked.Verb == verb && asked.Namespace == namespace &&
+		review.Status.Allowed = (review.Spec.User == account || slices.Contains(review.Spec.Groups, account)) && asked.Verb == verb && asked.Namespace == namespace &&
 			asked.Group == "image.openshift.io" && asked.Resource == "imagestreams" && asked.Subresource == "layers"
 		return true, review, nil
 	})
@@ -80,6 +81,7 @@ func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T
 	}{
 		"own":        {"shop", granted("", "", ""), 1},
 		"may":        {"other", granted("system:serviceaccount:shop:builder", "get", "other"), 1},
+		"everybody":  {"other", granted("system:authenticated", "get", "other"), 1},
 		"may not":    {"other", granted("system:serviceaccount:shop:builder", "get", "third"), 0},
 		"may push":   {"other", granted("system:serviceaccount:shop:builder", "update", "other"), 0},
 		"other user": {"other", granted("system:serviceaccount:other:builder", "get", "other"), 0},

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // Account is the service account of builds that name none.
@@ -30,6 +32,12 @@ func AccountOf(spec *buildv1.CommonSpec) string {
 		return Account
 	}
 	return spec.ServiceAccount
+}
+
+// UserOf is whom builds of a specification act as in a project, with the groups that requests of the account have: what everybody may use, builds may.
+func UserOf(project string, spec *buildv1.CommonSpec) user.Info {
+	account := serviceaccount.UserInfo(project, AccountOf(spec), "")
+	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
 // PodName is what a build's pod is called.
