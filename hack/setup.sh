@@ -25,6 +25,7 @@ needs() {
 		ldapadd                             ldap-utils      tests of LDAP
 		haproxy                             haproxy         slipway: the router
 		chromium                            chromium        tests of routes
+		wrk                                 wrk             make bench: the router
 		skopeo                              skopeo          tests of the registry
 		gpg                                 gnupg           tests of signatures
 		shellcheck                          shellcheck      make lint

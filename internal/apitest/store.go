@@ -47,13 +47,19 @@ func (s *Server) list(t target) object {
 	}
 	version := schema.GroupVersion{Group: t.group, Version: t.version}
 	list := object{"metadata": object{"resourceVersion": text(s.version)}, "items": items}
-	if kind := listKind(version, t.resource); kind != "" {
+	kind := listKind(version, t.resource)
+	if kind == "" && len(items) > 0 {
+		if of, named := items[0]["kind"].(string); named {
+			kind = of + "List"
+		}
+	}
+	if kind != "" {
 		list["kind"], list["apiVersion"] = kind, version.String()
 	}
 	return list
 }
 
-// listKind is the kind of a list of a resource, or empty for one that client-go does not know: its client knows what it has asked for. The names of resources follow from those of kinds.
+// listKind is the kind of a list of a resource, or empty for one that client-go does not know. The names of resources follow from those of kinds.
 func listKind(version schema.GroupVersion, resource string) string {
 	for kind := range scheme.Scheme.KnownTypes(version) {
 		if plural, _ := apimeta.UnsafeGuessKindToResource(version.WithKind(kind)); plural.Resource == resource {

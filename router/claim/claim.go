@@ -61,16 +61,16 @@ func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 
 // compare orders routes by age. Those of the same second have the order of their UIDs.
 func compare(a, b *routev1.Route) int {
-	return cmp.Or(
-		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-	)
+	if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+		return order
+	}
+	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // owned are the namespaces that have claimed something; more than one only where the policy lets them.
-type owned map[string]bool
+type owned []string
 
-func (o owned) byOther(namespace string) bool { return len(o) > 0 && !o[namespace] }
+func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Contains(o, namespace) }
 
 // claims is what the routes so far, which are older, have.
 type claims struct {
@@ -107,10 +107,12 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 }
 
 func note(claimed map[string]owned, name, namespace string) {
-	if claimed[name] == nil {
-		claimed[name] = owned{}
+	switch owners := claimed[name]; {
+	case owners == nil:
+		claimed[name] = owned{namespace}
+	case !slices.Contains(owners, namespace):
+		claimed[name] = append(owners, namespace)
 	}
-	claimed[name][namespace] = true
 }
 
 // acceptable looks at the route alone.
@@ -160,7 +162,7 @@ func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string 
 	case !IsWildcard(route):
 		return ""
 	}
-	for namespace := range c.domains[domain] {
+	for _, namespace := range c.domains[domain] {
 		if namespace != route.Namespace {
 			return fmt.Sprintf("a route in another namespace holds a host in %s and is older than %s", domain, route.Name)
 		}

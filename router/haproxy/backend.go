@@ -25,6 +25,10 @@ func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfi
 	return kind + string(key)
 }
 
+// uncheckedSuffix ends the names of servers that are not checked. HAProxy cannot begin to check a server while it runs: another one of the same address, which is
+// checked, takes its place.
+const uncheckedSuffix = ":unchecked"
+
 // servers are the endpoints of a route's services.
 func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, state *model.State, authority bool) (servers []Server) {
 	shuffle := w.Settings.Text("ROUTER_BACKEND_PROCESS_ENDPOINTS") == "shuffle"
@@ -32,18 +36,22 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 		service := state.ServiceUnits[unit]
 		_, name, _ := strings.Cut(service.Name, "/")
 		for _, endpoint := range ordered(model.EndpointsOf(alias, service), shuffle) {
-			servers = append(servers, Server{
+			server := Server{
 				Name: strings.Join([]string{"pod", endpoint.TargetName, name, endpoint.PortName, endpoint.IP, endpoint.Port}, ":"),
-				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit],
-				Options: w.options(key, alias, service, endpoint, authority), Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
-			})
+				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit], Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
+			}
+			if !server.Checked {
+				server.Name += uncheckedSuffix
+			}
+			server.Options = w.options(key, alias, service, server.Checked, authority)
+			servers = append(servers, server)
 		}
 	}
 	return servers
 }
 
 // options are the words behind a server's address that never change while it is there. authority says that services' authorities are known.
-func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, service model.ServiceUnit, endpoint model.Endpoint, authority bool) string {
+func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, service model.ServiceUnit, checked, authority bool) string {
 	var words []string
 	if alias.TLSTermination == routev1.TLSTerminationReencrypt {
 		words = append(words, "ssl")
@@ -59,7 +67,7 @@ func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 			words = append(words, "verifyhost "+service.Hostname)
 		}
 	}
-	if !endpoint.NoHealthCheck {
+	if checked {
 		words = append(words, "check inter "+interval(alias, w.Settings))
 	}
 	return strings.Join(words, " ")

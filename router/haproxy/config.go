@@ -71,7 +71,7 @@ func (b *Backend) text() string {
 func (b *Backend) write(text *strings.Builder) {
 	text.WriteString(b.text())
 	for _, server := range b.Servers {
-		for _, word := range []string{"  server ", server.Name, " ", server.address(), " ", server.Options, " weight ", strconv.Itoa(int(server.Weight)), "\n"} {
+		for _, word := range []string{"  server ", server.Name, " ", server.address(), " weight ", strconv.Itoa(int(server.Weight)), " ", server.Options, "\n"} {
 			text.WriteString(word)
 		}
 	}

@@ -141,7 +141,9 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 				wait = again
 			}
 		case <-ended:
-			slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
+			if now.reload == nil { // otherwise the next one may have taken over
+				slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
+			}
 			now.process, now.served = nil, nil
 		}
 		if now.served != nil {
@@ -201,7 +203,7 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 		return max(wait, 0)
 	}
 	all, err := now.served.change(config, e.Script != "")
-	if err != nil {
+	if err != nil && now.reload == nil { // otherwise the next one may have taken over
 		slog.Warn("HAProxy is changed by a reload", "error", err)
 	}
 	if now.reload != nil || all && now.served.settled() {

@@ -79,11 +79,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, text string, had map[st
 	if err != nil {
 		return err
 	}
-	control := runtime{r.socket, e.control().timeout}
-	if err = next.waitReady(ctx, control); err == nil && r.config.whole == "" {
-		err = control.tell(unchecked(r.config))
-	}
-	if err != nil {
+	if err = next.waitReady(ctx, runtime{r.socket, e.control().timeout}); err != nil {
 		if next.alive() {
 			next.stop(0)
 		}

@@ -85,17 +85,11 @@ func update(now, then Backend, parked map[string]Server) (commands []string, lef
 		case there && before.Options != server.Options, !there && isParked && waiting.Options != server.Options:
 			return nil, nil, false
 		case !there && isParked:
-			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight))
-			commands = append(append(commands, checking(name, server)...), "set server "+name+" state ready")
-			continue
+			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight), "set server "+name+" state ready")
 		case !there:
 			commands = append(commands, add(then, server)...)
-			continue
 		case before.Weight != server.Weight:
 			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight))
-		}
-		if before.Checked != server.Checked {
-			commands = append(commands, checking(name, server)...)
 		}
 	}
 	return append(commands, leave...), left, true
@@ -103,10 +97,10 @@ func update(now, then Backend, parked map[string]Server) (commands []string, lef
 
 func add(backend Backend, server Server) []string {
 	name := backend.Name + "/" + server.Name
-	commands := []string{fmt.Sprintf("add server %s %s %s weight %d", name, server.address(), server.Options, server.Weight)}
+	commands := []string{fmt.Sprintf("add server %s %s weight %d %s", name, server.address(), server.Weight, server.Options)}
 	if backend.Cookie {
 		commands = []string{
-			fmt.Sprintf("add server %s %s %s weight %d", name, elsewhere, server.Options, server.Weight),
+			fmt.Sprintf("add server %s %s weight %d %s", name, elsewhere, server.Weight, server.Options),
 			fmt.Sprintf("set server %s addr %s port %s", name, server.IP, server.Port),
 		}
 	}
@@ -114,17 +108,6 @@ func add(backend Backend, server Server) []string {
 		commands = append(commands, "enable health "+name)
 	}
 	return append(commands, "set server "+name+" state ready")
-}
-
-// checking switches the checks of a server on or off; one that is not checked counts as healthy.
-func checking(name string, server Server) []string {
-	switch {
-	case !strings.Contains(server.Options, "check "):
-		return nil
-	case server.Checked:
-		return []string{"enable health " + name}
-	}
-	return []string{"disable health " + name, "set server " + name + " health up"}
 }
 
 // remove takes servers out of a HAProxy, and returns those that are still there, since they have connections.
@@ -144,16 +127,4 @@ func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 		}
 	}
 	return still
-}
-
-// unchecked are the commands that switch off the checks of servers which the configuration's text has them for.
-func unchecked(config *Config) (commands []string) {
-	for _, backend := range config.Backends {
-		for _, server := range backend.Servers {
-			if !server.Checked {
-				commands = append(commands, checking(backend.Name+"/"+server.Name, server)...)
-			}
-		}
-	}
-	return commands
 }

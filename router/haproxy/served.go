@@ -3,7 +3,6 @@ package haproxy
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -49,9 +48,6 @@ func (s *served) demand() map[string]int {
 	return count
 }
 
-// errBroken is what else there is to say about a HAProxy that has refused a command.
-var errBroken = errors.New("it has refused a change before")
-
 // change tells HAProxy what it can be told of a configuration. all says that it serves all of it. fixed is one that cannot be told anything.
 func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	if s.config == config {
@@ -62,7 +58,7 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 		return all, nil
 	}
 	if s.broken {
-		return false, errBroken
+		return false, nil
 	}
 	next := s.plan(config)
 	if err := s.control.tell(next.commands); err != nil {

@@ -55,6 +55,7 @@ func TestVariablesAreObeyed(t *testing.T) {
 			}
 			b := newBench(t, variables)
 			b.pod("web", "web", nil)
+			b.pod("web", "web", nil)
 			b.route("web", "web.com", "web")
 			config := b.config()
 			if !strings.Contains(config.Text(), want) {

@@ -24,12 +24,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, and that of applications.
+// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, that of applications, and that of the router.
 var (
 	section        = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	csiSection     = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 	tenantsSection = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
 	appsSection    = markdown.Section{Begin: "<!-- apps:begin -->", End: "<!-- apps:end -->"}
+	routerSection  = markdown.Section{Begin: "<!-- router:begin -->", End: "<!-- router:end -->"}
 )
 
 // options are the flags.
@@ -43,6 +44,8 @@ type options struct {
 	idle     time.Duration
 	markdown string
 	only     string
+	load     time.Duration
+	routes   string
 }
 
 func main() {
@@ -55,7 +58,9 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps or cluster")
+	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router or cluster")
+	flag.DurationVar(&o.load, "load", 3*time.Second, "how long each load of requests to the router lasts, in whole seconds")
+	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes that a router is measured with")
 	flag.Parse()
 
 	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
@@ -72,13 +77,13 @@ func run(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("clusters need root: run it with sudo")
 	}
-	if min(o.rounds, o.pods, o.volumes, o.together) < 1 {
-		return errors.New("-rounds, -pods, -volumes and -together must be at least 1")
+	if min(o.rounds, o.pods, o.volumes, o.together, int(o.load.Seconds())) < 1 {
+		return errors.New("-rounds, -pods, -volumes, -together and -load, in seconds, must be at least 1")
 	}
 	parts := []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"cluster", runClusters}}
+	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"cluster", runClusters}}
 	known := o.only == ""
 	for _, part := range parts {
 		if o.only == "" || o.only == part.name {
@@ -89,7 +94,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("-only %q: it is csi, tenants, apps or cluster", o.only)
+		return fmt.Errorf("-only %q: it is csi, tenants, apps, router or cluster", o.only)
 	}
 	return nil
 }

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/internal/apitest"
+)
+
+// routerCluster is an API server in memory with a router, and pods: a HAProxy that answers on every loopback address with the address.
+type routerCluster struct {
+	dir    string
+	client kubernetes.Interface
+	routes dynamic.ResourceInterface
+	ports  map[string]string // those of the router by variable, and podHTTP, podHTTPS and the static ones
+	router *exec.Cmd
+	end    []func()
+}
+
+// routerNamespace is where all routes are.
+const routerNamespace = "bench"
+
+var routeResource = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
+
+// The router's ports.
+const (
+	httpPort    = "ROUTER_SERVICE_HTTP_PORT"
+	httpsPort   = "ROUTER_SERVICE_HTTPS_PORT"
+	sniPort     = "ROUTER_SERVICE_SNI_PORT"
+	noSNIPort   = "ROUTER_SERVICE_NO_SNI_PORT"
+	statsListen = "ROUTER_LISTEN_ADDR"
+)
+
+// newRouterCluster makes a cluster without routes, and without the router.
+func newRouterCluster() (c *routerCluster, err error) {
+	c = &routerCluster{ports: map[string]string{}}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
+	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // the path of a socket is short
+		return c, err
+	}
+	c.end = append(c.end, func() { _ = os.RemoveAll(c.dir) })
+	api, stop := apitest.Serve()
+	c.end = append(c.end, stop)
+	if c.client, err = kubernetes.NewForConfig(api.Config()); err != nil {
+		return c, err
+	}
+	all, err := dynamic.NewForConfig(api.Config())
+	if err != nil {
+		return c, err
+	}
+	c.routes = all.Resource(routeResource).Namespace(routerNamespace)
+	for _, name := range []string{httpPort, httpsPort, sniPort, noSNIPort, statsListen, "podHTTP", "podHTTPS", "staticHTTP", "staticHTTPS", "staticInner"} {
+		listener, err := net.Listen("tcp", ":0")
+		if err != nil {
+			return c, err
+		}
+		defer listener.Close() // not before all are chosen
+		_, c.ports[name], _ = net.SplitHostPort(listener.Addr().String())
+	}
+	return c, writeKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
+}
+
+// stop ends everything, the last first.
+func (c *routerCluster) stop() {
+	for i := len(c.end) - 1; i >= 0; i-- {
+		c.end[i]()
+	}
+}
+
+// startProgram runs a program until the cluster stops.
+func (c *routerCluster) startProgram(command *exec.Cmd) error {
+	if err := command.Start(); err != nil {
+		return err
+	}
+	c.end = append(c.end, func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait() // a program that is told to end may say anything
+	})
+	return nil
+}
+
+// startRouter starts the router and returns how long it took until it serves everything that there is.
+func (c *routerCluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
+	c.router = exec.CommandContext(ctx, program, "router", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--working-dir", filepath.Join(c.dir, "router"), "--service-ca", "")
+	c.router.Env = append(os.Environ(), "ROUTER_BIND_PORTS_AFTER_SYNC=true")
+	for _, name := range []string{httpPort, httpsPort, sniPort, noSNIPort} {
+		c.router.Env = append(c.router.Env, name+"="+c.ports[name])
+	}
+	c.router.Env = append(c.router.Env, statsListen+"=127.0.0.1:"+c.ports[statsListen])
+	var said strings.Builder
+	c.router.Stderr = &said
+	began := time.Now()
+	if err := c.startProgram(c.router); err != nil {
+		return 0, err
+	}
+	client := http.Client{Timeout: time.Second}
+	for {
+		response, err := client.Get("http://127.0.0.1:" + c.ports[httpPort] + "/")
+		if err == nil {
+			_ = response.Body.Close()
+			return time.Since(began), nil
+		}
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return 0, err
+		}
+		if time.Since(began) > readyTime {
+			return 0, fmt.Errorf("the router does not serve; it says: %s", said.String())
+		}
+	}
+}
+
+// pods serves all pods, with the certificate that the router has made for itself.
+func (c *routerCluster) pods() error {
+	return c.haproxy("pods", fmt.Sprintf(`
+frontend pods
+  bind :%s
+  bind :%s ssl crt %s
+  http-request return status 200 content-type text/plain lf-string %%[dst]
+`, c.ports["podHTTP"], c.ports["podHTTPS"], c.certificate()))
+}
+
+func (c *routerCluster) certificate() string {
+	return filepath.Join(c.dir, "router", "conf", "default.pem")
+}
+
+// haproxy runs a HAProxy on a hand-written configuration.
+func (c *routerCluster) haproxy(name, text string) error {
+	path := filepath.Join(c.dir, name+".cfg")
+	const head = `
+global
+  maxconn 20000
+  no strict-limits
+  ssl-server-verify required
+  ssl-default-bind-options ssl-min-ver TLSv1.2
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  timeout http-request 10s
+  timeout http-keep-alive 300s
+`
+	if err := os.WriteFile(path, []byte(head+text), 0o600); err != nil {
+		return err
+	}
+	return c.startProgram(exec.Command(haproxyProgram, "-db", "-f", path))
+}
+
+// haproxyProgram is where the distribution has it.
+const haproxyProgram = "/usr/sbin/haproxy"
+
+// makeService makes a service whose pods have these addresses.
+func (c *routerCluster) makeService(ctx context.Context, name, port string, addresses ...string) error {
+	_, err := c.client.CoreV1().Services(routerNamespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "web", Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = c.client.DiscoveryV1().EndpointSlices(routerNamespace).Create(ctx, c.slice(name, port, addresses...), metav1.CreateOptions{})
+	return err
+}
+
+func (c *routerCluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
+	var number int32
+	_, _ = fmt.Sscan(c.ports[port], &number) // it is one
+	web, ready := "web", true
+	made := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: routerNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &web, Port: &number}},
+	}
+	for _, address := range addresses {
+		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
+	}
+	return made
+}
+
+// makeRoute makes a route; without a termination it is for HTTP.
+func (c *routerCluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
+	spec := map[string]any{"host": host, "to": map[string]any{"kind": "Service", "name": service}}
+	if termination != "" {
+		spec["tls"] = map[string]any{"termination": termination}
+	}
+	_, err := c.routes.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": map[string]any{"name": name, "namespace": routerNamespace}, "spec": spec,
+	}}, metav1.CreateOptions{})
+	return err
+}

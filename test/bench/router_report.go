@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// The aims of the router: ratios, and times.
+const (
+	leastRequests = 0.97
+	mostCreated   = time.Second
+	mostChanged   = 100 * time.Millisecond
+	aimedRoutes   = 10_000 // that the times are aimed at
+)
+
+// requests compares the router with HAProxy alone.
+func (r routerResult) requests() table {
+	t := table{heading: []string{"requests", "Slipway", "HAProxy alone", "ratio", "aim", "", "p99, Slipway", "p99, HAProxy"}}
+	of := func(loads []requestLoad, value func(requestLoad) float64) float64 {
+		var values []float64
+		for _, load := range loads {
+			values = append(values, value(load))
+		}
+		return median(values)
+	}
+	rate := func(l requestLoad) float64 { return l.rate }
+	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
+	for _, load := range r.loads {
+		var ratios []float64 // of each round: what else the machine did then met both
+		for i := range load.own {
+			ratios = append(ratios, load.own[i].rate/load.static[i].rate)
+		}
+		ratio := median(ratios)
+		t.rows = append(t.rows, []string{
+			load.name, fmt.Sprintf("%.0f/s", of(load.own, rate)), fmt.Sprintf("%.0f/s", of(load.static, rate)), fmt.Sprintf("%.2f", ratio),
+			fmt.Sprintf(">= %.2f", leastRequests), outcome(printed(ratio) >= printed(leastRequests)),
+			fmt.Sprintf("%.2f ms", of(load.own, p99)), fmt.Sprintf("%.2f ms", of(load.static, p99)),
+		})
+	}
+	return t
+}
+
+// many is what was measured with many routes.
+func (r routerResult) many() table {
+	t := table{heading: []string{"routes"}}
+	for _, scale := range r.scales {
+		t.heading = append(t.heading, fmt.Sprint(scale.routes))
+	}
+	t.heading = append(t.heading, "aim", "")
+	add := func(name string, value func(routerScale) string, aim string, met func(routerScale) bool) {
+		row := []string{name}
+		result := ""
+		for _, scale := range r.scales {
+			row = append(row, value(scale))
+			if aim != "" && (scale.routes == aimedRoutes || len(r.scales) == 1) {
+				result = outcome(met(scale))
+			}
+		}
+		t.rows = append(t.rows, append(row, aim, result))
+	}
+	times := func(of func(routerScale) []time.Duration, percent int) func(routerScale) string {
+		return func(s routerScale) string { return milliseconds(percentile(seconds(of(s)), percent)) }
+	}
+	within := func(of func(routerScale) []time.Duration, most time.Duration) func(routerScale) bool {
+		return func(s routerScale) bool { return percentile(seconds(of(s)), 99) < most.Seconds() }
+	}
+	created := func(s routerScale) []time.Duration { return s.created }
+	changed := func(s routerScale) []time.Duration { return s.changed }
+	add("route created to first answer, p50", times(created, 50), "", nil)
+	add("route created to first answer, p99", times(created, 99), "< 1000 ms", within(created, mostCreated))
+	add("endpoints changed to first answer, p50", times(changed, 50), "", nil)
+	add("endpoints changed to first answer, p99", times(changed, 99), "< 100 ms", within(changed, mostChanged))
+	add("requests meanwhile", func(s routerScale) string { return fmt.Sprint(s.requests) }, "", nil)
+	add("of which failed", func(s routerScale) string { return fmt.Sprint(s.failed) }, "0", func(s routerScale) bool { return s.failed == 0 })
+	add("router: processor time per second", func(s routerScale) string { return milliseconds(s.seconds) }, "", nil)
+	add("reloads", func(s routerScale) string { return fmt.Sprint(s.reloads) }, "", nil)
+	add("reload, mean", func(s routerScale) string { return milliseconds(s.reload) }, "", nil)
+	add("router started to all routes served", func(s routerScale) string { return inSeconds(s.ready.Seconds()) }, "", nil)
+	add("router: proportional set size", func(s routerScale) string { return mebibytes(float64(s.router.PSS)) }, "", nil)
+	add("HAProxy: proportional set size", func(s routerScale) string { return mebibytes(float64(s.haproxy.PSS)) }, "", nil)
+	return t
+}
+
+func (r routerResult) conditions() string {
+	return fmt.Sprintf("%s.\n%s; medians of %d rounds of %s each; %d changes a second for %s.\n",
+		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), r.rounds, r.load, churnRate, churnTime)
+}
+
+func (r routerResult) text() string {
+	return "\n" + r.conditions() + "\n" + r.requests().text() + "\n" + r.many().text()
+}
+
+func (r routerResult) markdown() string {
+	return r.conditions() + "\n" + r.requests().markdown() + "\n" + r.many().markdown()
+}

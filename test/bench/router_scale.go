@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	churnTime   = 20 * time.Second
+	churnRate   = 50 // changes in a second, of which
+	churnRoutes = 20 // are routes that come or go; in the others a pod takes another's place
+	askAgain    = 2 * time.Millisecond
+	giveUp      = 30 * time.Second
+)
+
+// routerScale is what was measured of a router with many routes, under churn.
+type routerScale struct {
+	routes int
+	// ready is the time from the start of the router's process until it serves all routes.
+	ready time.Duration
+	// created are the times from the request that makes a route until it is answered, changed those from a change of endpoints until the new one answers.
+	created, changed []time.Duration
+	// requests to routes that are there all the time, and how many of them failed.
+	requests, failed int64
+	reload           float64 // seconds, mean
+	reloads          float64
+	seconds          float64 // of processor time in a second, of the router's process
+	router, haproxy  usage
+}
+
+// measureScale fills a router with routes and changes some of them all the time.
+func measureScale(ctx context.Context, program string, size int) (scale routerScale, err error) {
+	scale.routes = size
+	c, err := newRouterCluster()
+	if err != nil {
+		return scale, err
+	}
+	defer c.stop()
+	if err := each(ctx, size, func(i int) error {
+		if err := c.makeService(ctx, fmt.Sprint("s", i), "podHTTP", podAddress(i, 0)); err != nil {
+			return err
+		}
+		return c.makeRoute(ctx, fmt.Sprint("r", i), fmt.Sprintf("r%d.example.com", i), fmt.Sprint("s", i), "")
+	}); err != nil {
+		return scale, err
+	}
+	if scale.ready, err = c.startRouter(ctx, program); err != nil {
+		return scale, err
+	}
+	if err := c.pods(); err != nil {
+		return scale, err
+	}
+	if _, err := c.until(ctx, "r0.example.com", func(answer string) bool { return answer == podAddress(0, 0) }, nil); err != nil {
+		return scale, err
+	}
+	if err := pause(ctx, 10*time.Second); err != nil { // while statuses are written
+		return scale, err
+	}
+	if err := c.churn(ctx, &scale); err != nil {
+		return scale, err
+	}
+	if err := pause(ctx, 7*time.Second); err != nil { // for the last reload
+		return scale, err
+	}
+	return scale, c.observe(&scale)
+}
+
+// firstPod is the part of an address that tells the generation of a pod.
+const firstPod = 20
+
+// podAddress is the address of a service's pod after so many changes, of which there are fewer than 200.
+func podAddress(service, generation int) string {
+	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
+}
+
+// churn makes changes, and asks for what they lead to, while others ask for routes that nobody changes.
+func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var load, changes sync.WaitGroup
+	steady, end := context.WithCancel(ctx)
+	defer end()
+	for range 2 {
+		load.Go(func() { c.ask(steady, scale) })
+	}
+	before, err := c.routerUsage()
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	note := func(times *[]time.Duration, change func() (time.Duration, error)) {
+		changes.Go(func() {
+			took, err := change()
+			if err != nil {
+				cancel(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			*times = append(*times, took)
+		})
+	}
+	ticker := time.NewTicker(time.Second / churnRate)
+	defer ticker.Stop()
+	count := int(churnTime.Seconds()) * churnRate
+	answered := make(chan string, count)
+	pods := make([]replaced, scale.routes)
+	for i := range count {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		switch turn := i % churnRate; {
+		case turn*churnRoutes/churnRate == (turn+1)*churnRoutes/churnRate:
+			service := i * 7919 % scale.routes
+			note(&scale.changed, func() (time.Duration, error) { return c.replacePod(ctx, service, &pods[service], scale) })
+		case i%4 < 2:
+			note(&scale.created, func() (time.Duration, error) { return c.addRoute(ctx, fmt.Sprint("new", i), answered) })
+		default:
+			select {
+			case name := <-answered:
+				if err := c.routes.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+					return err
+				}
+			default:
+			}
+		}
+	}
+	changes.Wait()
+	end()
+	load.Wait()
+	after, err := c.routerUsage()
+	scale.seconds = (after.Seconds - before.Seconds) / churnTime.Seconds()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// replaced counts how often a service's pod was replaced.
+type replaced struct {
+	mu    sync.Mutex
+	times int
+}
+
+// replacePod puts another pod in the place of a service's, and waits for its first answer, or that of the next one.
+func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replaced, scale *routerScale) (time.Duration, error) {
+	pod.mu.Lock()
+	pod.times++
+	generation, began := pod.times, time.Now()
+	_, err := c.client.DiscoveryV1().EndpointSlices(routerNamespace).Update(ctx, c.slice(fmt.Sprint("s", service), "podHTTP", podAddress(service, generation)), metav1.UpdateOptions{})
+	pod.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.until(ctx, fmt.Sprintf("r%d.example.com", service), func(answer string) bool {
+		var of int
+		found, _ := fmt.Sscanf(answer, "127.%d.", &of)
+		return found == 1 && of >= firstPod+generation
+	}, scale)
+	return time.Since(began), err
+}
+
+// addRoute makes a route, waits for its first answer, and tells its name then.
+func (c *routerCluster) addRoute(ctx context.Context, name string, answered chan<- string) (time.Duration, error) {
+	began := time.Now()
+	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
+		return 0, err
+	}
+	_, err := c.until(ctx, name+".example.com", func(answer string) bool { return answer != "503" }, nil)
+	took := time.Since(began)
+	answered <- name
+	return took, err
+}
+
+// until asks for a host until the answer, a pod's address or a status, is as it should be. Other answers than those of pods count as failures where scale is given.
+func (c *routerCluster) until(ctx context.Context, host string, holds func(string) bool, scale *routerScale) (answer string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", host))
+	defer cancel()
+	for {
+		if answer = c.get(ctx, host); holds(answer) {
+			return answer, nil
+		}
+		if scale != nil {
+			atomic.AddInt64(&scale.requests, 1)
+			if !strings.HasPrefix(answer, "127.") && ctx.Err() == nil {
+				atomic.AddInt64(&scale.failed, 1)
+			}
+		}
+		if err := pause(ctx, askAgain); err != nil {
+			return answer, fmt.Errorf("%w: %s", err, answer)
+		}
+	}
+}
+
+// ask asks for a route that does not change until ctx ends.
+func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
+	for ctx.Err() == nil {
+		answer := c.get(ctx, "r0.example.com")
+		if ctx.Err() != nil {
+			return
+		}
+		atomic.AddInt64(&scale.requests, 1)
+		if !strings.HasPrefix(answer, "127.") {
+			atomic.AddInt64(&scale.failed, 1)
+		}
+		_ = pause(ctx, askAgain)
+	}
+}
+
+// get asks the router for a host on a connection of its own. The answer is that of the pod, another status, or why there is none.
+func (c *routerCluster) get(ctx context.Context, host string) string {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+c.ports[httpPort])
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/", nil)
+	if err != nil {
+		return err.Error()
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return err.Error()
+	case response.StatusCode != http.StatusOK:
+		return strconv.Itoa(response.StatusCode)
+	}
+	return string(body)
+}
+
+func (c *routerCluster) routerUsage() (usage, error) {
+	return process{pid: c.router.Process.Pid}.usage()
+}
+
+// observe reads what the router's processes use, and its metrics.
+func (c *routerCluster) observe(scale *routerScale) (err error) {
+	if scale.router, err = c.routerUsage(); err != nil {
+		return err
+	}
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	below := map[int]bool{c.router.Process.Pid: true}
+	for range 2 { // HAProxy's master, and its worker
+		for _, dir := range dirs {
+			p, err := readProcess(dir)
+			if err != nil || !below[p.parent] || below[p.pid] {
+				continue
+			}
+			below[p.pid] = true
+			used, err := p.usage()
+			if err != nil {
+				return err
+			}
+			scale.haproxy.PSS += used.PSS
+			scale.haproxy.Anonymous += used.Anonymous
+		}
+	}
+	response, err := http.Get("http://127.0.0.1:" + c.ports[statsListen] + "/metrics")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	var sum float64
+	for line := range strings.Lines(string(metrics)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch name {
+		case "template_router_reload_seconds_sum":
+			sum, err = strconv.ParseFloat(value, 64)
+		case "template_router_reload_seconds_count":
+			scale.reloads, err = strconv.ParseFloat(value, 64)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	scale.reload = sum / scale.reloads
+	return nil
+}
