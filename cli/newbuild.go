@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -24,6 +25,7 @@ type newBuild struct {
 	to                          string
 	toImage                     bool
 	secrets, configs, arguments []string
+	sourcePath                  string
 }
 
 func newNewBuild(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
@@ -70,6 +72,8 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	flags.StringArrayVar(&o.arguments, "build-arg", nil, "Argument of the Dockerfile, as KEY=VALUE.")
 	flags.StringArrayVar(&o.secrets, "build-secret", nil, "Secret that is laid into the source, as NAME[:DIRECTORY].")
 	flags.StringArrayVar(&o.configs, "build-config-map", nil, "Configuration map that is laid into the source, as NAME[:DIRECTORY].")
+	flags.StringVar(&options.SourceImage, "source-image", "", "Image, or tag of an image stream, of which files are laid into the source.")
+	flags.StringVar(&o.sourcePath, "source-image-path", "", "What of --source-image is laid into which directory of the source, as PATH:DIRECTORY.")
 	flags.StringVar(&options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
 	flags.StringVar(&options.PushSecret, "push-secret", "", "Secret for the registry that is pushed to.")
 	flags.StringVar(&o.to, "to", "", "Image stream tag that is pushed to, instead of one of the build's name.")
@@ -125,6 +129,9 @@ func (o *newBuild) readOptions() (err error) {
 	case o.to != "":
 		options.To = outputOf(o.to, o.toImage)
 	}
+	if err := o.readSourceImage(); err != nil {
+		return err
+	}
 	if options.Inline == "-" {
 		text, err := io.ReadAll(o.In)
 		if err != nil {
@@ -142,6 +149,26 @@ func (o *newBuild) readOptions() (err error) {
 	}
 	options.Arguments, err = variables(o.arguments)
 	return err
+}
+
+// readSourceImage reads what is laid into the source from an image. Without a directory it is the top of the source.
+func (o *newBuild) readSourceImage() error {
+	options := &o.request.Options
+	if (options.SourceImage == "") != (o.sourcePath == "") {
+		return errors.New("give --source-image and --source-image-path together: an image, and PATH:DIRECTORY")
+	}
+	if options.SourceImage == "" {
+		return nil
+	}
+	source, directory, found := strings.Cut(o.sourcePath, ":")
+	if !found {
+		directory = "."
+	}
+	if source == "" || directory == "" || strings.HasPrefix(directory, "/") || slices.Contains(strings.Split(directory, "/"), "..") {
+		return fmt.Errorf("--source-image-path %q must be PATH:DIRECTORY, with a directory within the source", o.sourcePath)
+	}
+	options.SourcePaths = []buildv1.ImageSourcePath{{SourcePath: source, DestinationDir: directory}}
+	return nil
 }
 
 // outputOf is what --to names: an image of a registry, or a tag, by default latest.

@@ -14,7 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -27,11 +30,14 @@ type policy struct {
 	options Options
 	config  policyConfig
 	deps    *apiserver.Deps // of the server; its stores are there before the first request
+
+	namespaces corelisters.NamespaceLister
 }
 
 var (
-	_ admission.MutationInterface   = &policy{}
-	_ admission.ValidationInterface = &policy{}
+	_ admission.MutationInterface                  = &policy{}
+	_ admission.ValidationInterface                = &policy{}
+	_ initializer.WantsExternalKubeInformerFactory = &policy{}
 )
 
 func newPolicy(options Options, deps *apiserver.Deps, reader io.Reader) (*policy, error) {
@@ -39,7 +45,21 @@ func newPolicy(options Options, deps *apiserver.Deps, reader io.Reader) (*policy
 	if err != nil {
 		return nil, err
 	}
-	return &policy{admission.NewHandler(admission.Create, admission.Update), options, config, deps}, nil
+	return &policy{Handler: admission.NewHandler(admission.Create, admission.Update), options: options, config: config, deps: deps}, nil
+}
+
+// SetExternalKubeInformerFactory gives the API server's caches.
+func (p *policy) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	p.namespaces = factory.Core().V1().Namespaces().Lister()
+	p.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
+}
+
+// ValidateInitialization says whether the caches were given.
+func (p *policy) ValidateInitialization() error {
+	if p.namespaces == nil {
+		return fmt.Errorf("%s was given no namespaces", PolicyName)
+	}
+	return nil
 }
 
 // resolveNames on a workload says with "*" that its images may be named by local streams, whatever those say.
@@ -81,11 +101,33 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		if reason := p.config.decide(a.GetResource().GroupResource(), wanted); reason != "" {
+		reason := p.config.decide(a.GetResource().GroupResource(), wanted)
+		if reason == "" {
+			return nil
+		}
+		if wanted.ignored, err = p.ignored(a.GetNamespace()); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+		if reason = p.config.decide(a.GetResource().GroupResource(), wanted); reason != "" {
 			return admission.NewForbidden(a, fmt.Errorf("%s", reason))
 		}
 		return nil
 	})
+}
+
+// ignoreRules on a namespace names the rules of execution that do not count there, with commas between them.
+const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
+
+// ignored are the rules that do not count in a namespace.
+func (p *policy) ignored(name string) ([]string, error) {
+	if !p.WaitForReady() {
+		return nil, fmt.Errorf("namespaces are not known yet")
+	}
+	namespace, err := p.namespaces.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	return strings.Split(namespace.Annotations[ignoreRules], ","), nil
 }
 
 // each visits the containers of what is made or changed, with what they were.

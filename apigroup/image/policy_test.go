@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
 func pods() schema.GroupResource { return corev1.Resource("pods") }
@@ -25,6 +27,10 @@ executionRules:
   reject: true
   matchImageAnnotations: [{key: images.openshift.io/deny-execution, value: "true"}]
   skipOnResolutionFailure: true
+- name: always-denied
+  ignoreNamespaceOverride: true
+  reject: true
+  matchRegistries: [bad.example.com]
 - name: allow-integrated
   matchIntegratedRegistry: true
 - name: allow-example
@@ -45,14 +51,17 @@ executionRules:
 		wanted candidate
 		want   string
 	}{
-		"of an allowed registry":    {candidate{registry: "registry.example.com"}, ""},
-		"of another registry":       {candidate{registry: "other.example.com"}, "no rule accepts"},
-		"without a registry":        {candidate{}, "no rule accepts"},
-		"of the cluster's registry": {candidate{registry: "r:5000", integrated: true}, ""},
-		"with a mark against it":    {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
-		"without such a mark":       {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
-		"with a label":              {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
-		"without the label":         {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
+		"of an allowed registry":            {candidate{registry: "registry.example.com"}, ""},
+		"of another registry":               {candidate{registry: "other.example.com"}, "no rule accepts"},
+		"without a registry":                {candidate{}, "no rule accepts"},
+		"of the cluster's registry":         {candidate{registry: "r:5000", integrated: true}, ""},
+		"with a mark against it":            {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
+		"without such a mark":               {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
+		"marked, where that is ignored":     {candidate{integrated: true, image: image(denied, ""), ignored: []string{"execution-denied"}}, ""},
+		"where all that accept are ignored": {candidate{ignored: []string{"allow-integrated", "allow-example", "allow-labelled"}}, ""},
+		"where a rule is not ignorable":     {candidate{registry: "bad.example.com", ignored: []string{"always-denied"}}, `rule "always-denied" rejects`},
+		"with a label":                      {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
+		"without the label":                 {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
 	} {
 		if got := read.decide(pods(), tt.wanted); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", what, got, tt.want)
@@ -90,6 +99,13 @@ executionRules: [{name: allow-example, onResources: [{resource: pods}], matchReg
 	if err != nil {
 		t.Fatal(err)
 	}
+	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	for name, ignored := range map[string]string{"shop": "", "free": "other,allow-example"} {
+		if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{ignoreRules: ignored}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugin.namespaces = corelisters.NewNamespaceLister(projects)
 	pod := func(images ...string) *corev1.Pod {
 		pod := &corev1.Pod{}
 		for i, image := range images {
@@ -100,15 +116,18 @@ executionRules: [{name: allow-example, onResources: [{resource: pods}], matchReg
 		return pod
 	}
 	for what, tt := range map[string]struct {
+		project  string
 		old, now *corev1.Pod
 		allowed  bool
 	}{
-		"of an allowed registry": {pod(), pod("registry.example.com/tools"), true},
-		"of another registry":    {pod(), pod("other.example.com/tools"), false},
-		"there before":           {pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
-		"there before, changed":  {pod("other.example.com/tools"), pod("other.example.com/more"), false},
+		"of an allowed registry":    {"shop", pod(), pod("registry.example.com/tools"), true},
+		"of another registry":       {"shop", pod(), pod("other.example.com/tools"), false},
+		"where the rule is ignored": {"free", pod(), pod("other.example.com/tools"), true},
+		"in a project that is none": {"none", pod(), pod("other.example.com/tools"), false},
+		"there before":              {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
+		"there before, changed":     {"shop", pod("other.example.com/tools"), pod("other.example.com/more"), false},
 	} {
-		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "web",
+		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), tt.project, "web",
 			corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
 			t.Errorf("%s: %v", what, err)

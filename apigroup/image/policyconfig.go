@@ -47,6 +47,7 @@ type executionRule struct {
 	OnResources             []groupResource        `json:"onResources"`
 	Reject                  bool                   `json:"reject"`
 	SkipOnResolutionFailure bool                   `json:"skipOnResolutionFailure"`
+	IgnoreNamespaceOverride bool                   `json:"ignoreNamespaceOverride"`
 	MatchIntegratedRegistry bool                   `json:"matchIntegratedRegistry"`
 	MatchRegistries         []string               `json:"matchRegistries"`
 	MatchImageAnnotations   []valueCondition       `json:"matchImageAnnotations"`

@@ -19,6 +19,7 @@ type candidate struct {
 	registry   string // as the name has it; empty if it has none
 	integrated bool   // the cluster's own registry
 	image      *imagev1.Image
+	ignored    []string // rules that do not count in its namespace
 }
 
 // decide gives the reason why an image may not run, or "". If any rule accepts images, one must accept it.
@@ -26,6 +27,9 @@ func (c policyConfig) decide(resource schema.GroupResource, wanted candidate) st
 	accepting, accepted := false, false
 	for _, rule := range c.ExecutionRules {
 		if !slices.ContainsFunc(rule.OnResources, func(g groupResource) bool { return g.covers(resource) }) {
+			continue
+		}
+		if !rule.IgnoreNamespaceOverride && slices.Contains(wanted.ignored, rule.Name) {
 			continue
 		}
 		accepting = accepting || !rule.Reject

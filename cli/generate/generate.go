@@ -80,6 +80,9 @@ type Plan struct {
 // New finds what a request speaks of.
 func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	plan := &Plan{Request: request, Namespace: finder.Namespace}
+	if err := plan.Options.findSource(ctx, finder); err != nil {
+		return nil, err
+	}
 	components, err := paired(ctx, finder, request)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,8 @@ func TestApplications(t *testing.T) {
 		"build-inline": {nil, Request{BuildOnly: true, Name: "web", Options: BuildOptions{Inline: "FROM quiet\nRUN true\n", Arguments: []corev1.EnvVar{{Name: "A", Value: "1"}}}}},
 		"build-binary": {[]string{"ruby:2.5"}, Request{BuildOnly: true, Name: "app", Options: BuildOptions{
 			Binary: true, To: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "other:v1"}, SourceSecret: "clone", PushSecret: "push",
-			Secrets: []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "npm"}, DestinationDir: "conf"}},
+			Secrets:     []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "npm"}, DestinationDir: "conf"}},
+			SourceImage: "quiet", SourcePaths: []buildv1.ImageSourcePath{{SourcePath: "/opt/assets", DestinationDir: "public"}},
 		}}},
 		"build-scratch": {nil, Request{BuildOnly: true, Name: "empty", Strategy: DockerStrategy, Options: BuildOptions{Binary: true, NoOutput: true}}},
 	} {

@@ -25,6 +25,28 @@ type BuildOptions struct {
 	ConfigMaps []buildv1.ConfigMapBuildSource
 	// Arguments are those of a Dockerfile.
 	Arguments []corev1.EnvVar
+	// SourceImage is an image of which files are laid into the source, SourcePaths which and where.
+	SourceImage string
+	SourcePaths []buildv1.ImageSourcePath
+
+	images []buildv1.ImageSource // what SourceImage is
+}
+
+// findSource finds the image of which files are laid into the source.
+func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
+	if o.SourceImage == "" {
+		return nil
+	}
+	image, _, err := finder.Find(ctx, Component{From: o.SourceImage, Source: "-"})
+	if err != nil {
+		return err
+	}
+	from := corev1.ObjectReference{Kind: "DockerImage", Name: image.Name}
+	if image.Stream != "" {
+		from = *image.tag(finder.Namespace)
+	}
+	o.images = []buildv1.ImageSource{{From: from, Paths: o.SourcePaths}}
+	return nil
 }
 
 // alone is a build without source of its own: of a Dockerfile that is given, or of what is sent to it.
@@ -104,7 +126,7 @@ func (o *BuildOptions) apply(config *buildv1.BuildConfig) {
 	}
 	spec := &config.Spec
 	spec.Source.SourceSecret, spec.Output.PushSecret = secret(o.SourceSecret), secret(o.PushSecret)
-	spec.Source.Secrets, spec.Source.ConfigMaps = o.Secrets, o.ConfigMaps
+	spec.Source.Secrets, spec.Source.ConfigMaps, spec.Source.Images = o.Secrets, o.ConfigMaps, o.images
 	if docker := spec.Strategy.DockerStrategy; docker != nil {
 		docker.BuildArgs = o.Arguments
 	}

@@ -48,6 +48,8 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	tagIs("app:v1", next.String())
 	tagIs("app:stable", next.String())
 	tagIs("app:pinned", digest.String())
+	says(fmt.Sprintf("Tag app:pinned set to app@%s.", next), "tag", "app:v1", "app:pinned")
+	tagIs("app:pinned", next.String())
 	says(fmt.Sprintf("Deleted tag %s/app:v1.", p.Namespace), "tag", "-d", "app:v1")
 	if _, err := p.TryOC("get", "istag", "app:v1"); err == nil {
 		t.Error("the tag is still there")

@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// imagePolicy lets the cluster's images run, those of one other registry, and those of a vendor; names become those with digests.
+const imagePolicy = `
+apiVersion: v1
+kind: ImagePolicyConfig
+resolveImages: AttemptRewrite
+executionRules:
+- name: execution-denied
+  reject: true
+  matchImageAnnotations: [{key: images.openshift.io/deny-execution, value: "true"}]
+  skipOnResolutionFailure: true
+- name: never
+  reject: true
+  ignoreNamespaceOverride: true
+  matchRegistries: [bad.example.com]
+- name: allow-integrated
+  matchIntegratedRegistry: true
+- name: allow-example
+  matchRegistries: [registry.example.com]
+`
+
+// configurePolicy lets the running cluster obey a policy for the rest of a test.
+func configurePolicy(p *project, policy string) {
+	p.t.Helper()
+	before, err := os.ReadFile(p.MasterFile())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var master, config map[string]any
+	if err := errors.Join(yaml.Unmarshal(before, &master), yaml.Unmarshal([]byte(policy), &config)); err != nil {
+		p.t.Fatal(err)
+	}
+	master["admissionConfig"] = map[string]any{"pluginConfig": map[string]any{"openshift.io/ImagePolicy": map[string]any{"configuration": config}}}
+	changed, err := yaml.Marshal(master)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	refuses := func(want bool) {
+		p.t.Helper()
+		p.WaitFor(fmt.Sprintf("pods of other registries are refused: %t", want), func(context.Context) error {
+			if _, err := p.pod("any", "other.example.com/app"); (err != nil) != want {
+				return fmt.Errorf("a pod: %v", err)
+			}
+			return nil
+		})
+	}
+	p.t.Cleanup(func() {
+		if err := os.WriteFile(p.MasterFile(), before, 0o600); err != nil {
+			p.t.Error(err)
+			return
+		}
+		refuses(false)
+	})
+	if err := os.WriteFile(p.MasterFile(), changed, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	refuses(true)
+}
+
+// pod asks the server for a pod, which it does not make, and gives the image that it has got.
+func (p *project) pod(name, image string) (string, error) {
+	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
+}
+
+// TestThePolicyDecidesWhichImagesRun tries images of registries, and what annotations of images and of the project change.
+func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
+	p := newProject(t)
+	dir, made := image(t, "policy")
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configurePolicy(p, imagePolicy)
+	own := "docker-registry.default.svc:5000/" + p.Namespace + "/app"
+	pinned := own + "@" + digest.String()
+	try := func(what, image, want, problem string) {
+		t.Helper()
+		got, err := p.pod("one", image)
+		switch {
+		case problem == "" && (err != nil || got != want):
+			t.Errorf("%s: image %q, %v, want %q", what, got, err, want)
+		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
+			t.Errorf("%s: image %q, %v, want %q", what, got, err, problem)
+		}
+	}
+	try("of the cluster's registry", own+":v1", pinned, "")
+	try("of an allowed registry", "registry.example.com/app:v1", "registry.example.com/app:v1", "")
+	try("without a registry", "busybox:latest", "", "no rule accepts busybox:latest")
+	try("of a refused registry", "bad.example.com/app", "", `rule "never" rejects`)
+
+	workload := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app}, spec: {selector: {matchLabels: {app: app}}, " +
+		"template: {metadata: {labels: {app: app}}, spec: {containers: [{name: app, image: '" + own + ":v1'}]}}}}"
+	if got, err := p.TryOCWithInput(workload, "create", "-f", "-", "--dry-run=server", "-o", "jsonpath={.spec.template.spec.containers[0].image}"); err != nil || got != pinned {
+		t.Errorf("a deployment has the image %s, %v", got, err)
+	}
+
+	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
+	try("marked", own+":v1", "", `rule "execution-denied" rejects`)
+	p.OC("annotate", "namespace", p.Namespace, "alpha.image.policy.openshift.io/ignore-rules=execution-denied,never")
+	p.WaitFor("the project ignores the rule", func(context.Context) error {
+		_, err := p.pod("one", own+":v1")
+		return err
+	})
+	try("of a refused registry, which no project may ignore", "bad.example.com/app", "", `rule "never" rejects`)
+}
