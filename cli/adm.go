@@ -30,6 +30,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		newPrune(factory, streams),
 		newBuildChain(factory, streams),
 		signature.New(factory, streams),
+		newMigrate(factory, streams),
 		newAdmNewProject(factory, streams),
 		newAdmRegistry(factory, streams),
 		newPolicy(factory, streams, true),

@@ -76,8 +76,8 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 		}
 	}
 	p.OC("set", "image-lookup", "app")
-	if got := p.OC("run", "one", "--image=app:v1", "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}"); !strings.HasSuffix(got, digest.String()) {
-		t.Errorf("a pod's image is %s", got)
+	if got, err := p.pod("one", "app:v1"); err != nil || !strings.HasSuffix(got, digest.String()) {
+		t.Errorf("a pod's image is %s, %v", got, err)
 	}
 }
 

@@ -129,18 +129,15 @@ func TestPodsNameImagesByLocalStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.OC("patch", "is", "app", "--type=merge", "-p", `{"spec":{"lookupPolicy":{"local":true}}}`)
-	pod := func(name, image string) (string, error) {
-		return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
-	}
 	want := fmt.Sprintf("docker-registry.default.svc:5000/%s/app@%s", p.Namespace, digest)
-	if got, err := pod("one", "app:v1"); err != nil || got != want {
+	if got, err := p.pod("one", "app:v1"); err != nil || got != want {
 		t.Errorf("image %s, %v, want %s", got, err, want)
 	}
-	if got, err := pod("two", "app:v2"); err != nil || got != "app:v2" {
+	if got, err := p.pod("two", "app:v2"); err != nil || got != "app:v2" {
 		t.Errorf("a tag that is not there became %s, %v", got, err)
 	}
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
-	if got, err := pod("three", "app:v1"); err == nil || !strings.Contains(err.Error(), "prohibited by policy") {
+	if got, err := p.pod("three", "app:v1"); err == nil || !strings.Contains(err.Error(), "prohibited by policy") {
 		t.Errorf("an image that must not run: %s, %v", got, err)
 	}
 }
