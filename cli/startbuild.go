@@ -50,6 +50,8 @@ something that lies here.`,
 			var err error
 			s.client, err = builds(factory)
 			util.CheckErr(err)
+			s.hook.Server, err = factory.ToRESTConfig()
+			util.CheckErr(err)
 			util.CheckErr(s.run(command, args))
 		},
 	}
