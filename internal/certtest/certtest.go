@@ -58,6 +58,12 @@ func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	})
 }
 
+// IssueExpired makes a certificate for a server, which has expired a minute ago.
+func (a *Authority) IssueExpired(t testing.TB, host string) Pair {
+	t.Helper()
+	return a.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(-time.Minute)})
+}
+
 // issue signs a template, by itself when the authority has no certificate yet.
 func (a *Authority) issue(t testing.TB, template *x509.Certificate) Pair {
 	t.Helper()
@@ -65,7 +71,10 @@ func (a *Authority) issue(t testing.TB, template *x509.Certificate) Pair {
 	must(t, err)
 	template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
 	must(t, err)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(time.Hour)
+	}
 	parent, signer := a.Certificate, a.key
 	if parent == nil {
 		parent, signer, a.key = template, key, key

@@ -74,6 +74,9 @@ func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
+// loaders are how many requests load has in flight.
+const loaders = 3
+
 // load asks for a host all the time, until it is stopped, which returns what failed.
 func load(c *kit.Cluster, host string) (stop func() []string) {
 	return repeat(func() string {
@@ -90,7 +93,7 @@ func repeat(do func() (failure string)) (stop func() []string) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failures []string
-	for range 3 {
+	for range loaders {
 		group.Go(func() {
 			for !end.Load() {
 				if failure := do(); failure != "" {
