@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/image/content"
 	"github.com/slipway-platform/slipway/cli/observe"
 	"github.com/slipway-platform/slipway/cli/rsync"
+	"github.com/slipway-platform/slipway/cli/run"
 	"github.com/slipway-platform/slipway/cli/set"
 )
 
@@ -42,6 +43,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newDeploy(factory, streams),
 			newRsh(factory, streams),
 			rsync.New(factory, streams),
+			run.New(factory, streams),
 			debug.New(factory, streams),
 			observe.New(factory, streams),
 			set.Env(factory, streams),

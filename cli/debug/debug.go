@@ -50,11 +50,12 @@ The copy has no labels and no probes, so that nothing counts on it, and is remov
 of its environment may be set or, with a minus sign behind their names, removed. The copy runs with the rights that you may
 use: --as-root is refused where no security context constraint of yours allows it.
 
-For a node there is a privileged pod of --image, with the files of the node below /host.`,
+A tag of an image stream is debugged in a pod with its image. For a node there is a privileged pod of --image, with the files of the node below /host.`,
 		Example: `  oc debug dc/web
   oc debug dc/web -c side MODE=verbose -- env
   oc debug dc/web --as-user=1000000
   oc debug node/one --image=registry.example.com/tools -- chroot /host journalctl
+  oc debug istag/web:latest
   oc debug dc/web -o yaml`,
 		Run: func(command *cobra.Command, args []string) {
 			args, err := d.read(command, args)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -167,5 +168,20 @@ func TestThePodGoesWhenItsCommandEnds(t *testing.T) {
 		if left, err := clients.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
 			t.Errorf("%s: leaves %v, %v", name, left, err)
 		}
+	}
+}
+
+func TestATagOfAnImageStreamIsDebuggedInAPodWithItsImage(t *testing.T) {
+	tag := &imagev1.ImageStreamTag{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web:v1.2"}, Image: imagev1.Image{DockerImageReference: "registry.example.com/web@sha256:1"}}
+	w := &wishes{command: []string{"sh"}, user: -1}
+	pod, original, err := w.of(tag, "imagestreamtags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(pod.Name, "web-v1-2-debug-") || pod.Namespace != "shop" || pod.Spec.Containers[0].Image != tag.Image.DockerImageReference || original != "<image entrypoint>" {
+		t.Errorf("made %+v in place of %q", pod, original)
+	}
+	if _, _, err := w.of(&imagev1.ImageStreamTag{}, "imagestreamtags"); err == nil || !strings.Contains(err.Error(), "no image yet") {
+		t.Errorf("a tag without image: %v", err)
 	}
 }

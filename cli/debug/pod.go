@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,9 +42,14 @@ func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, or
 	}
 	source := &unstructured.Unstructured{Object: content}
 	pod = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-	if node, ok := object.(*corev1.Node); ok {
-		err = w.onNode(pod, node)
-	} else {
+	switch object := object.(type) {
+	case *corev1.Node:
+		err = w.onNode(pod, object)
+	case *imagev1.ImageStreamTag:
+		err = ofImage(pod, &object.Image)
+	case *imagev1.ImageStreamImage:
+		err = ofImage(pod, &object.Image)
+	default:
 		err = w.copyOf(pod, object, source)
 	}
 	if err != nil {
@@ -72,7 +78,7 @@ func name(of string) string {
 	if len(of) > most {
 		of = of[:most]
 	}
-	return strings.Trim(strings.ReplaceAll(of, ".", "-"), "-") + "-debug-" + rand.String(5)
+	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
 // copyOf takes over the pod that an object is or makes. Nobody shall take the new pod for one of the object's: it has no labels.
@@ -82,7 +88,7 @@ func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruct
 		return nil
 	})
 	if err != nil || !has {
-		return errors.Join(err, errors.New("it is no pod, node or something that makes pods"))
+		return errors.Join(err, errors.New("it is no pod, node, tag of an image stream or something that makes pods"))
 	}
 	if !w.keepAnnotations {
 		return nil
@@ -92,6 +98,15 @@ func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruct
 		pod.Annotations, _, err = unstructured.NestedStringMap(source.Object, "spec", "template", "metadata", "annotations")
 	}
 	return err
+}
+
+// ofImage makes a pod of an image of a stream.
+func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
+	if image.DockerImageReference == "" {
+		return errors.New("it has no image yet")
+	}
+	pod.Spec.Containers = []corev1.Container{{Name: "container-00", Image: image.DockerImageReference}}
+	return nil
 }
 
 // onNode makes a pod that sees what the node sees, with its files below /host.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 )
 
 // numbers are the metrics, with the names of OpenShift 3.11.
@@ -68,4 +70,18 @@ func (n *numbers) listen(address string, ready <-chan struct{}) (serve func(cont
 		}
 		return nil
 	}, nil
+}
+
+// print writes the metrics in the format that they are served in.
+func (n *numbers) print(out io.Writer) error {
+	families, err := n.registry.Gather()
+	if err != nil {
+		return fmt.Errorf("gather metrics: %w", err)
+	}
+	for _, family := range families {
+		if _, err := expfmt.MetricFamilyToText(out, family); err != nil {
+			return fmt.Errorf("print metrics: %w", err)
+		}
+	}
+	return nil
 }

@@ -41,6 +41,7 @@ type observation struct {
 	once, quiet                  bool
 	exitAfter, resync            time.Duration
 	listenAddress                string
+	printMetrics                 bool
 	failures                     int
 }
 
@@ -86,6 +87,7 @@ Numbers of what was done are served at /metrics of --listen-addr, and at /health
 	flags.DurationVar(&o.exitAfter, "exit-after", 0, "End after this time.")
 	flags.DurationVar(&o.resync, "resync-period", 0, "Run the command for all objects again in such intervals.")
 	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address of metrics and health; empty for none.")
+	flags.BoolVar(&o.printMetrics, "print-metrics-on-exit", false, "Write the metrics to standard error at the end.")
 	flags.BoolVar(&o.quiet, "no-headers", false, "Do not show what happens before a command runs.")
 	return command
 }

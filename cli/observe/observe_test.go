@@ -116,6 +116,7 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 		},
 	}
 	o.listenAddress, o.typeVariable = address, "KIND"
+	o.printMetrics = true
 	o.each, o.remove = []string{"sh", "-c", `echo "$KIND $*"`, "sh"}, []string{"sh", "-c", `echo "$KIND $*"`, "sh"}
 	if err := o.run(ctx); ctx.Err() == nil || problem != nil {
 		t.Fatalf("%v, %v; says %s", err, problem, out.String())
@@ -123,6 +124,9 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 	for _, want := range []string{`observe_counts{type="Deleted"} 1`, `observe_exec_durations_milliseconds_count{exit_code="0",type="Sync"} 2`, "ok\n"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is not in %s", want, metrics)
+		}
+		if want != "ok\n" && !strings.Contains(out.String(), want) {
+			t.Errorf("%q was not printed at the end: %s", want, out.String())
 		}
 	}
 }

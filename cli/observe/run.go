@@ -57,7 +57,11 @@ func (o *observation) run(ctx context.Context) error {
 		return nil
 	})
 	work.Go(func() error { return o.loop(ctx, changes, problems, listed, ready) })
-	if err := work.Wait(); !errors.Is(err, errDone) {
+	err = work.Wait()
+	if o.printMetrics {
+		err = errors.Join(err, o.numbers.print(o.ErrOut))
+	}
+	if !errors.Is(err, errDone) {
 		return err
 	}
 	return nil

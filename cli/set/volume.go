@@ -24,6 +24,7 @@ type volume struct {
 	name, containers                string // containers is a pattern of their names
 
 	kind, path, secret, configMap, claim string
+	newClaim                             newClaim
 	mountPath, subPath                   string
 	readOnly                             bool
 }
@@ -41,6 +42,7 @@ type is given, and another place, if a path is given.`,
 		Example: `  oc set volume dc/web
   oc set volume dc/web --add --name=data --type=persistentVolumeClaim --claim-name=data --mount-path=/data --overwrite
   oc set volume dc/web --add --type=secret --secret-name=keys --mount-path=/keys -c web
+  oc set volume dc/web --add --name=data --type=pvc --claim-size=1Gi --mount-path=/data
   oc set volume dc/web --remove --name=data`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(v.validate())
@@ -50,6 +52,7 @@ type is given, and another place, if a path is given.`,
 				util.CheckErr(v.list(streams.Out, infos))
 				return
 			}
+			util.CheckErr(v.makeClaims(t, command, infos))
 			util.CheckErr(t.change(command, infos, v.change))
 		},
 	}
@@ -66,6 +69,7 @@ type is given, and another place, if a path is given.`,
 	flags.StringVar(&v.secret, "secret-name", "", "Name of the secret, for secret.")
 	flags.StringVar(&v.configMap, "configmap-name", "", "Name of the config map, for configMap.")
 	flags.StringVar(&v.claim, "claim-name", "", "Name of the claim, for persistentVolumeClaim.")
+	v.newClaim.addFlags(flags)
 	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Where the containers have it; nowhere by default.")
 	flags.StringVar(&v.subPath, "sub-path", "", "The part of the volume that they have there.")
 	flags.BoolVar(&v.readOnly, "read-only", false, "Let them only read it.")
@@ -85,6 +89,9 @@ func (v *volume) validate() error {
 	}
 	if _, err := path.Match(v.containers, ""); err != nil {
 		return fmt.Errorf("read --containers %q: %w", v.containers, err)
+	}
+	if err := v.prepareClaim(); err != nil {
+		return err
 	}
 	if v.add && v.kind != "" {
 		_, err := v.source()

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	imageChanges    = 20
+	imageChanges    = 10
 	templateRuns    = 30
 	templateObjects = 100
 )
 
-// measureImages changes the image of a tag that a paused application's trigger follows: no pods are in the way of the controllers.
+// measureImages changes the image of a tag that an application without pods follows.
 func (w *workshop) measureImages(ctx context.Context) error {
 	const name = appName + "-image"
 	if _, err := w.images.ImageStreams("default").Create(ctx, &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -46,6 +46,12 @@ func (w *workshop) measureImages(ctx context.Context) error {
 			return err
 		}
 		w.result.image = append(w.result.image, took)
+		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) { // the next one would cancel it first
+			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
+			return err == nil && rc.Annotations[openshiftapps.DeploymentStatusAnnotation] == string(openshiftapps.DeploymentStatusComplete), err
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

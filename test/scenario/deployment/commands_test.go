@@ -34,4 +34,9 @@ func TestCommandsReachThePodsOfADeployment(t *testing.T) {
 	if got := c.OC("observe", "--listen-addr=", "--once", "--no-headers", "pods", "-l", "app=web", "--", "echo"); got != c.Namespace+" "+pod+"\n" {
 		t.Errorf("observe says %q", got)
 	}
+	c.OC("run", "ran", "--image="+kit.ToolsImage, "--replicas=1", "--port=8080", "--expose", "--", "sleep", "100000")
+	waitReplicas(c, "ran-1", 1)
+	waitOutput(c, "service/ran", "{.spec.selector} {.spec.ports[0].targetPort}", `{"run":"ran"} 8080`)
+	c.OC("set", "volume", "dc/ran", "--add", "--name=data", "--claim-size=1Mi", "--claim-name=data", "--claim-class=none", "--mount-path=/data")
+	waitOutput(c, "pvc/data", "{.spec.resources.requests.storage} {.spec.accessModes[0]} {.spec.storageClassName}", "1Mi ReadWriteOnce none")
 }

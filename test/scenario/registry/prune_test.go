@@ -37,7 +37,7 @@ func TestImagesThatNothingRefersToGoFromTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	p.OC("run", "user", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
+	p.OC("run", "user", "--restart=Never", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
 	if out := prune("--confirm"); strings.Contains(out, oldName.String()) {
 		t.Errorf("an image that a pod names went:\n%s", out)
 	}

@@ -1,0 +1,136 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/distribution/reference"
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// wish is what shall run.
+type wish struct {
+	generator, schedule string
+	replicas            int32
+
+	name      string
+	labels    map[string]string
+	expose    bool
+	pod       corev1.PodTemplateSpec
+	overrides util.OverrideOptions
+}
+
+// read takes the pods from kubectl's flags.
+func (w *wish) read(command *cobra.Command, args []string) error {
+	flags := command.Flags()
+	image := util.GetFlagString(command, "image")
+	switch {
+	case len(args) == 0 || command.ArgsLenAtDash() == 0:
+		return errors.New("NAME is required for run")
+	case !reference.ReferenceRegexp.MatchString(image):
+		return fmt.Errorf("read --image %q: %w", image, reference.ErrReferenceInvalidFormat)
+	}
+	w.name = args[0]
+	container := corev1.Container{Name: w.name, Image: image, ImagePullPolicy: corev1.PullPolicy(util.GetFlagString(command, "image-pull-policy"))}
+	if asCommand, _ := flags.GetBool("command"); asCommand {
+		container.Command = args[1:]
+	} else {
+		container.Args = args[1:]
+	}
+	for _, variable := range util.GetFlagStringArray(command, "env") {
+		name, value, found := strings.Cut(variable, "=")
+		if !found || name == "" {
+			return fmt.Errorf("read --env %q: must be NAME=VALUE", variable)
+		}
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	if text := util.GetFlagString(command, "port"); text != "" {
+		port := intstr.Parse(text)
+		if port.Type != intstr.Int {
+			return fmt.Errorf("read --port %q: must be a number", text)
+		}
+		container.Ports = []corev1.ContainerPort{{ContainerPort: port.IntVal}}
+	}
+	if privileged, _ := flags.GetBool("privileged"); privileged {
+		container.SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
+	}
+	if w.expose, _ = flags.GetBool("expose"); w.expose && len(container.Ports) == 0 {
+		return errors.New("--expose needs the --port that the service leads to")
+	}
+	annotations, _, err := util.ParsePairs(util.GetFlagStringArray(command, "annotations"), "annotations", false)
+	if err != nil {
+		return err
+	}
+	if w.labels, err = labels(util.GetFlagString(command, "labels")); err != nil {
+		return err
+	}
+	if len(w.labels) == 0 {
+		w.labels = map[string]string{"run": w.name}
+	}
+	w.pod = corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: w.labels, Annotations: annotations},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicy(util.GetFlagString(command, "restart"))},
+	}
+	w.overrides = util.OverrideOptions{Overrides: util.GetFlagString(command, "overrides"), OverrideType: util.OverrideType(util.GetFlagString(command, "override-type"))}
+	return nil
+}
+
+// labels reads name=value,name=value.
+func labels(text string) (map[string]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	read, _, err := util.ParsePairs(strings.Split(text, ","), "labels", false)
+	return read, err
+}
+
+// objects are what is made: what runs the image, and the service that leads to it.
+func (w *wish) objects() ([]runtime.Object, error) {
+	meta := metav1.ObjectMeta{Name: w.name, Labels: w.labels}
+	var object, empty runtime.Object
+	switch w.generator {
+	case jobGenerator:
+		object, empty = &batchv1.Job{TypeMeta: typeMeta("batch/v1", "Job"), ObjectMeta: meta, Spec: w.job()}, &batchv1.Job{}
+	case cronGenerator:
+		object, empty = &batchv1.CronJob{TypeMeta: typeMeta("batch/v1", "CronJob"), ObjectMeta: meta, Spec: batchv1.CronJobSpec{
+			Schedule: w.schedule, ConcurrencyPolicy: batchv1.AllowConcurrent, JobTemplate: batchv1.JobTemplateSpec{Spec: w.job()},
+		}}, &batchv1.CronJob{}
+	default:
+		object, empty = &appsv1.DeploymentConfig{TypeMeta: typeMeta(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: meta, Spec: appsv1.DeploymentConfigSpec{
+			Replicas: w.replicas, Selector: maps.Clone(w.labels), Template: &w.pod,
+		}}, &appsv1.DeploymentConfig{}
+	}
+	object, err := w.overrides.NewOverrider(empty).Apply(object)
+	if err != nil {
+		return nil, fmt.Errorf("read --overrides: %w", err)
+	}
+	if !w.expose {
+		return []runtime.Object{object}, nil
+	}
+	port := w.pod.Spec.Containers[0].Ports[0].ContainerPort
+	return []runtime.Object{object, &corev1.Service{TypeMeta: typeMeta("v1", "Service"), ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		Selector: maps.Clone(w.labels), Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)}},
+	}}}, nil
+}
+
+// job is the specification of a job. Its pods cannot be restarted for ever.
+func (w *wish) job() batchv1.JobSpec {
+	template := w.pod.DeepCopy()
+	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
+	return batchv1.JobSpec{Template: *template}
+}
+
+func typeMeta(version, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version, Kind: kind}
+}

@@ -1,0 +1,106 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+// wished reads a command line.
+func wished(t *testing.T, args ...string) (*wish, error) {
+	t.Helper()
+	command := New(util.NewFactory(genericclioptions.NewConfigFlags(true)), genericiooptions.NewTestIOStreamsDiscard())
+	w := &wish{}
+	if err := command.ParseFlags(append([]string{"--image=tool:1"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	flags := command.Flags()
+	w.generator, w.schedule = util.GetFlagString(command, "generator"), util.GetFlagString(command, "schedule")
+	w.replicas, _ = flags.GetInt32("replicas")
+	if err := w.choose(command); err != nil {
+		return nil, err
+	}
+	return w, w.read(command, flags.Args())
+}
+
+func TestWhatIsMade(t *testing.T) {
+	for line, want := range map[string]string{
+		"web":                            configGenerator,
+		"web --restart=Never":            podGenerator,
+		"web -i":                         podGenerator,
+		"web --restart=OnFailure":        jobGenerator,
+		"web --schedule=@daily":          cronGenerator,
+		"web --generator=job/v1":         jobGenerator,
+		"web --generator=run-pod/v1":     podGenerator,
+		"web --replicas=2 --expose=true": "--port",
+		"web --generator=run/v1":         "must be",
+		"web --generator=cronjob/v1":     "--schedule",
+		"web --replicas=2 -i":            "--replicas",
+		"web --generator=job/v1 -i":      "oc attach",
+		"web --env=A":                    "NAME=VALUE",
+		"web --port=http":                "number",
+		"--replicas=2":                   "NAME is required",
+		"web --generator=deploymentconfig/v1 --restart=Never": "always restarted",
+	} {
+		w, err := wished(t, strings.Fields(line)...)
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && w.generator != want {
+			t.Errorf("%s: %+v, %v, want %s", line, w, err, want)
+		}
+	}
+}
+
+func TestADeploymentConfigIsMadeWithItsService(t *testing.T) {
+	if err := appsv1.Install(scheme.Scheme); err != nil { // as the client does when it starts
+		t.Fatal(err)
+	}
+	w, err := wished(t, "web", "--replicas=3", "--port=8080", "--expose", "--env=A=b=c", "-l", "app=shop,part=web", `--overrides={"spec":{"paused":true}}`, "--", "serve", "-v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := w.objects()
+	if err != nil || len(objects) != 2 {
+		t.Fatalf("%v, %v", objects, err)
+	}
+	dc, service := objects[0].(*appsv1.DeploymentConfig), objects[1].(*corev1.Service)
+	container := dc.Spec.Template.Spec.Containers[0]
+	if dc.Name != "web" || dc.Spec.Replicas != 3 || !dc.Spec.Paused || dc.Spec.Selector["part"] != "web" || dc.Spec.Template.Labels["app"] != "shop" {
+		t.Errorf("made %+v", dc)
+	}
+	if container.Image != "tool:1" || strings.Join(container.Args, " ") != "serve -v" || container.Env[0].Value != "b=c" || container.Ports[0].ContainerPort != 8080 {
+		t.Errorf("its container is %+v", container)
+	}
+	if service.Spec.Selector["app"] != "shop" || service.Spec.Ports[0].TargetPort.IntVal != 8080 {
+		t.Errorf("its service is %+v", service.Spec)
+	}
+}
+
+func TestJobsAreNotRestartedForEver(t *testing.T) {
+	for line, want := range map[string]corev1.RestartPolicy{"once --generator=job/v1": "OnFailure", "once --generator=job/v1 --restart=Never": "Never"} {
+		w, err := wished(t, strings.Fields(line)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := w.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job := objects[0].(*batchv1.Job); job.Spec.Template.Spec.RestartPolicy != want || job.Spec.Template.Labels["run"] != "once" {
+			t.Errorf("%s: made %+v", line, job.Spec.Template)
+		}
+	}
+	w, err := wished(t, "nightly", "--schedule=@daily")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := w.objects()
+	if cron := objects[0].(*batchv1.CronJob); err != nil || cron.Spec.Schedule != "@daily" || cron.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy != "OnFailure" {
+		t.Errorf("made %+v, %v", cron, err)
+	}
+}

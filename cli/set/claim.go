@@ -1,0 +1,126 @@
+package set
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	cliresource "k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newClaim is a claim that is made with a volume.
+type newClaim struct {
+	size, mode, class string
+	classSet          *pflag.Flag // an empty class is a class too: none
+	amount            resource.Quantity
+}
+
+func (c *newClaim) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.size, "claim-size", "", "Make a claim of this size, such as 5Gi, for persistentVolumeClaim.")
+	flags.StringVar(&c.mode, "claim-mode", "ReadWriteOnce", "Its access mode: ReadWriteOnce (rwo), ReadOnlyMany (rom), ReadWriteMany (rwm) or ReadWriteOncePod.")
+	flags.StringVar(&c.class, "claim-class", "", "Its storage class; the cluster's default one where this is not given.")
+	c.classSet = flags.Lookup("claim-class")
+}
+
+// prepareClaim checks what is asked of a new claim, and gives it a name if it has none.
+func (v *volume) prepareClaim() (err error) {
+	c := &v.newClaim
+	if c.size == "" {
+		if c.classSet != nil && c.classSet.Changed {
+			return errors.New("--claim-class is for a new claim, which needs --claim-size")
+		}
+		return nil
+	}
+	switch v.kind {
+	case "":
+		v.kind = "persistentVolumeClaim"
+	case "persistentVolumeClaim", "persistentvolumeclaim", "pvc":
+	default:
+		return fmt.Errorf("--claim-size is for volumes of type persistentVolumeClaim, not %s", v.kind)
+	}
+	if !v.add {
+		return errors.New("--claim-size needs --add")
+	}
+	if c.amount, err = resource.ParseQuantity(c.size); err != nil || c.amount.Sign() <= 0 {
+		return fmt.Errorf("read --claim-size %q: must be a size such as 5Gi", c.size)
+	}
+	if _, err := accessMode(c.mode); err != nil {
+		return err
+	}
+	if v.claim == "" {
+		v.claim = "pvc-" + rand.String(5)
+	}
+	return nil
+}
+
+// accessMode reads an access mode or its short name, those of 3.11 and today's.
+func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
+	switch strings.ToLower(text) {
+	case "readwriteonce", "rwo":
+		return corev1.ReadWriteOnce, nil
+	case "readonlymany", "rom", "rox":
+		return corev1.ReadOnlyMany, nil
+	case "readwritemany", "rwm", "rwx":
+		return corev1.ReadWriteMany, nil
+	case "readwriteoncepod", "rwop":
+		return corev1.ReadWriteOncePod, nil
+	}
+	return "", fmt.Errorf("read --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
+}
+
+// claimIn is the claim in a namespace.
+func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
+	mode, _ := accessMode(v.newClaim.mode) // checked
+	claim := &corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v.claim},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: v.newClaim.amount}},
+		},
+	}
+	if v.newClaim.classSet.Changed {
+		claim.Spec.StorageClassName = &v.newClaim.class
+	}
+	return claim
+}
+
+// makeClaims makes the new claim in the project of each object, before anything refers to it. One of its name that is there is none of ours.
+func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
+	dry, err := util.GetDryRunStrategy(command)
+	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
+		return err
+	}
+	for _, info := range infos { // what cannot have the volume needs no claim
+		if err := v.change(info.Object.DeepCopyObject()); err != nil {
+			return fmt.Errorf("change %s: %w", info.ObjectName(), err)
+		}
+	}
+	clients, err := t.factory.KubernetesClientSet()
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	for _, info := range infos {
+		if made[info.Namespace] {
+			continue
+		}
+		made[info.Namespace] = true
+		var options metav1.CreateOptions
+		if dry == util.DryRunServer {
+			options.DryRun = []string{metav1.DryRunAll}
+		}
+		if _, err := clients.CoreV1().PersistentVolumeClaims(info.Namespace).Create(command.Context(), v.claimIn(info.Namespace), options); err != nil {
+			return fmt.Errorf("make claim %q: %w", v.claim, err)
+		}
+		fmt.Fprintf(t.streams.ErrOut, "persistentvolumeclaim/%s created\n", v.claim)
+	}
+	return nil
+}
