@@ -65,7 +65,7 @@ func writeAdvice(list []advice) string {
 
 // advise finds what seems wrong.
 func (v *view) advise() []advice {
-	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseBuilds(), v.advisePods(), v.adviseScalers(), v.adviseTemplates())
+	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
 	return slices.CompactFunc(all, func(a, b advice) bool { return a.message == b.message })
 }

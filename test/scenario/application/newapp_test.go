@@ -38,6 +38,7 @@ func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 		}
 	}
 	waitOutput(c, "dc/front", "{.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[0].value} {.metadata.labels.tier}", kit.ToolsImage+" red front")
+	waitOutput(c, "dc/front", `{.metadata.annotations.openshift\.io/generated-by} {.spec.template.metadata.annotations.openshift\.io/generated-by}`, "OpenShiftNewApp OpenShiftNewApp")
 	waitOutput(c, "svc/front", "{.spec.ports[0].name} {.spec.selector.deploymentconfig}", "8080-tcp front")
 
 	// Source of a directory that has a Git repository, built by the image that is named; nothing is made.

@@ -87,7 +87,7 @@ func TestAChangeOfTheTemplateIsDeployed(t *testing.T) {
 	}
 	deployer := c.Pod("web-1-deploy")
 	if deployer.Spec.ServiceAccountName != "deployer" || deployer.Labels["openshift.io/deployer-pod-for.name"] != "web-1" ||
-		deployer.Annotations["openshift.io/scc"] != "restricted" {
+		deployer.Annotations["openshift.io/scc"] != "restricted" || deployer.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("deployer is %+v", deployer)
 	}
 	waitOutput(c, "dc/web", `{.status.latestVersion} {.status.availableReplicas} {.status.details.causes[*].type} {.status.conditions[?(@.type=="Progressing")].reason}`,

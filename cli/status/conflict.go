@@ -1,0 +1,120 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// adviseCycles looks for build configurations that build upon each other in a circle: each build starts the next one, for ever.
+func (v *view) adviseCycles() (all []advice) {
+	done := map[string]bool{}
+	for _, config := range v.state.BuildConfigs {
+		for _, cycle := range v.cycles(config, nil, done) {
+			all = append(all, advice{isWarning, "Cycle detected in build configurations: " + strings.Join(cycle, " -> "), "build one of them upon another image"})
+		}
+	}
+	return all
+}
+
+// cycles follows the images that a configuration builds upon to those that build them; path is the way that led here, done what was followed to its end.
+func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (found [][]string) {
+	name := v.name("bc", config.Namespace, config.Name)
+	if at := slices.Index(path, name); at >= 0 {
+		cycle := append(slices.Clone(path[at:]), name)
+		slices.Reverse(cycle) // in the order in which they are built
+		return [][]string{cycle}
+	}
+	if done[name] {
+		return nil
+	}
+	path = append(slices.Clone(path), name)
+	for _, from := range inputs(config.Spec) {
+		for _, builder := range v.state.buildersOf(config.Namespace, from) {
+			found = append(found, v.cycles(builder, path, done)...)
+		}
+	}
+	done[name] = true
+	return found
+}
+
+// inputs are the images that a build needs.
+func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
+	switch strategy := spec.Strategy; {
+	case strategy.SourceStrategy != nil:
+		all = append(all, strategy.SourceStrategy.From)
+	case strategy.DockerStrategy != nil && strategy.DockerStrategy.From != nil:
+		all = append(all, *strategy.DockerStrategy.From)
+	case strategy.CustomStrategy != nil:
+		all = append(all, strategy.CustomStrategy.From)
+	}
+	for _, image := range spec.Source.Images {
+		all = append(all, image.From)
+	}
+	return all
+}
+
+// selector is what a controller takes for its pods.
+type selector struct {
+	name    string
+	matches labels.Selector
+}
+
+// adviseOverlaps looks for pods that more than one controller selects: each of them counts on pods of the other.
+func (v *view) adviseOverlaps() (all []advice) {
+	known, said := v.selectors(), map[[2]string]bool{}
+	for _, pod := range v.state.Pods {
+		var by []string
+		for _, one := range known[pod.Namespace] {
+			if one.matches.Matches(labels.Set(pod.Labels)) {
+				by = append(by, one.name)
+			}
+		}
+		for _, other := range by[min(1, len(by)):] {
+			if pair := [2]string{by[0], other}; !said[pair] {
+				said[pair] = true
+				all = append(all, advice{isWarning, fmt.Sprintf("%s and %s both select %s.", by[0], other, v.name("pod", pod.Namespace, pod.Name)),
+					"give them selectors that select different pods"})
+			}
+		}
+	}
+	return all
+}
+
+// selectors are those of everything that keeps a number of pods, by project and in the order of names.
+func (v *view) selectors() map[string][]selector {
+	all := map[string][]selector{}
+	add := func(kind string, object metav1.Object, matches labels.Selector) {
+		if !matches.Empty() {
+			in := object.GetNamespace()
+			all[in] = append(all[in], selector{v.name(kind, in, object.GetName()), matches})
+		}
+	}
+	addSet := func(kind string, object metav1.Object, of *metav1.LabelSelector) {
+		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil { // the server has checked it
+			add(kind, object, matches)
+		}
+	}
+	for _, one := range v.state.Controllers {
+		add("rc", &one, labels.SelectorFromSet(one.Spec.Selector))
+	}
+	for _, one := range v.state.ReplicaSets {
+		addSet("rs", &one, one.Spec.Selector)
+	}
+	for _, one := range v.state.StatefulSets {
+		addSet("statefulset", &one, one.Spec.Selector)
+	}
+	for _, one := range v.state.DaemonSets {
+		addSet("ds", &one, one.Spec.Selector)
+	}
+	for _, list := range all {
+		slices.SortFunc(list, func(a, b selector) int { return cmp.Compare(a.name, b.name) })
+	}
+	return all
+}
