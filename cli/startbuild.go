@@ -94,6 +94,10 @@ func builds(factory util.Factory) (*build.Client, error) {
 func (s *buildStart) run(command *cobra.Command, args []string) error {
 	ctx := command.Context()
 	if s.hook.URL != "" {
+		var err error
+		if s.hook.Env, err = variables(s.env); err != nil {
+			return err
+		}
 		return s.hook.Call(ctx, s.streams.In)
 	}
 	kind, name := build.OfBuild, s.fromBuild
@@ -121,6 +125,11 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	}
 	if err := printer.PrintObj(started, s.streams.Out); err != nil {
 		return err
+	}
+	if s.follow || s.wait {
+		if err := s.client.Begin(ctx, started.Name, s.streams.ErrOut); err != nil {
+			return err
+		}
 	}
 	if s.follow {
 		if err := s.client.Follow(ctx, started.Name, s.streams.Out); err != nil {

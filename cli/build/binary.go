@@ -14,8 +14,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
+	"github.com/docker/go-units"
 	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 )
 
 // Source is what a build is made from that lies here. One of the paths is set; "-" is standard input.
@@ -34,12 +38,25 @@ type Source struct {
 // Given says whether any source is.
 func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a configuration and sends it its source.
+// Upload starts a build of a configuration and sends it its source. Progress is told what the build waits for before it takes that.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
+	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
 	content, options, err := source.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	told, progress := make(chan struct{}), &serial{out: source.Progress}
+	telling, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(told)
+		// Who may not see the build uploads nevertheless.
+		_ = c.watch(telling, newTeller(progress, clock.RealClock{}), c.started(telling, config, before.Status.LastVersion))
+	}()
+	defer func() { stop(); <-told }()
+	content = &counted{ReadCloser: content, progress: progress}
 	request := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("instantiatebinary")
 	for name, value := range options {
 		if value != "" {
@@ -53,6 +70,33 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 		return nil, fmt.Errorf("upload source: %w", err)
 	}
 	return build, nil
+}
+
+// serial is a writer that several may write to, each a line at once.
+type serial struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (s *serial) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+// counted says how much was read when that ends.
+type counted struct {
+	io.ReadCloser
+	progress io.Writer
+	size     int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if c.size += int64(n); err == io.EOF {
+		fmt.Fprintf(c.progress, "Uploading finished: %s\n", units.HumanSize(float64(c.size)))
+	}
+	return n, err
 }
 
 // open begins to read the source. options are the parameters of the request.

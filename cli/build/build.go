@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -28,6 +29,7 @@ type Client struct {
 	*buildclient.BuildV1Client
 	// Namespace is the project.
 	Namespace string
+	pods      coreclient.PodsGetter
 }
 
 // New connects to the builds of a project.
@@ -36,7 +38,11 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to builds: %w", err)
 	}
-	return &Client{client, namespace}, nil
+	core, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the pods of builds: %w", err)
+	}
+	return &Client{client, namespace, core}, nil
 }
 
 // Teach registers the kinds of builds with kubectl. It is for the start of a process.

@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
@@ -26,6 +27,8 @@ type Hook struct {
 	// PostReceive is a file with lines "<old> <new> <ref>", as git gives them to its hook post-receive; "-" is standard input. Repository is
 	// where the commits are described, by default the current directory.
 	PostReceive, Repository string
+	// Env are variables of the build; the hook must allow them.
+	Env []corev1.EnvVar
 	// Server is the current one, if there is one: a web hook of it is called by a client that trusts it.
 	Server *rest.Config
 }
@@ -44,7 +47,7 @@ func (h *Hook) client() (*http.Client, error) {
 
 // Call calls the web hook.
 func (h *Hook) Call(ctx context.Context, in io.Reader) error {
-	event := &buildv1.GenericWebHookEvent{}
+	event := &buildv1.GenericWebHookEvent{Env: h.Env}
 	if h.PostReceive != "" {
 		refs, err := h.refs(ctx, in)
 		if err != nil {

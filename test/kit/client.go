@@ -39,9 +39,20 @@ func (c *Cluster) Exec(pod string, command ...string) string {
 // the lines of standard output.
 func (c *Cluster) StartOC(args ...string) *bufio.Reader {
 	c.t.Helper()
+	return c.startOC((*exec.Cmd).StdoutPipe, args)
+}
+
+// StartOCForErrors is StartOC that returns the lines of standard error.
+func (c *Cluster) StartOCForErrors(args ...string) *bufio.Reader {
+	c.t.Helper()
+	return c.startOC((*exec.Cmd).StderrPipe, args)
+}
+
+func (c *Cluster) startOC(pipe func(*exec.Cmd) (io.ReadCloser, error), args []string) *bufio.Reader {
+	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.ocCommand(ctx, args...)
-	output, err := command.StdoutPipe()
+	output, err := pipe(command)
 	if err == nil {
 		err = c.Do(command.Start)
 	}
