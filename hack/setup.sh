@@ -28,6 +28,7 @@ needs() {
 		wrk                                 wrk             make bench: the router
 		skopeo                              skopeo          tests of the registry
 		gpg                                 gnupg           tests of signatures
+		buildah                             buildah         make bench: builds beside ours
 		shellcheck                          shellcheck      make lint
 	ROWS
 }

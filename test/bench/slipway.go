@@ -92,3 +92,38 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	said, readErr := os.ReadFile(output.Name())
 	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(said)), readErr)
 }
+
+// onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to use and removes it.
+func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
+	h, err := newHost(dir, cgroupRoot)
+	if err != nil {
+		return err
+	}
+	var s *slipway
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if s != nil {
+			err = errors.Join(err, s.discard(ctx))
+		}
+		err = errors.Join(err, h.remove(ctx))
+	}()
+	opened, err := newSlipway(h, program)
+	if err != nil {
+		return err
+	}
+	s = opened.(*slipway)
+	if master != "" {
+		if err := os.MkdirAll(s.data("master"), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.data("master", "master-config.yaml"), []byte(master), 0o600); err != nil {
+			return err
+		}
+	}
+	c, _, err := s.start(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	return use(c, s)
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,44 +53,19 @@ type tenants struct {
 }
 
 // measureTenants measures a cluster of its own and removes it.
-func measureTenants(ctx context.Context, dir, program, oc string) (result *tenants, err error) {
-	h, err := newHost(filepath.Join(dir, "tenants"), "/slipway-bench-tenants")
-	if err != nil {
-		return nil, err
-	}
-	var s *slipway
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-		defer cancel()
-		if s != nil {
-			err = errors.Join(err, s.discard(ctx))
+func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, error) {
+	result := &tenants{}
+	return result, onSlipway(ctx, filepath.Join(dir, "tenants"), "/slipway-bench-tenants", program, tenantsMaster, func(c *cluster, s *slipway) (err error) {
+		t := &town{cluster: c, host: s.host, oc: oc, result: result}
+		if t.config, err = hostConfig(s.host, s.data("admin.kubeconfig")); err != nil {
+			return err
 		}
-		err = errors.Join(err, h.remove(ctx))
-	}()
-	opened, err := newSlipway(h, program)
-	if err != nil {
-		return nil, err
-	}
-	s = opened.(*slipway)
-	if err := os.MkdirAll(s.data("master"), 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(s.data("master", "master-config.yaml"), []byte(tenantsMaster), 0o600); err != nil {
-		return nil, err
-	}
-	c, _, err := s.start(ctx, time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	t := &town{cluster: c, host: h, oc: oc, result: &tenants{}}
-	if t.config, err = hostConfig(h, s.data("admin.kubeconfig")); err != nil {
-		return nil, err
-	}
-	password, err := os.ReadFile(s.data("developer.password"))
-	if err != nil {
-		return nil, err
-	}
-	return t.result, t.measure(ctx, string(password))
+		password, err := os.ReadFile(s.data("developer.password"))
+		if err != nil {
+			return err
+		}
+		return t.measure(ctx, string(password))
+	})
 }
 
 // town is the cluster of tenants.

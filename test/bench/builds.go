@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/payload"
+)
+
+const (
+	buildProject = "default"
+	// buildFiles files of buildFileSize bytes are the source, and layerSize bytes the base image's.
+	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
+	startedBuilds, triggeredBuilds       = 5, 5
+	// mostCold and mostCached are how much of buildah's time a build may take; mostStart and mostTrigger are seconds.
+	mostCold, mostCached   = 1.2, 0.5
+	mostStart, mostTrigger = 3.0, 1.0
+)
+
+// buildDockerfile is what both sides build: files to copy, and steps that read and write them.
+const buildDockerfile = `FROM %s
+COPY src /src
+RUN tar -cf - src | gzip -c >/src.tar.gz
+RUN for i in 1 2 3 4 5 6 7 8; do sha256sum /src/*; done >/sums
+RUN dd if=/dev/zero of=/zeros bs=1M count=64
+`
+
+// built are the times of one kind of build.
+type built struct {
+	// ours is the whole of `oc start-build --wait`, inside what its build says of its own stages: from the source to the pushed image.
+	ours, inside, buildah []time.Duration
+}
+
+// builds is what was measured of them.
+type builds struct {
+	cold, cached       built
+	started, triggered []time.Duration
+}
+
+// yard is where builds are measured: a cluster, and buildah beside it, which pushes to the cluster's registry too.
+type yard struct {
+	*cluster
+	host   *host
+	dir    string // of the cluster's data
+	work   string
+	oc     string
+	runc   string
+	builds *buildclient.BuildV1Client
+	token  string
+	base   string // the base image in the registry
+	result *builds
+}
+
+// measureBuilds measures on a cluster of its own and removes it.
+func measureBuilds(ctx context.Context, dir string, o options) (*builds, error) {
+	program, err := filepath.Abs(o.slipway)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := payload.Unpack(filepath.Join(dir, "programs"))
+	if err != nil {
+		return nil, err
+	}
+	y := &yard{work: filepath.Join(dir, "work"), oc: filepath.Join(filepath.Dir(program), "oc"), runc: programs.Runc, result: &builds{}}
+	return y.result, onSlipway(ctx, filepath.Join(dir, "builds"), "/slipway-bench-builds", program, "", func(c *cluster, s *slipway) error {
+		y.cluster, y.host, y.dir = c, s.host, s.data()
+		config, err := hostConfig(s.host, s.data("admin.kubeconfig"))
+		if err != nil {
+			return err
+		}
+		if y.builds, err = buildclient.NewForConfig(config); err != nil {
+			return err
+		}
+		return y.measure(ctx, o.rounds)
+	})
+}
+
+func (y *yard) measure(ctx context.Context, rounds int) error {
+	if err := y.prepare(ctx); err != nil {
+		return err
+	}
+	for range rounds {
+		if err := errors.Join(y.round(ctx, &y.result.cold, true), y.round(ctx, &y.result.cached, false)); err != nil {
+			return err
+		}
+	}
+	if err := y.measureStart(ctx); err != nil {
+		return fmt.Errorf("start builds: %w", err)
+	}
+	return y.measureTriggers(ctx)
+}
+
+// prepare writes the source and the base image, and makes the build configurations.
+func (y *yard) prepare(ctx context.Context) error {
+	noise := rand.NewChaCha8([32]byte{}) // the same in every run
+	content := make([]byte, buildFileSize)
+	if err := os.MkdirAll(filepath.Join(y.work, "src"), 0o755); err != nil {
+		return err
+	}
+	for i := range buildFiles {
+		_, _ = noise.Read(content) // it has no end
+		if err := os.WriteFile(filepath.Join(y.work, "src", fmt.Sprint(i)), content, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := y.pushBase(ctx, noise); err != nil {
+		return fmt.Errorf("push base image: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, y.base), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"create", "imagestream", "app"}, {"new-build", "--name=app", "--binary", "--strategy=docker", "--to=app:ours"},
+		{"new-build", "--name=quick", "-D", "FROM " + y.registry() + "/base:latest", "--to=app:quick"},
+	} {
+		if _, err := y.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registry is the prefix of images, as pods and this machine know them.
+func (y *yard) registry() string { return "docker-registry.default.svc:5000/" + buildProject }
+
+// run runs oc beside the cluster.
+func (y *yard) run(ctx context.Context, args ...string) (string, error) {
+	return y.command(ctx, []string{"SLIPWAY_DATA_DIR=" + y.dir}, y.oc, append([]string{"--namespace", buildProject}, args...)...)
+}
+
+// command runs a program beside the cluster and returns what it prints.
+func (y *yard) command(ctx context.Context, environment []string, program string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), environment...)
+	var output strings.Builder
+	command.Stdout, command.Stderr = &output, &output
+	err := y.host.start(command)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), args[0], err, output.String())
+	}
+	return output.String(), nil
+}
+
+// round builds once on each side, ours first. cold is without anything of earlier builds: a build pod has nothing anyway, of buildah the storage is emptied.
+func (y *yard) round(ctx context.Context, into *built, cold bool) error {
+	began := time.Now()
+	if _, err := y.run(ctx, "start-build", "app", "--from-dir="+y.work, fmt.Sprintf("--no-cache=%t", cold), "--wait"); err != nil {
+		return err
+	}
+	into.ours = append(into.ours, time.Since(began))
+	config, err := y.builds.BuildConfigs(buildProject).Get(ctx, "app", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	build, err := y.builds.Builds(buildProject).Get(ctx, fmt.Sprintf("app-%d", config.Status.LastVersion), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	into.inside = append(into.inside, inside(build))
+	if cold {
+		if _, err := y.buildah(ctx, "rmi", "--all", "--force"); err != nil {
+			return err
+		}
+	}
+	began = time.Now()
+	image := y.registry() + "/app:buildah"
+	if _, err := y.buildah(ctx, "bud", "--isolation=oci", "--runtime="+y.runc, "--layers", fmt.Sprintf("--no-cache=%t", cold), "--tag="+image, y.work); err != nil {
+		return err
+	}
+	if _, err := y.buildah(ctx, "push", image); err != nil {
+		return err
+	}
+	into.buildah = append(into.buildah, time.Since(began))
+	return nil
+}
+
+// inside is the time of a build's stages.
+func inside(build *buildv1.Build) (sum time.Duration) {
+	for _, stage := range build.Status.Stages {
+		sum += time.Duration(stage.DurationMilliseconds) * time.Millisecond
+	}
+	return sum
+}
+
+// buildah runs it with a storage of its own and, where it asks the registry, as the account that builds here.
+func (y *yard) buildah(ctx context.Context, command string, args ...string) (string, error) {
+	global := []string{"--root=" + y.host.path("buildah"), "--runroot=" + y.host.path("buildah-run"), "--storage-driver=overlay", command}
+	if command != "rmi" {
+		global = append(global, "--tls-verify=false", "--creds=any:"+y.token)
+	}
+	return y.command(ctx, nil, "buildah", append(global, args...)...)
+}

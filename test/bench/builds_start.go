@@ -1,0 +1,182 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pushBase puts an image with a shell and as much noise as a small distribution into the registry.
+func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
+	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
+	if err != nil {
+		return err
+	}
+	y.token, y.base = strings.TrimSpace(token), fmt.Sprintf("%s:5000/%s/base:latest", address, buildProject)
+	content, err := baseLayer(noise)
+	if err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+	if err != nil {
+		return err
+	}
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: "amd64", OS: "linux", Config: v1.Config{Env: []string{"PATH=/bin"}}})
+	if err == nil {
+		image, err = mutate.AppendLayers(image, layer)
+	}
+	if err != nil {
+		return err
+	}
+	return y.push(ctx, image)
+}
+
+// baseLayer is an archive of busybox with its applets, and of noise.
+func baseLayer(noise io.Reader) ([]byte, error) {
+	program, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		return nil, err
+	}
+	var buffer bytes.Buffer
+	archive := tar.NewWriter(&buffer)
+	add := func(header tar.Header, content io.Reader) {
+		if err == nil {
+			err = archive.WriteHeader(&header)
+		}
+		if err == nil {
+			_, err = io.CopyN(archive, content, header.Size)
+		}
+	}
+	add(tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(program))}, bytes.NewReader(program))
+	for _, applet := range []string{"sh", "tar", "gzip", "sha256sum", "dd"} {
+		add(tar.Header{Name: "bin/" + applet, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, noise)
+	}
+	add(tar.Header{Name: "usr/noise", Mode: 0o644, Size: layerSize}, noise)
+	if err == nil {
+		err = archive.Close()
+	}
+	return buffer.Bytes(), err
+}
+
+// push pushes an image as the base image. It trusts whatever answers in the cluster's network.
+func (y *yard) push(ctx context.Context, image v1.Image) error {
+	reference, err := name.ParseReference(y.base)
+	if err != nil {
+		return err
+	}
+	return remote.Write(reference, image, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
+		remote.WithTransport(&http.Transport{
+			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		}))
+}
+
+// await does something and returns the time until a build that has not been there before is as wanted.
+func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.Build) bool) (took time.Duration, err error) {
+	listed, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	events, err := y.builds.Builds(buildProject).Watch(ctx, metav1.ListOptions{ResourceVersion: listed.ResourceVersion})
+	if err != nil {
+		return 0, err
+	}
+	defer events.Stop()
+	began := time.Now()
+	if err := do(); err != nil {
+		return 0, err
+	}
+	seen := false
+	for {
+		select {
+		case event, open := <-events.ResultChan():
+			if !open {
+				return 0, fmt.Errorf("watch builds: the watch ended")
+			}
+			build, ok := event.Object.(*buildv1.Build)
+			if ok && !seen && wanted(build) {
+				seen, took = true, time.Since(began)
+			}
+			if ok && seen && build.Status.CompletionTimestamp != nil { // so that it does not disturb the next one
+				return took, nil
+			}
+		case <-ctx.Done():
+			return 0, fmt.Errorf("wait for a build: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// measureStart measures the time from the request for a build until its pod runs.
+func (y *yard) measureStart(ctx context.Context) error {
+	for range startedBuilds {
+		request := &buildv1.BuildRequest{ObjectMeta: metav1.ObjectMeta{Name: "quick"}}
+		took, err := y.await(ctx, func() error {
+			_, err := y.builds.BuildConfigs(buildProject).Instantiate(ctx, "quick", request, metav1.CreateOptions{})
+			return err
+		}, func(build *buildv1.Build) bool { return build.Status.Phase == buildv1.BuildPhaseRunning })
+		if err != nil {
+			return err
+		}
+		y.result.started = append(y.result.started, took)
+	}
+	return nil
+}
+
+// measureTriggers measures the time from the begin of the push of a base image, whose layers the registry has, until the build that it causes.
+func (y *yard) measureTriggers(ctx context.Context) error {
+	reference, err := name.ParseReference(y.base)
+	if err != nil {
+		return err
+	}
+	image, err := remote.Image(reference, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
+		remote.WithTransport(&http.Transport{
+			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		}))
+	if err != nil {
+		return fmt.Errorf("read base image: %w", err)
+	}
+	const triggered = `{"spec": {"strategy": {"dockerStrategy": {"from": {"kind": "ImageStreamTag", "name": "base:latest"}}}, "triggers": [{"type": "ImageChange", "imageChange": {}}]}}`
+	if _, err := y.await(ctx, func() error {
+		_, err := y.run(ctx, "patch", "bc/quick", "--type=merge", "--patch="+triggered)
+		return err
+	}, func(*buildv1.Build) bool { return true }); err != nil {
+		return fmt.Errorf("add trigger: %w", err)
+	}
+	for i := range triggeredBuilds {
+		file, err := image.ConfigFile()
+		if err != nil {
+			return err
+		}
+		file = file.DeepCopy()
+		file.Config.Labels = map[string]string{"change": fmt.Sprint(i)}
+		changed, err := mutate.ConfigFile(image, file)
+		if err != nil {
+			return err
+		}
+		took, err := y.await(ctx, func() error { return y.push(ctx, changed) }, func(*buildv1.Build) bool { return true })
+		if err != nil {
+			return fmt.Errorf("push a base image: %w", err)
+		}
+		y.result.triggered = append(y.result.triggered, took)
+	}
+	return nil
+}
