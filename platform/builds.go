@@ -28,7 +28,11 @@ func (h *host) builds() (Component, error) {
 		decided, err := buildDecisions(next)
 		return func() { settings.Replace(decided) }, err
 	}, pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides))
-	return &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), Settings: settings}, nil
+	metrics, err := building.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	return &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), Settings: settings, Metrics: metrics}, nil
 }
 
 // buildDecisions are what a configuration says for all builds.

@@ -36,6 +36,8 @@ type Controllers struct {
 	Version string
 	// Settings are the administrator's; they may change while the part runs, and count for the builds that begin afterwards.
 	Settings *Settings
+	// Metrics, if set, show the builds.
+	Metrics *Metrics
 }
 
 // Name is the part's name.
@@ -78,6 +80,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err := made.Informer().AddIndexers(buildIndexers()); err != nil {
 		return fmt.Errorf("index builds by configuration: %w", err)
 	}
+	c.Metrics.show(made.Lister())
 	known, may := made.Informer().GetIndexer(), rights{kube.AuthorizationV1()}
 	building := &buildLoop{
 		maker: maker{c, kube.CoreV1(), streams.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
