@@ -39,6 +39,7 @@ type site struct {
 	secrets   string
 	configs   string
 	variables map[string]string
+	work      string // where builds work, by default a new directory for each
 }
 
 func newSite(t *testing.T) *site {
@@ -132,12 +133,16 @@ func (s *site) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build,
 	if spec.Output.To == nil {
 		spec.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/team/app:latest"}
 	}
+	work := s.work
+	if work == "" {
+		work = s.t.TempDir()
+	}
 	var log bytes.Buffer
 	var reported *buildv1.Build
 	b := &Builder{
 		Build:  &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "team"}, Spec: buildv1.BuildSpec{CommonSpec: spec}},
 		Report: func(_ context.Context, build *buildv1.Build) error { reported = build.DeepCopy(); return nil },
-		Work:   s.t.TempDir(), Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
+		Work:   work, Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
 		Variable: func(name string) string { return s.variables[name] }, In: upload, Out: &log,
 	}
 	err := b.Run(context.WithoutCancel(s.t.Context()))

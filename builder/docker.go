@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	gateway "github.com/moby/buildkit/frontend/gateway/client"
 	buildv1 "github.com/openshift/api/build/v1"
@@ -57,11 +58,19 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 		if err == nil && squashed(strategy) {
 			result, err = squash(ctx, c, result)
 		}
-		return result, because(buildv1.StatusReasonDockerBuildFailed, err)
+		return result, because(dockerReason(err), err)
 	}
 	return r.image(ctx, e, recipe{
 		step: buildv1.StepDockerBuild, solve: solve, folders: map[string]string{"context": r.context, "dockerfile": dir}, remember: !squashed(strategy),
 	})
+}
+
+// dockerReason tells a step that failed from an image that the Dockerfile begins with and that cannot be pulled, which the engine knows by its words alone.
+func dockerReason(err error) buildv1.StatusReason {
+	if err != nil && strings.Contains(err.Error(), "failed to resolve source metadata for ") {
+		return buildv1.StatusReasonPullBuilderImageFailed
+	}
+	return buildv1.StatusReasonDockerBuildFailed
 }
 
 // dockerfile writes the Dockerfile to a directory of its own, which it returns: the source's, or the one in the Build, adapted.

@@ -2,12 +2,14 @@ package builder
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	buildv1 "github.com/openshift/api/build/v1"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -135,6 +137,7 @@ func TestBuildsFailForAReason(t *testing.T) {
 		"a step that fails":      {inline("FROM "+base+"\nRUN echo oh; false\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonDockerBuildFailed},
 		"no Dockerfile":          {binary(dockerStrategy(buildv1.DockerBuildStrategy{})), buildv1.StatusReasonManageDockerfileFailed},
 		"a registry that is out": {lost, buildv1.StatusReasonPushImageToRegistryFailed},
+		"no such base image":     {inline("FROM "+s.host+"/base/none\nRUN echo oh\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonPullBuilderImageFailed},
 		"no such directory":      {noDirectory, buildv1.StatusReasonInvalidContextDirectory},
 		"no such file of image":  {noImage, buildv1.StatusReasonFetchImageContentFailed},
 		"the metadata address":   {repository, buildv1.StatusReasonFetchSourceFailed},
@@ -179,5 +182,27 @@ func TestNothingIsPushedWhereNothingIsAskedFor(t *testing.T) {
 	spec.Output.To = &corev1.ObjectReference{}
 	if _, log, err := s.build(spec, nil); err != nil || !strings.Contains(log, "no image push requested") {
 		t.Errorf("%v\n%s", err, log)
+	}
+}
+
+func TestAFullDiskFailsTheBuildAndNothingElse(t *testing.T) {
+	s := newSite(t)
+	base := s.base("one", nil, v1.Config{})
+	s.work = t.TempDir()
+	if err := unix.Mount("tmpfs", s.work, "tmpfs", 0, "size=32m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // what the engine has open ends with the process
+		if err := unix.Unmount(s.work, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	build, log, err := s.build(inline("FROM "+base+"\nRUN cat /dev/zero >/zeros\n", buildv1.DockerBuildStrategy{}), nil)
+	if err == nil || build.Status.Reason != buildv1.StatusReasonDockerBuildFailed || !strings.Contains(log, "No space left on device") {
+		t.Errorf("%v, status %+v\n%s", err, build.Status, log)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), " "+s.work+"/") {
+		t.Errorf("the build has left mounts: %v\n%s", err, mounts)
 	}
 }

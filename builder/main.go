@@ -31,6 +31,7 @@ const (
 	runc       = "/usr/bin/runc"
 	authority  = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 	terminated = "/dev/termination-log"
+	resolvers  = "/etc/resolv.conf"
 )
 
 // Main is the program of a build's pod. It ends the process: with 1 when the build failed.
@@ -49,6 +50,10 @@ func Main() {
 func build(ctx context.Context) error {
 	build, err := readBuild(os.Getenv("BUILD"))
 	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return err
+	}
+	if err := confine(resolvers); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return err
 	}

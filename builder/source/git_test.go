@@ -1,7 +1,9 @@
 package source
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -216,5 +218,32 @@ func TestARepositoryThatGrowsEnds(t *testing.T) {
 	g.Limit = &Limit{Bytes: 1 << 30, Files: 50}
 	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "more than 50 files") {
 		t.Errorf("too many files: %v", err)
+	}
+}
+
+func TestAServerThatTellsTooMuchIsLeft(t *testing.T) {
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		line := func(text string) error {
+			_, err := fmt.Fprintf(w, "%04x%s", len(text)+4, text)
+			return err
+		}
+		err := line("# service=git-upload-pack\n")
+		if _, err := io.WriteString(w, "0000"); err != nil {
+			return
+		}
+		for i := 0; err == nil && r.Context().Err() == nil; i++ {
+			end := "\n"
+			if i == 0 {
+				end = "\x00ofs-delta\n"
+			}
+			err = line(fmt.Sprintf("%040x refs/heads/%0200d%s", i+1, i, end))
+		}
+	}))
+	t.Cleanup(endless.Close)
+	g := newServer(t).clone("")
+	g.URL, g.Limit = endless.URL+"/app/.git", &Limit{Bytes: 1 << 30, Files: 1000, Memory: held() + 64<<20}
+	if _, err := g.Clone(t.Context(), t.TempDir()); !errors.Is(err, errLarge) {
+		t.Errorf("a server without an end of references: %v", err)
 	}
 }

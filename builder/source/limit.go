@@ -9,10 +9,14 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Limit bounds what a source may take of the disk, and how long nothing may come of it. It is used up by everything that is written of one build's source.
+// Limit bounds what a source may take of the disk and of memory, and how long nothing may come of it. It is used up by everything that is written of one build's
+// source.
 type Limit struct {
 	// Bytes and Files are what may be written.
 	Bytes, Files int64
+	// Memory is what this process may hold, in bytes, while a repository is cloned; 0 means DefaultMemory. What servers tell of their references, and objects that
+	// are given as differences, are read into memory.
+	Memory uint64
 	// Silence is how long a source may stand still; 0 means DefaultSilence.
 	Silence time.Duration
 
@@ -23,6 +27,7 @@ type Limit struct {
 const (
 	DefaultBytes   = 8 << 30
 	DefaultFiles   = 1_000_000
+	DefaultMemory  = 2 << 30
 	DefaultSilence = 30 * time.Minute
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/metrics"
 	"time"
 )
 
@@ -18,25 +19,54 @@ func (l *Limit) silence() time.Duration {
 	return l.Silence
 }
 
-// watch is a context that ends when nothing is written for too long. stop must be called.
+// errLarge says that a source takes too much memory.
+var errLarge = errors.New("the repository has objects or references that are too large to be held in memory: build from another one, or send the source as an archive")
+
+// memory is the limit's.
+func (l *Limit) memory() uint64 {
+	if l.Memory == 0 {
+		return DefaultMemory
+	}
+	return l.Memory
+}
+
+// heldPeriod is how often it is looked at what the process holds.
+const heldPeriod = 50 * time.Millisecond
+
+// watch is a context that ends when nothing is written for too long, or when too much is held in memory. stop must be called.
 func (l *Limit) watch(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
-		for before := int64(-1); ; {
-			now := l.bytes.Load() + l.files.Load()
-			if now == before {
+		tick := time.NewTicker(min(heldPeriod, l.silence()))
+		defer tick.Stop()
+		written, since := int64(-1), time.Now()
+		for {
+			if now := l.bytes.Load() + l.files.Load(); now != written {
+				written, since = now, time.Now()
+			}
+			switch {
+			case time.Since(since) >= l.silence():
 				cancel(errSilent)
 				return
+			case held() > l.memory():
+				cancel(errLarge)
+				return
 			}
-			before = now
 			select {
 			case <-watched.Done():
 				return
-			case <-time.After(l.silence()):
+			case <-tick.C:
 			}
 		}
 	}()
 	return watched, func() { cancel(nil) }
+}
+
+// held is what the process holds in memory, in bytes, with what it has not yet noticed that it needs no more.
+func held() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // arriving is what is sent to a build. Reads end with the context, and when nothing comes for too long.

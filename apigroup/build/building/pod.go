@@ -71,7 +71,7 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	}
 	decided.applyToPod(pod)
 	mount(pod, told)
-	secure(&pod.Spec)
+	secure(&pod.Spec, told.Spec.Strategy.CustomStrategy != nil)
 	return pod, output, nil
 }
 

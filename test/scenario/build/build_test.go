@@ -8,7 +8,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -226,6 +228,33 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	}
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
 		t.Errorf("the file is called %q", got)
+	}
+	// An upload that breaks off is no end of the source.
+	cut, writer := io.Pipe()
+	go func() {
+		_, _ = writer.Write(make([]byte, 1<<20)) // it is read, or the request fails
+		writer.CloseWithError(errors.New("the line is dead"))
+	}()
+	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/buildconfigs/counted/instantiatebinary"
+	if err := p.Client.CoreV1().RESTClient().Post().AbsPath(path).Param("asFile", "large").Body(cut).Do(t.Context()).Error(); err == nil {
+		t.Error("a part of a source is taken for the whole")
+	}
+	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
+}
+
+func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
+	p := newProject(t)
+	p.configure("nowhere", "", git+`, nodeSelector: {disk: none}`)
+	for _, tt := range []struct{ build, want string }{
+		{"nowhere-1", "no node takes its pod nowhere-1-build: 0/1 nodes are available"}, {"nowhere-2", "by the run policy Serial it begins after nowhere-1"},
+	} {
+		said := p.StartOCForErrors("start-build", "nowhere", "--wait")
+		for told := ""; !strings.Contains(told, tt.want); {
+			line, err := said.ReadString('\n')
+			if told += line; err != nil {
+				t.Fatalf("it is not told what build %s waits for: %v\n%s", tt.build, err, told)
+			}
+		}
 	}
 }
 

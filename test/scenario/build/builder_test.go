@@ -48,11 +48,12 @@ func TestADockerfileIsBuiltWithoutAPrivilegeOnTheNode(t *testing.T) {
 	p := newProject(t)
 	dockerfile := "FROM " + p.base() + "\n" + shell + `RUN read inside outside length < /proc/self/uid_map; /bin/busybox test $outside -gt 0 && echo root is user $outside
 RUN /bin/busybox find / -name token -o -name 'docker*' -o -name slipway-builder | /bin/busybox grep -v ^/sys && exit 1 || echo nothing of the builder
+RUN /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox nslookup kubernetes.default.svc.cluster.local 2>&1 || exit 0
 ENV WORD=hello
 `
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", dockerfile), "app:latest")
 	log := p.OC("start-build", "app", "--follow", "--wait")
-	for _, want := range []string{"\nroot is user ", "\nnothing of the builder\n", "\nPush successful\n"} {
+	for _, want := range []string{"\nroot is user ", "\nnothing of the builder\n", "169.254.169.254): No route to host\n", "172.30.0.1", "\nPush successful\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
@@ -68,7 +69,11 @@ ENV WORD=hello
 	if got := p.OC("get", "istag", "app:latest", "-o", "jsonpath={.image.dockerImageMetadata.Config.Env}"); !strings.Contains(got, `"WORD=hello"`) || !strings.Contains(got, "OPENSHIFT_BUILD_NAME=app-1") {
 		t.Errorf("the image's environment is %s", got)
 	}
-	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 2 {
+	p.dockerConfig("bad", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\nADD http://169.254.169.254/latest /latest\n"), "app:latest")
+	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
+		t.Errorf("a Dockerfile adds metadata of the node: %v\n%s", err, log)
+	}
+	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build makes its layers anew:\n%s", log)
 	}
 }

@@ -2,7 +2,10 @@ package build
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,7 +59,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		t.Errorf("without the secret the account uses %s", got)
 	}
 	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
-		{type: GitHub, github: {secret: plain}}]`)
+		{type: GitHub, github: {secret: plain}}, {type: GitLab, gitlab: {secretReference: {name: hook}}}, {type: Bitbucket, bitbucket: {secret: plain}}]`)
 	call := func(address string, header map[string]string, body string) (status int, answer string) {
 		t.Helper()
 		url := fmt.Sprintf("https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/%s", p.Address, p.Namespace, address)
@@ -82,6 +85,11 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	push := map[string]string{"X-GitHub-Event": "push"}
 	const body = `{"ref": "refs/heads/%s", "head_commit": {"id": "0123456789abcdef", "message": "fix"}}`
+	signed := func(secret, branch string) map[string]string { // a push of a branch
+		sum := hmac.New(sha256.New, []byte(secret))
+		fmt.Fprintf(sum, body, branch)
+		return map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(sum.Sum(nil))}
+	}
 	for _, tt := range []struct {
 		address, body string
 		header        map[string]string
@@ -97,6 +105,14 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		{"app/webhooks/wrong/github", fmt.Sprintf(body, "main"), push, http.StatusUnauthorized, "did not accept your secret"},
 		{"app/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"none/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/github", fmt.Sprintf(body, "main"), push, http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/github", fmt.Sprintf(body, "main"), signed("wrong", "main"), http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/plain/github", fmt.Sprintf(body, "main"), signed("plain", "other"), http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/github", fmt.Sprintf(body, "main"), signed("plain", "main"), http.StatusOK, `"app-3"`},
+		{"app/webhooks/gitlab", fmt.Sprintf(body, "main"), map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "s3cret"}, http.StatusOK, `"app-4"`},
+		{"app/webhooks/gitlab", fmt.Sprintf(body, "main"), map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "plain"}, http.StatusUnauthorized, ""},
+		{"app/webhooks/plain/bitbucket", "{}", map[string]string{"X-Event-Key": "diagnostics:ping", "X-Hub-Signature": "sha256=00"}, http.StatusUnauthorized, ""},
+		{"app/webhooks/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"app/webhooks/plain/subversion", "{}", nil, http.StatusNotFound, ""},
 	} {
 		if status, answer := call(tt.address, tt.header, tt.body); status != tt.status || !strings.Contains(answer, tt.answer) {
@@ -110,4 +126,25 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	if got := p.OC("get", "build/app-1", "-o", "jsonpath={.spec.strategy.customStrategy.env[?(@.name=='WORD')].value}"); got != "sent" {
 		t.Errorf("the build got %q", got)
 	}
+	hook := fmt.Sprintf("https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/app/webhooks/s3cret/generic", p.Address, p.Namespace)
+	p.OC("start-build", "--from-webhook="+hook, "--env=WORD=called")
+	p.waitOutput("build/app-5", "{.spec.strategy.customStrategy.env[?(@.name=='WORD')].value}", "called")
+}
+
+func TestAnImageOfAnotherProjectIsSeenByThoseWhoMayPullIt(t *testing.T) {
+	p := newProject(t)
+	other := p.Namespace + "-other"
+	p.OC("new-project", other, "--skip-config-write")
+	p.OC("tag", p.Namespace+"/builder:latest", other+"/builder:latest")
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {
+		strategy: {customStrategy: {from: {kind: ImageStreamTag, namespace: %s, name: "builder:latest"}}}, %s}}`, other, git))
+	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), "there is no such image yet") {
+		t.Errorf("without the right: %s, %v", out, err)
+	}
+	p.OC("policy", "add-role-to-user", "system:image-puller", "system:serviceaccount:"+p.Namespace+":builder", "--namespace="+other)
+	p.WaitFor("the right to count", func(context.Context) error {
+		_, err := p.TryOC("start-build", "app")
+		return err
+	})
+	p.waitPhase("app-1", "Complete")
 }

@@ -1,0 +1,93 @@
+package builder
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// inPod calls test in a network like a pod's: one device whose default route leads to a gateway.
+func inPod(t *testing.T, test func(device int)) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with its network
+		done <- func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			attributes := netlink.NewLinkAttrs()
+			attributes.Name = "eth0"
+			device := &netlink.Veth{LinkAttrs: attributes, PeerName: "peer"}
+			if err := netlink.LinkAdd(device); err != nil {
+				return err
+			}
+			peer, err := netlink.LinkByName("peer")
+			if err != nil {
+				return err
+			}
+			address, err := netlink.ParseAddr("10.128.0.5/24")
+			if err != nil {
+				return err
+			}
+			err = errors.Join(netlink.AddrAdd(device, address), netlink.LinkSetUp(device), netlink.LinkSetUp(peer),
+				netlink.RouteAdd(&netlink.Route{LinkIndex: device.Attrs().Index, Gw: net.IPv4(10, 128, 0, 1)}))
+			if err == nil {
+				test(device.Attrs().Index)
+			}
+			return err
+		}()
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAddressesOfTheLinkAreClosed(t *testing.T) {
+	inPod(t, func(device int) {
+		way := func(to string) (reached bool, err error) {
+			routes, err := netlink.RouteGet(net.ParseIP(to))
+			return len(routes) == 1 && routes[0].LinkIndex == device && routes[0].Gw.Equal(net.IPv4(10, 128, 0, 1)), err
+		}
+		if reached, err := way("169.254.169.254"); !reached {
+			t.Errorf("before, metadata would not be reached: %v", err)
+		}
+		for range 2 { // a second time changes nothing
+			if err := closeLink([]netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("10.0.0.1")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, closed := range []string{"169.254.169.254", "169.254.0.1", "169.254.20.11"} {
+			if _, err := way(closed); !errors.Is(err, unix.EHOSTUNREACH) {
+				t.Errorf("the way to %s is open: %v", closed, err)
+			}
+		}
+		for _, open := range []string{"169.254.20.10", "10.0.0.1", "192.0.2.7"} {
+			if reached, err := way(open); !reached {
+				t.Errorf("the way to %s is closed: %v", open, err)
+			}
+		}
+	})
+}
+
+func TestNameServersAreFound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(file, []byte("# nameserver 10.0.0.9\nsearch svc\nnameserver 169.254.20.10\nnameserver\nnameserver fe80::1%eth0\nnameserver name\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("fe80::1%eth0")}
+	if servers, err := nameServers(file); err != nil || !slices.Equal(servers, want) {
+		t.Errorf("found %v, %v, want %v", servers, err, want)
+	}
+	if servers, err := nameServers(file + ".none"); err != nil || servers != nil {
+		t.Errorf("without a file: %v, %v", servers, err)
+	}
+}

@@ -1,0 +1,115 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// waitLog waits until a build has logged something.
+func (p *project) waitLog(build, want string) {
+	p.t.Helper()
+	p.WaitFor(fmt.Sprintf("build %s to say %q", build, want), func(context.Context) error {
+		log, err := p.TryOC("logs", "build/"+build)
+		if err == nil && !strings.Contains(log, want) {
+			err = fmt.Errorf("it says %q", log)
+		}
+		return err
+	})
+}
+
+// builder is the process that builds for a pod.
+func (p *project) builder() int {
+	p.t.Helper()
+	processes, err := p.Processes()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, process := range processes {
+		if process.Program() == "slipway-builder" {
+			return process.PID
+		}
+	}
+	p.t.Fatalf("no builder is among %v", processes)
+	return 0
+}
+
+// capable lists the threads of a process that may, or whose programs may, have a capability.
+func capable(t *testing.T, pid int, capability uint) (threads []string) {
+	t.Helper()
+	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("process %d has no threads: %v", pid, err)
+	}
+	for _, thread := range found {
+		text, err := os.ReadFile(thread)
+		if err != nil { // it has ended
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(line, ":")
+			if set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64); strings.HasPrefix(name, "Cap") && (err != nil || set&(1<<capability) != 0) {
+				threads = append(threads, thread+": "+line)
+			}
+		}
+	}
+	return threads
+}
+
+// left is what a pod has on the machine: mounts, and directories of control groups.
+func left(t *testing.T, uid string) (found []string) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, uid) {
+			found = append(found, line)
+		}
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error { // groups come and go meanwhile
+		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
+	p := newProject(t)
+	const netAdmin = 12
+	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; exec /bin/busybox sleep 100000\n"), "app:latest")
+	p.OC("start-build", "app")
+	p.waitLog("app-1", "the step runs")
+	builder, pod := p.builder(), p.Pod("app-1-build")
+	if threads := capable(t, builder, netAdmin); len(threads) > 0 {
+		t.Errorf("the builder can still change its network: %q", threads)
+	}
+	if err := syscall.Kill(builder, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
+		"Failed GenericBuildFailed The build ended with code 137, as what is killed by signal 9 does; start it again.")
+	p.WaitFor("mounts and control groups of the pod to go", func(context.Context) error {
+		if found := left(t, string(pod.UID)); len(found) > 0 {
+			return fmt.Errorf("there are %q", found)
+		}
+		return nil
+	})
+
+	// The next build works, and goes on while the node's process is killed.
+	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; /bin/busybox sleep 4; echo the step goes on\n"), "app:latest")
+	p.OC("start-build", "app")
+	p.waitLog("app-2", "the step runs")
+	p.Kill("node")
+	p.waitPhase("app-2", "Complete")
+	p.waitLog("app-2", "the step goes on")
+}
