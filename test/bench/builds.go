@@ -26,10 +26,13 @@ const (
 	// mostCold and mostCached are how much of buildah's time a build may take; mostStart and mostTrigger are seconds.
 	mostCold, mostCached   = 1.2, 0.5
 	mostStart, mostTrigger = 3.0, 1.0
+	// The prefixes of images, as pods know the registry and as this machine does.
+	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, address + ":5000/" + buildProject
 )
 
 // buildDockerfile is what both sides build: files to copy, and steps that read and write them.
-const buildDockerfile = `FROM %s
+const buildDockerfile = `ARG BASE=%s/base:latest
+FROM $BASE
 COPY src /src
 RUN tar -cf - src | gzip -c >/src.tar.gz
 RUN for i in 1 2 3 4 5 6 7 8; do sha256sum /src/*; done >/sums
@@ -51,15 +54,15 @@ type builds struct {
 // yard is where builds are measured: a cluster, and buildah beside it, which pushes to the cluster's registry too.
 type yard struct {
 	*cluster
-	host   *host
-	dir    string // of the cluster's data
-	work   string
-	oc     string
-	runc   string
-	builds *buildclient.BuildV1Client
-	token  string
-	base   string // the base image in the registry
-	result *builds
+	host       *host
+	kubeconfig string // the administrator's
+	work       string // the source
+	oc         string
+	runc       string
+	builds     *buildclient.BuildV1Client
+	token      string // of the account that builds
+	base       string // the base image in the registry
+	result     *builds
 }
 
 // measureBuilds measures on a cluster of its own and removes it.
@@ -74,8 +77,8 @@ func measureBuilds(ctx context.Context, dir string, o options) (*builds, error) 
 	}
 	y := &yard{work: filepath.Join(dir, "work"), oc: filepath.Join(filepath.Dir(program), "oc"), runc: programs.Runc, result: &builds{}}
 	return y.result, onSlipway(ctx, filepath.Join(dir, "builds"), "/slipway-bench-builds", program, "", func(c *cluster, s *slipway) error {
-		y.cluster, y.host, y.dir = c, s.host, s.data()
-		config, err := hostConfig(s.host, s.data("admin.kubeconfig"))
+		y.cluster, y.host, y.kubeconfig = c, s.host, s.data("admin.kubeconfig")
+		config, err := hostConfig(s.host, y.kubeconfig)
 		if err != nil {
 			return err
 		}
@@ -117,12 +120,11 @@ func (y *yard) prepare(ctx context.Context) error {
 	if err := y.pushBase(ctx, noise); err != nil {
 		return fmt.Errorf("push base image: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, y.base), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
 		{"create", "imagestream", "app"}, {"new-build", "--name=app", "--binary", "--strategy=docker", "--to=app:ours"},
-		{"new-build", "--name=quick", "-D", "FROM " + y.registry() + "/base:latest", "--to=app:quick"},
 	} {
 		if _, err := y.run(ctx, args...); err != nil {
 			return err
@@ -131,18 +133,15 @@ func (y *yard) prepare(ctx context.Context) error {
 	return nil
 }
 
-// registry is the prefix of images, as pods and this machine know them.
-func (y *yard) registry() string { return "docker-registry.default.svc:5000/" + buildProject }
-
 // run runs oc beside the cluster.
 func (y *yard) run(ctx context.Context, args ...string) (string, error) {
-	return y.command(ctx, []string{"SLIPWAY_DATA_DIR=" + y.dir}, y.oc, append([]string{"--namespace", buildProject}, args...)...)
+	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
 
 // command runs a program beside the cluster and returns what it prints.
-func (y *yard) command(ctx context.Context, environment []string, program string, args ...string) (string, error) {
+func (y *yard) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(os.Environ(), environment...)
+	command.Env = append(os.Environ(), "HOME="+y.host.dir, "REGISTRY_AUTH_FILE="+y.host.path("auth.json"))
 	var output strings.Builder
 	command.Stdout, command.Stderr = &output, &output
 	err := y.host.start(command)
@@ -177,11 +176,12 @@ func (y *yard) round(ctx context.Context, into *built, cold bool) error {
 		}
 	}
 	began = time.Now()
-	image := y.registry() + "/app:buildah"
-	if _, err := y.buildah(ctx, "bud", "--isolation=oci", "--runtime="+y.runc, "--layers", fmt.Sprintf("--no-cache=%t", cold), "--tag="+image, y.work); err != nil {
+	const image = beside + "/app:buildah"
+	if _, err := y.buildah(ctx, "bud", "--tls-verify=false", "--isolation=oci", "--runtime="+y.runc, "--layers", fmt.Sprintf("--no-cache=%t", cold),
+		"--build-arg=BASE="+y.base, "--tag="+image, y.work); err != nil {
 		return err
 	}
-	if _, err := y.buildah(ctx, "push", image); err != nil {
+	if _, err := y.buildah(ctx, "push", "--tls-verify=false", image); err != nil {
 		return err
 	}
 	into.buildah = append(into.buildah, time.Since(began))
@@ -196,11 +196,7 @@ func inside(build *buildv1.Build) (sum time.Duration) {
 	return sum
 }
 
-// buildah runs it with a storage of its own and, where it asks the registry, as the account that builds here.
-func (y *yard) buildah(ctx context.Context, command string, args ...string) (string, error) {
-	global := []string{"--root=" + y.host.path("buildah"), "--runroot=" + y.host.path("buildah-run"), "--storage-driver=overlay", command}
-	if command != "rmi" {
-		global = append(global, "--tls-verify=false", "--creds=any:"+y.token)
-	}
-	return y.command(ctx, nil, "buildah", append(global, args...)...)
+// buildah runs it with a storage of its own.
+func (y *yard) buildah(ctx context.Context, args ...string) (string, error) {
+	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.path("buildah"), "--runroot=" + y.host.path("buildah-run"), "--storage-driver=overlay"}, args...)...)
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -30,7 +32,12 @@ func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	if err != nil {
 		return err
 	}
-	y.token, y.base = strings.TrimSpace(token), fmt.Sprintf("%s:5000/%s/base:latest", address, buildProject)
+	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
+	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
+	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, address, login) // for buildah: arguments are seen by everybody
+	if err := os.WriteFile(y.host.path("auth.json"), file, 0o600); err != nil {
+		return err
+	}
 	content, err := baseLayer(noise)
 	if err != nil {
 		return err
@@ -76,17 +83,24 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// push pushes an image as the base image. It trusts whatever answers in the cluster's network.
+// options are how the registry is asked. Whatever answers in the cluster's network is trusted.
+func (y *yard) options(ctx context.Context) []remote.Option {
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
+		remote.WithTransport(&http.Transport{
+			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		}),
+	}
+}
+
+// push pushes an image as the base image.
 func (y *yard) push(ctx context.Context, image v1.Image) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
 		return err
 	}
-	return remote.Write(reference, image, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
-		remote.WithTransport(&http.Transport{
-			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		}))
+	return remote.Write(reference, image, y.options(ctx)...)
 }
 
 // await does something and returns the time until a build that has not been there before is as wanted.
@@ -124,12 +138,24 @@ func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.
 	}
 }
 
+// configure makes a build configuration that only starts from the base image.
+func (y *yard) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
+	config, dockerfile := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}, "FROM scratch"
+	config.Spec.Source.Dockerfile, config.Spec.Triggers = &dockerfile, triggers
+	config.Spec.Strategy.DockerStrategy = &buildv1.DockerBuildStrategy{From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "base:latest"}}
+	_, err := y.builds.BuildConfigs(buildProject).Create(ctx, config, metav1.CreateOptions{})
+	return err
+}
+
 // measureStart measures the time from the request for a build until its pod runs.
 func (y *yard) measureStart(ctx context.Context) error {
+	const name = "started"
+	if err := y.configure(ctx, name); err != nil {
+		return err
+	}
 	for range startedBuilds {
-		request := &buildv1.BuildRequest{ObjectMeta: metav1.ObjectMeta{Name: "quick"}}
 		took, err := y.await(ctx, func() error {
-			_, err := y.builds.BuildConfigs(buildProject).Instantiate(ctx, "quick", request, metav1.CreateOptions{})
+			_, err := y.builds.BuildConfigs(buildProject).Instantiate(ctx, name, &buildv1.BuildRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 			return err
 		}, func(build *buildv1.Build) bool { return build.Status.Phase == buildv1.BuildPhaseRunning })
 		if err != nil {
@@ -146,20 +172,14 @@ func (y *yard) measureTriggers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	image, err := remote.Image(reference, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
-		remote.WithTransport(&http.Transport{
-			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		}))
+	image, err := remote.Image(reference, y.options(ctx)...)
 	if err != nil {
 		return fmt.Errorf("read base image: %w", err)
 	}
-	const triggered = `{"spec": {"strategy": {"dockerStrategy": {"from": {"kind": "ImageStreamTag", "name": "base:latest"}}}, "triggers": [{"type": "ImageChange", "imageChange": {}}]}}`
-	if _, err := y.await(ctx, func() error {
-		_, err := y.run(ctx, "patch", "bc/quick", "--type=merge", "--patch="+triggered)
+	made := func(*buildv1.Build) bool { return true }
+	trigger := buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}}
+	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, made); err != nil { // of the image that is there
 		return err
-	}, func(*buildv1.Build) bool { return true }); err != nil {
-		return fmt.Errorf("add trigger: %w", err)
 	}
 	for i := range triggeredBuilds {
 		file, err := image.ConfigFile()
@@ -172,7 +192,7 @@ func (y *yard) measureTriggers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		took, err := y.await(ctx, func() error { return y.push(ctx, changed) }, func(*buildv1.Build) bool { return true })
+		took, err := y.await(ctx, func() error { return y.push(ctx, changed) }, made)
 		if err != nil {
 			return fmt.Errorf("push a base image: %w", err)
 		}

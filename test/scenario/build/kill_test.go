@@ -113,3 +113,18 @@ func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
 	p.waitPhase("app-2", "Complete")
 	p.waitLog("app-2", "the step goes on")
 }
+
+func TestABuildThatTakesTooMuchEndsAlone(t *testing.T) {
+	p := newProject(t)
+	from := "FROM " + p.base() + "\n" + shell
+	for name, tt := range map[string]struct{ limit, step string }{
+		"disk":   {"ephemeral-storage: 32Mi", "/bin/busybox dd if=/dev/zero of=/zeros bs=1M count=96; exec /bin/busybox sleep 100000"},
+		"memory": {"memory: 192Mi", "/bin/busybox tail /dev/zero"},
+	} {
+		p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {resources: {limits: {%s}},
+			strategy: {dockerStrategy: {}}, source: {dockerfile: %q}, output: {to: {kind: ImageStreamTag, name: "app:latest"}}}}`, name, tt.limit, from+"RUN "+tt.step+"\n"))
+		p.OC("start-build", name)
+	}
+	p.waitOutput("build/memory-1", "{.status.phase} {.status.reason}", "Failed OutOfMemoryKilled")
+	p.waitOutput("build/disk-1", "{.status.phase} {.status.reason}", "Failed BuildPodEvicted")
+}
