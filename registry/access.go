@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -71,14 +72,35 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// may says whether the caller has a right.
+// may says whether the caller has a right. Requests that ask the same at the same time, such as those of many nodes that start one image, get the answer to
+// one question.
 func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
+	right.Group = "image.openshift.io"
+	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
+	answers := s.reviewed.DoChan(question, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout) // others wait for the answer too
+		defer cancel()
+		return s.review(ctx, c, right)
+	})
+	select {
+	case answer := <-answers:
+		allowed, _ := answer.Val.(bool)
+		return allowed, answer.Err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// reviewTimeout is how long the API server may take to say whether somebody has a right.
+const reviewTimeout = time.Minute
+
+// review asks the API server whether the caller has a right.
+func (s *server) review(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer free()
-	right.Group = "image.openshift.io"
 	if c.anonymous() {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "system:anonymous", Groups: []string{"system:unauthenticated"}, ResourceAttributes: &right,

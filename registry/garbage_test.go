@@ -33,8 +33,12 @@ func newTestRegistry(t *testing.T) *testRegistry {
 
 func testRegistryOn(t *testing.T, storage configuration.Storage) *testRegistry {
 	t.Helper()
-	settings := &configuration.Configuration{Storage: storage}
-	settings.Storage["delete"] = configuration.Parameters{"enabled": true}
+	storage["delete"] = configuration.Parameters{"enabled": true}
+	return testRegistryWith(t, &configuration.Configuration{Storage: storage})
+}
+
+func testRegistryWith(t *testing.T, settings *configuration.Configuration) *testRegistry {
+	t.Helper()
 	opened, err := (&Standalone{settings}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -60,14 +64,20 @@ func (g *testRegistry) layer() v1.Layer {
 // push stores an image of layers and gives its digest.
 func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
-	made, err := mutate.AppendLayers(empty.Image, layers...)
-	if err == nil {
-		err = remote.Write(g.tag(repository), made)
-	}
-	if err != nil {
+	made := g.image(layers...)
+	if err := remote.Write(g.tag(repository), made); err != nil {
 		g.t.Fatal(err)
 	}
 	return digestOf(g.t, made)
+}
+
+func (g *testRegistry) image(layers ...v1.Layer) v1.Image {
+	g.t.Helper()
+	made, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return made
 }
 
 func (g *testRegistry) tag(repository string) name.Tag {

@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/opencontainers/go-digest"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/api/validation"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
@@ -23,17 +24,18 @@ import (
 // server decides about each request of the protocol and passes it to the store, or to where the image really is.
 type server struct {
 	*Registry
-	images  imageclient.ImageV1Interface
-	reviews authorizationclient.AuthorizationV1Interface
-	store   *lazyStore
-	blobs   *sources
-	lookups slots
+	images   imageclient.ImageV1Interface
+	reviews  authorizationclient.AuthorizationV1Interface
+	store    *lazyStore
+	blobs    *sources
+	lookups  slots
+	reviewed singleflight.Group
 	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
 	pushes sync.RWMutex
 }
 
 // maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
-const maxLookups = 100
+const maxLookups = 32
 
 // slots bounds how much is done at a time.
 type slots chan struct{}

@@ -2,13 +2,16 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -68,20 +71,9 @@ func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target
 
 // addSignature stores a signature with the rights of the user, who must be an image signer.
 func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) {
-	var given struct {
-		signature
-		OldVersion int `json:"version"`
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSignature)).Decode(&given); err != nil {
-		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("read signature: "+err.Error()))
-		return
-	}
-	if given.Version != signatureVersion && given.OldVersion != signatureVersion {
-		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("schemaVersion of a signature must be 2"))
-		return
-	}
-	if digest, _, _ := strings.Cut(given.Name, "@"); digest != t.reference {
-		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the name of a signature must be "+t.reference+"@<32 characters>"))
+	given, err := readSignature(http.MaxBytesReader(w, r.Body, maxSignature), t.reference)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage(err.Error()))
 		return
 	}
 	user, err := imageclient.NewForConfig(s.as(callerOf(r)))
@@ -89,20 +81,38 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 		made := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: given.Name}, Type: given.Type, Content: given.Content}
 		_, err = user.ImageSignatures().Create(r.Context(), made, metav1.CreateOptions{})
 	}
-	if err != nil && !errors.IsAlreadyExists(err) {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		serveError(w, signatureProblem(err))
 		return
 	}
 	w.WriteHeader(http.StatusCreated)
 }
 
+// readSignature reads a signature of an image, whose name begins with the image's digest.
+func readSignature(body io.Reader, image string) (signature, error) {
+	var given struct {
+		signature
+		OldVersion int `json:"version"`
+	}
+	if err := json.NewDecoder(body).Decode(&given); err != nil {
+		return signature{}, fmt.Errorf("read signature: %w", err)
+	}
+	if given.Version != signatureVersion && given.OldVersion != signatureVersion {
+		return signature{}, errors.New("schemaVersion of a signature must be 2")
+	}
+	if digest, _, _ := strings.Cut(given.Name, "@"); digest != image {
+		return signature{}, errors.New("the name of a signature must be " + image + "@<32 characters>")
+	}
+	return given.signature, nil
+}
+
 func signatureProblem(err error) errcode.Error {
 	switch {
-	case errors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return errcode.ErrorCodeManifestUnknown.WithMessage(err.Error())
-	case errors.IsForbidden(err), errors.IsUnauthorized(err):
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
-	case errors.IsInvalid(err), errors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return errcode.ErrorCodeManifestInvalid.WithMessage(err.Error())
 	}
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())

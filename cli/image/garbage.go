@@ -76,6 +76,30 @@ func (k keeping) find(s state, now time.Time) (found garbage) {
 	return found
 }
 
+// settled are the images that no stream names any more, not even in its history.
+func (g garbage) settled(s state) (images []imagev1.Image) {
+	byName, going := map[string]*imagev1.Image{}, map[string]bool{}
+	for i := range s.images {
+		byName[s.images[i].Name] = &s.images[i]
+	}
+	for _, image := range g.images {
+		going[image.Name] = true
+	}
+	for _, stream := range s.streams {
+		for _, tag := range stream.Status.Tags {
+			for _, event := range tag.Items {
+				delete(going, event.Image)
+			}
+		}
+	}
+	for i := range s.images {
+		if !going[s.images[i].Name] {
+			keepIndex(&s.images[i], byName, going)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(g.images), func(image imagev1.Image) bool { return !going[image.Name] })
+}
+
 func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map[string]bool) {
 	for _, child := range image.DockerImageManifests {
 		if going[child.Digest] {

@@ -144,7 +144,7 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 			return p.removeImages(ctx, found.images)
 		}
 		if round == maxRounds {
-			return nil, errors.New("image streams change all the time: run the command again")
+			return p.removeImages(ctx, found.settled(s)) // streams change all the time: what they still name stays
 		}
 		for _, less := range found.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})

@@ -4,8 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // archive makes a layer of programs.
@@ -26,4 +31,18 @@ func archive(t *testing.T, files map[string]string) []byte {
 		t.Fatal(err)
 	}
 	return buffer.Bytes()
+}
+
+// archived writes an image as a file of `docker save`.
+func archived(t *testing.T, made v1.Image) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "image.tar")
+	tag, err := name.NewTag("registry.example.com/large:v1")
+	if err == nil {
+		err = tarball.WriteToFile(file, tag, made)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

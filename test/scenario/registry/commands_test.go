@@ -58,3 +58,13 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 		t.Errorf("import into no stream: %v", err)
 	}
 }
+
+func TestTheRegistryIsThereFromTheStart(t *testing.T) {
+	p := newProject(t)
+	if got := p.OC("adm", "registry"); !strings.Contains(got, `Docker registry "docker-registry" service exists`) {
+		t.Errorf("oc adm registry prints %q", got)
+	}
+	if _, err := p.TryOC("adm", "registry", "--mount-host=/srv/registry", "--replicas=2"); err == nil || !strings.Contains(err.Error(), "slipway.registry.directory of the MasterConfig") {
+		t.Errorf("oc adm registry --mount-host: %v", err)
+	}
+}

@@ -24,7 +24,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m) }
+func TestMain(m *testing.M) {
+	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}"})
+}
 
 // project is the test's own project with an account that may push to it.
 type project struct {

@@ -37,6 +37,9 @@ func TestImagesThatNothingRefersToGoFromTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	if out := p.OC("adm", "top", "images"); !strings.Contains(out, oldName.String()) || !strings.Contains(out, newName.String()) {
+		t.Errorf("oc adm top images lacks what may be pruned:\n%s", out)
+	}
 	p.OC("run", "user", "--restart=Never", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
 	if out := prune("--confirm"); strings.Contains(out, oldName.String()) {
 		t.Errorf("an image that a pod names went:\n%s", out)

@@ -1,0 +1,197 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// configured writes a configuration and reads it.
+func configured(t *testing.T, content string) (*configuration.Configuration, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return ReadConfiguration(file)
+}
+
+func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
+	for content, want := range map[string]string{
+		"version: 9.9": "version",
+		"version: 0.1\nstorage: {azure: {container: a}}":                                                         `storage "azure" is not supported: use filesystem or s3`,
+		"version: 0.1\nstorage: {filesystem: {}}":                                                                "needs rootdirectory",
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {silly: {realm: a}}":                    `auth "silly" is not supported`,
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {htpasswd: {realm: a, path: /nowhere}}": "slipway htpasswd --file /nowhere set USER",
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {certificate: /a}}":               "go together",
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nproxy: {remoteurl: https://a.example.com}":    "proxy is not supported",
+	} {
+		if _, err := configured(t, content); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", content, err, want)
+		}
+	}
+	if _, err := ReadConfiguration("/nowhere"); err == nil || !strings.Contains(err.Error(), "read configuration of registry") {
+		t.Errorf("no file: %v", err)
+	}
+	settings, err := configured(t, "version: 0.1\nstorage: {filesystem: {rootdirectory: /proc/nowhere}}\nhttp: {addr: 'localhost:0'}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "make directory of registry") {
+		t.Errorf("storage that cannot be made: %v", err)
+	}
+}
+
+func TestUsersOfAFilePushAndPull(t *testing.T) {
+	dir := t.TempDir()
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "users"), fmt.Appendf(nil, "ann:%s\n", hash), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := configured(t, fmt.Sprintf(`
+version: 0.1
+storage: {filesystem: {rootdirectory: %[1]s/images}, delete: {enabled: true}}
+auth: {htpasswd: {realm: registry, path: %[1]s/users}}
+`, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := testRegistryWith(t, settings)
+	known := remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"})
+	made := g.image(g.layer())
+	if err := remote.Write(g.tag("any/deep/name"), made); err == nil {
+		t.Error("somebody without credentials pushes")
+	}
+	if err := remote.Write(g.tag("any/deep/name"), made, known); err != nil {
+		t.Fatal(err)
+	}
+	id := digestOf(t, made)
+	for path, want := range map[string]int{
+		"/": http.StatusOK, "/v2/any/deep/name/referrers/" + id: http.StatusUnauthorized, "/v2/any/deep/name/manifests/latest": http.StatusUnauthorized,
+		"/v2/../name/referrers/" + id: http.StatusBadRequest,
+	} {
+		if got := g.send(http.MethodGet, path, http.Header{}, nil); got.StatusCode != want {
+			t.Errorf("%s without credentials: %s, want %d", path, got.Status, want)
+		}
+	}
+	if put := g.send(http.MethodPut, "/v2/any/deep/name/manifests/other", http.Header{}, []byte("{}")); put.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a manifest without credentials: %s", put.Status)
+	}
+	if _, err := remote.Referrers(g.digest("any/deep/name", id), known); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAReadOnlyRegistryIsPulledFrom(t *testing.T) {
+	dir := t.TempDir()
+	g := testRegistryOn(t, Directory(dir, false))
+	id := g.push("shop/app", g.layer())
+	settings, err := configured(t, "version: 0.1\nstorage: {filesystem: {rootdirectory: "+dir+"}, maintenance: {readonly: {enabled: true}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, storage := range map[string]configuration.Storage{"by our setting": Directory(dir, true), "by distribution's": settings.Storage} {
+		frozen := testRegistryOn(t, storage)
+		if !frozen.has("shop/app", id) {
+			t.Errorf("read-only %s: the image cannot be pulled", what)
+		}
+		made := frozen.image(frozen.layer())
+		if err := remote.Write(frozen.tag("shop/app"), made); err == nil {
+			t.Errorf("read-only %s: a push works", what)
+		}
+		if err := remote.Delete(frozen.digest("shop/app", id)); err == nil {
+			t.Errorf("read-only %s: an image is removed", what)
+		}
+	}
+	w := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPut, "/v2/shop/app/manifests/other", nil)
+	testRegistryOn(t, Directory(dir, true)).putManifest(w, request, "shop/app", "other", []byte(`{"subject":{"digest":"`+id+`"}}`))
+	if noted := g.referring("shop/app", id); w.Code != http.StatusMethodNotAllowed || len(noted) > 0 {
+		t.Errorf("a manifest: %d, referrers %s", w.Code, noted)
+	}
+}
+
+func TestARegistryOfItsOwnServesOverTLS(t *testing.T) {
+	authority := certtest.New(t)
+	pair := authority.Issue(t, "registry", "127.0.0.1")
+	dir := t.TempDir()
+	settings, err := configured(t, fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %[1]s}}\nhttp: {net: unix, addr: %[1]s/socket, tls: {certificate: %[2]s, key: %[3]s}}",
+		dir, pair.CertFile, pair.KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := parttest.Run(t, (&Standalone{settings}).Run)
+	part.WaitReady()
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return net.Dial("unix", filepath.Join(dir, "socket"))
+		},
+	}}
+	answer, err := client.Get("https://127.0.0.1/v2/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("/v2/: %s", answer.Status)
+	}
+	part.Stop()
+	if err := (&Standalone{&configuration.Configuration{}}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "http.addr") {
+		t.Errorf("without an address: %v", err)
+	}
+}
+
+// bucket is storage in a server of S3.
+func bucket(t *testing.T) configuration.Storage {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("images"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	return configuration.Storage{"s3": {
+		"regionendpoint": server.URL, "region": "us-east-1", "bucket": "images", "accesskey": "ann", "secretkey": "secret",
+		"forcepathstyle": true, "secure": false, "rootdirectory": "/registry",
+	}, "redirect": {"disable": true}}
+}
+
+func TestImagesLieInS3(t *testing.T) {
+	g := testRegistryOn(t, bucket(t))
+	kept, gone := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
+	bill := g.attach("shop/app", kept, billType)
+	if !g.has("shop/app", kept) || !g.has("shop/other", gone) || len(g.referring("shop/app", kept)) != 1 {
+		t.Fatal("what was pushed cannot be pulled")
+	}
+	everything := record.GarbageRequest{Everything: true}
+	found := g.collect(collection{request: everything, images: map[string][]string{kept: nil}, now: time.Now().Add(2 * time.Hour)})
+	if len(found.Manifests) != 1 || len(found.Blobs) != 3 || g.has("shop/other", gone) {
+		t.Errorf("went %+v", found)
+	}
+	if !g.has("shop/app", kept) || !g.has("shop/app", bill) {
+		t.Error("an image that stays lost something")
+	}
+}

@@ -1,0 +1,286 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// pruner is an account that may prune, and a way to prune.
+func (p *project) pruner() (prune func(what string, more ...string) string) {
+	p.t.Helper()
+	token := p.account("pruner", "")
+	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-pruner", "-z", "pruner")
+	return func(what string, more ...string) string {
+		p.t.Helper()
+		return p.OC(append([]string{"adm", "prune", what, "--token=" + token, "--registry-url=https://" + p.direct()}, more...)...)
+	}
+}
+
+func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
+	p := newProject(t)
+	prune := p.pruner()
+	options := p.options(p.token)
+	old := p.noise(2000)
+	for _, made := range []v1.Image{old, p.noise(2000)} {
+		if err := remote.Write(p.tag(p.direct(), "quiet"), made, options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name, err := old.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, pushes := make(chan struct{}), errgroup.Group{}
+	streams := []string{"one", "two", "three"}
+	for _, stream := range streams {
+		pushes.Go(func() error {
+			for {
+				if err := remote.Write(p.tag(p.direct(), stream), p.noise(2000), options...); err != nil {
+					return fmt.Errorf("push while images are removed: %w", err)
+				}
+				select {
+				case <-stop:
+					return nil
+				default:
+				}
+			}
+		})
+	}
+	removed := ""
+	for range 2 {
+		removed += prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0", "--confirm")
+		prune("registry", "--confirm")
+	}
+	close(stop)
+	if err := pushes.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, images, _ := strings.Cut(removed, "Deleting images from server"); !strings.Contains(images, name.String()) {
+		t.Errorf("an image that nothing names was not removed:\n%s", removed)
+	}
+	for _, stream := range append(streams, "quiet") {
+		if err := whole(p.tag(p.direct(), stream), options...); err != nil {
+			t.Errorf("the newest image after removing older ones: %v", err)
+		}
+	}
+}
+
+func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
+	p := newProject(t)
+	dir, _ := image(t, "survivor")
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	left := p.interrupt("app")
+	p.WaitFor("a client's next try", func(context.Context) error { return p.push(dir, "app:v2", p.token) })
+	for _, tag := range []string{"app:v1", "app:v2"} {
+		if _, err := p.pull(tag, p.token); err != nil {
+			t.Error(err)
+		}
+	}
+	prune := p.pruner()
+	if out := prune("registry", "--confirm"); strings.Contains(out, filepath.Base(left)) {
+		t.Errorf("an upload that may still go on was removed:\n%s", out)
+	}
+	yesterday := time.Now().Add(-25 * time.Hour)
+	err := filepath.Walk(left, func(file string, _ os.FileInfo, err error) error {
+		if err == nil {
+			err = os.Chtimes(file, yesterday, yesterday)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := prune("registry", "--confirm"); !strings.Contains(out, filepath.Base(left)) {
+		t.Errorf("of what the push left there is nothing in\n%s", out)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what an interrupted push left is still there")
+	}
+	if _, err := p.pull("app:v2", p.token); err != nil {
+		t.Error(err)
+	}
+}
+
+// interrupt begins an upload, ends the registry in the middle of it, and gives the directory of what it has left.
+func (p *project) interrupt(stream string) (left string) {
+	p.t.Helper()
+	client := &http.Client{Transport: p.transport()}
+	ask := func(method, address string, body io.Reader) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(p.t.Context(), method, address, body)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		request.SetBasicAuth("any", p.token)
+		return client.Do(request)
+	}
+	started, err := ask(http.MethodPost, fmt.Sprintf("https://%s/v2/%s/%s/blobs/uploads/", p.direct(), p.Namespace, stream), nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	started.Body.Close()
+	left = p.Path("registry", "docker", "registry", "v2", "repositories", p.Namespace, stream, "_uploads", started.Header.Get("Docker-Upload-UUID"))
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		answer, err := ask(http.MethodPatch, started.Header.Get("Location"), reader)
+		if err == nil {
+			answer.Body.Close()
+		}
+		reader.Close()
+		ended <- err
+	}()
+	go func() {
+		for block := make([]byte, 64<<10); ; {
+			if _, err := writer.Write(block); err != nil {
+				return
+			}
+		}
+	}()
+	p.WaitFor("a part of the upload is on the disk", func(context.Context) error {
+		file, err := os.Stat(filepath.Join(left, "data"))
+		if err == nil && file.Size() == 0 {
+			err = fmt.Errorf("it is empty")
+		}
+		return err
+	})
+	p.Kill("control-plane")
+	if err := <-ended; err == nil {
+		p.t.Error("the upload ended well")
+	}
+	return left
+}
+
+func TestAFullDisk(t *testing.T) {
+	p := newProject(t)
+	dir := p.Path("registry")
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	options := p.options(p.token)
+	small, large := p.noise(1<<20), p.noise(24<<20)
+	tag := p.tag(p.direct(), "app:small")
+	if err := remote.Write(tag, small, options...); err != nil {
+		t.Fatal(err)
+	}
+	once := append(options, remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
+	if err := remote.Write(p.tag(p.direct(), "app:large"), large, once...); err == nil || !strings.Contains(err.Error(), "the disk of the registry is full") {
+		t.Errorf("push of what does not fit: %v", err)
+	}
+	if _, err := p.try("copy", "--dest-cert-dir", "CERTIFICATES", "--dest-creds", "any:"+p.token, "docker-archive:"+archived(t, large), p.repository("app:larger")); err == nil ||
+		!strings.Contains(err.Error(), "507") && !strings.Contains(err.Error(), "full") {
+		t.Errorf("push of what does not fit by skopeo: %v", err)
+	}
+	if err := whole(tag, options...); err != nil {
+		t.Errorf("an image of a registry whose disk is full: %v", err)
+	}
+	p.WaitFor("the space of the refused pushes", func(context.Context) error {
+		var disk unix.Statfs_t
+		if err := unix.Statfs(dir, &disk); err != nil {
+			return err
+		}
+		if free := disk.Bavail * uint64(disk.Bsize); free < 12<<20 {
+			return fmt.Errorf("%d bytes are free", free)
+		}
+		return nil
+	})
+	p.OC("get", "nodes") // the cluster goes on
+
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 14<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(p.tag(p.direct(), "app:next"), p.noise(2<<20), once...); err == nil {
+		t.Error("a push to a full disk works")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(p.tag(p.direct(), "app:next"), p.noise(2<<20), options...); err != nil {
+		t.Errorf("after space was freed: %v", err)
+	}
+}
+
+// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control plane, in KiB: a quarter of a MiB each.
+const reads, maxGrowth = 1000, 256 << 10
+
+func TestAThousandReadersOfAManifest(t *testing.T) {
+	p := newProject(t)
+	tag := p.tag(p.direct(), "app:v1")
+	if err := remote.Write(tag, p.noise(1000), p.options(p.token)...); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: p.transport()}
+	read := func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.direct()+"/v2/"+p.Namespace+"/app/manifests/v1", nil)
+		if err != nil {
+			return err
+		}
+		request.SetBasicAuth("any", p.token)
+		request.Header.Set("Accept", "application/vnd.oci.image.manifest.v1+json")
+		answer, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if body, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s %s %w", answer.Status, body, err)
+		}
+		return nil
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	before := p.peak()
+	var all errgroup.Group
+	for range reads {
+		all.Go(read)
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if grown := p.peak() - before; grown > maxGrowth {
+		t.Errorf("%d readers at once cost %d KiB", reads, grown)
+	}
+}
+
+// peak is the most memory that the control plane has ever had, in KiB.
+func (p *project) peak() int {
+	p.t.Helper()
+	for _, process := range p.Status().Processes {
+		if process.Name != "control-plane" {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.PID))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(status), "VmHWM:")
+		size, err := strconv.Atoi(strings.Fields(rest)[0])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return size
+	}
+	p.t.Fatal("no control plane runs")
+	return 0
+}
