@@ -120,11 +120,12 @@ rfc2307:
 	// Groups whose entry is gone are pruned.
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
-	c.OC("get", "group", "night") // it was not confirmed
-	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+night, "--confirm")
-	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("shop.txt", "cn=shop,dc=example,dc=com\n"), "--confirm")
+	c.OC("get", "group", "night")          // it was not confirmed
+	names := write("names.txt", "night\n") // of groups of the cluster, unlike those of a synchronization
+	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
+	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")
 	c.OC("get", "group", "night") // one list leaves it out, and the other does not name it
-	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+night, "--confirm")
+	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+names, "--confirm")
 	if got := c.OC("get", "groups", "-o", "name"); strings.Contains(got, "night") || !strings.Contains(got, "shop") {
 		t.Errorf("after pruning there are %s", got)
 	}
