@@ -7,7 +7,9 @@ package router
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -247,6 +249,18 @@ func (s *session) followServiceCA(ctx context.Context) {
 	}
 	ticker := time.NewTicker(lookAtFiles)
 	defer ticker.Stop()
+	look := func() {
+		content, err := os.ReadFile(s.ServiceCA)
+		if err == nil {
+			_, err = certificate.Authorities(string(content))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			slog.Error("the authorities of services cannot be read, and stay those that they were; if there were none, no pod of re-encrypt routes is trusted", "file", s.ServiceCA, "error", err)
+		}
+	}
+	if s.ServiceCA != "" {
+		look()
+	}
 	for last := state(); ; {
 		select {
 		case <-ctx.Done():
@@ -255,6 +269,7 @@ func (s *session) followServiceCA(ctx context.Context) {
 		}
 		if now := state(); now != last {
 			last = now
+			look()
 			s.again()
 		}
 	}

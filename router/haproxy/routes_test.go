@@ -104,6 +104,35 @@ func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 	}
 }
 
+func TestDamagedAuthoritiesOfServicesTrustNobodyNewAndStopNothing(t *testing.T) {
+	for _, good := range []bool{true, false} { // before they are damaged
+		b := newBench(t, nil)
+		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
+		mine := b.authority.Issue(t, "pod", "mine.shop.svc")
+		b.pod("mine", "mine", &mine)
+		b.pod("web", "web", nil)
+		b.route("mine", "mine.com", "mine", secured(routev1.TLSConfig{Termination: "reencrypt"}))
+		content, want := "damaged", "503"
+		if good {
+			content, want = text(t, b.authority.File), "mine"
+		}
+		if err := os.WriteFile(b.writer.ServiceCA, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.run()
+		b.until("https://mine.com", want)
+		if err := os.WriteFile(b.writer.ServiceCA, []byte("-----BEGIN CERTIFICATE-----"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.route("web", "web.com", "web")
+		b.apply()
+		b.until("http://web.com", "web")
+		if got := b.who("https://mine.com"); got != want {
+			t.Errorf("with damaged authorities, good before: %t, the pod is answered by %s, want %s", good, got, want)
+		}
+	}
+}
+
 func TestWeightsShareRequests(t *testing.T) {
 	b := newBench(t, nil)
 	b.pod("a", "a", nil)

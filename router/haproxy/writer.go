@@ -36,13 +36,15 @@ type Writer struct {
 	// DefaultCertificate is what routes without a certificate have, with its key.
 	DefaultCertificate []byte
 	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
-	// pods of re-encrypt routes without a destinationCACertificate are not checked.
+	// pods of re-encrypt routes without a destinationCACertificate are not checked. Where it is damaged, the authorities before count, and if there were
+	// none, no pod is trusted.
 	ServiceCA string
 
 	backend *template.Template
 	shapes  map[string]string // each shape by itself, so that backends share it
 	last    *Config           // the configuration before; nil before the first
 	bound   bool              // whether that has opened the ports
+	trusted []byte            // the authorities of services that could be read last
 	routes  map[model.ServiceAliasConfigKey]*part
 	hosts   map[string]*hostPart
 }
@@ -241,10 +243,14 @@ func (w *Writer) serviceCA() ([]byte, error) {
 	if err == nil {
 		content, err = certificate.Authorities(string(content))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read authorities of services: %w", err)
+	if err == nil {
+		w.trusted = content
+	} else if w.trusted == nil {
+		if w.trusted, err = certificate.Nobody(); err != nil {
+			return nil, fmt.Errorf("replace authorities of services, which cannot be read: %w", err)
+		}
 	}
-	return content, nil
+	return w.trusted, nil
 }
 
 func ownCertificate(alias *model.ServiceAliasConfig) bool {

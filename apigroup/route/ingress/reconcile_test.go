@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -26,6 +29,43 @@ func TestRoutesOfOtherProjectsAreNotAnIngresss(t *testing.T) {
 	found, err := c.owned(front)
 	if names := slices.Collect(maps.Keys(found)); err != nil || !slices.Equal(names, []string{"mine"}) {
 		t.Errorf("its routes are %v, %v", names, err)
+	}
+}
+
+func TestTheStatusNamesEachRouterOnce(t *testing.T) {
+	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
+	client := fake.NewClientset(front)
+	c := &Controller{kube: client, Address: "192.0.2.1"}
+	admitted := func(host string, status corev1.ConditionStatus) routev1.RouteIngress {
+		return routev1.RouteIngress{RouterCanonicalHostname: host, Conditions: []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: status}}}
+	}
+	routes := map[string]*routev1.Route{
+		"a": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("tin.example.com", corev1.ConditionTrue), admitted("gold.example.com", corev1.ConditionTrue)}}},
+		"b": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("gold.example.com", corev1.ConditionTrue), admitted("", corev1.ConditionTrue), admitted("no.example.com", corev1.ConditionFalse)}}},
+	}
+	for range 3 { // in whatever order the routers have written
+		found, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.tell(t.Context(), found, routes); err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(routes["a"].Status.Ingress)
+	}
+	found, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
+	want := []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "gold.example.com"}, {Hostname: "tin.example.com"}}
+	if err != nil || !equality.Semantic.DeepEqual(found.Status.LoadBalancer.Ingress, want) {
+		t.Errorf("the status is %v, %v", found.Status.LoadBalancer.Ingress, err)
+	}
+	writes := 0
+	for _, action := range client.Actions() {
+		if action.GetVerb() == "update" {
+			writes++
+		}
+	}
+	if writes != 1 {
+		t.Errorf("it was written %d times", writes)
 	}
 }
 

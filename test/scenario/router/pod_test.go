@@ -61,6 +61,7 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	c.OC("adm", "router", "gold", "--ports=81,444", "--stats-port=1937", "--replicas=0", "--extended-logging", "--router-canonical-hostname=gold.example.com")
 	t.Cleanup(func() { c.OC("delete", "clusterrolebinding", "router-gold-role") })
 	c.OC("set", "env", "dc/gold", "ROUTE_LABELS=tier=gold", "RELOAD_INTERVAL=1s")
+	c.OC("rollout", "status", "dc/gold", "--timeout=180s")
 	c.OC("scale", "dc/gold", "--replicas=1")
 
 	serves(t, c, 81, "gold.example.com", "sharded")
@@ -150,6 +151,7 @@ func TestAProjectHasARouterOfItsOwn(t *testing.T) {
 	c.OC("--as=alice", "adm", "router", "inner", "--own-project", "--host-network=false", "--host-ports=false", "--replicas=0")
 	c.OC("--as=alice", "set", "volume", "dc/inner", "--add", "--name=own", "--type=configmap", "--configmap-name=own", "--mount-path=/etc/own")
 	c.OC("--as=alice", "set", "env", "dc/inner", "TEMPLATE_FILE=/etc/own/haproxy-config.template", "RELOAD_INTERVAL=1s")
+	c.OC("rollout", "status", "dc/inner", "--timeout=180s")
 	c.OC("--as=alice", "scale", "dc/inner", "--replicas=2")
 	address := c.OC("get", "service", "inner", "-o", "jsonpath={.spec.clusterIP}") + ":80"
 

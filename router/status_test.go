@@ -1,0 +1,81 @@
+package router
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/router/claim"
+)
+
+// contest lets routers, each with a name and a host of its own, write the status of one route in turns until none has anything to say, twenty times at
+// most, and returns the route and how often each has written.
+func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
+	t.Helper()
+	current := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}
+	current.Namespace, current.Name = "shop", "front"
+	writes := make([]int, len(routers))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := &routev1.Route{}
+		if err := json.NewDecoder(r.Body).Decode(sent); err != nil {
+			t.Error(err)
+		}
+		current = sent
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(sent)
+	}))
+	defer server.Close()
+	client, err := routes(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers []*statusWriter
+	for _, router := range routers {
+		s := read(t, map[string]string{"ROUTER_SERVICE_NAME": router[0], "ROUTER_CANONICAL_HOSTNAME": router[1]})
+		writers = append(writers, &statusWriter{client: client, settings: s, written: map[string]*writing{}})
+	}
+	for range 20 {
+		for i, writer := range writers {
+			before := current
+			if err := writer.write(t.Context(), claim.Verdict{Route: before.DeepCopy()}); err != nil {
+				t.Fatal(err)
+			}
+			if current != before {
+				writes[i]++
+			}
+		}
+	}
+	return current, writes
+}
+
+func TestRoutersOfDifferentNamesWriteOnceEach(t *testing.T) {
+	route, writes := contest(t, [2]string{"gold", "gold.example.com"}, [2]string{"tin", "tin.example.com"})
+	if !slices.Equal(writes, []int{1, 1}) {
+		t.Errorf("they have written %v times", writes)
+	}
+	var hosts []string
+	for _, one := range route.Status.Ingress {
+		hosts = append(hosts, one.RouterName+" "+one.RouterCanonicalHostname)
+	}
+	if !slices.Equal(hosts, []string{"gold gold.example.com", "tin tin.example.com"}) {
+		t.Errorf("the status is %v", hosts)
+	}
+}
+
+func TestRoutersOfOneNameStopFighting(t *testing.T) {
+	_, writes := contest(t, [2]string{"gold", "a.example.com"}, [2]string{"gold", "b.example.com"})
+	if writes[0] != contentions+1 && writes[1] != contentions+1 || writes[0] > contentions+1 || writes[1] > contentions+1 {
+		t.Errorf("they have written %v times, want one of them to give in after %d", writes, contentions+1)
+	}
+}
+
+func TestRoutersThatAgreeShareAName(t *testing.T) {
+	if _, writes := contest(t, [2]string{"gold", "a.example.com"}, [2]string{"gold", "a.example.com"}); !slices.Equal(writes, []int{1, 0}) {
+		t.Errorf("they have written %v times", writes)
+	}
+}
