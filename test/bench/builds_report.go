@@ -15,6 +15,9 @@ func runBuilds(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
+	if err := os.Chmod(work, 0o755); err != nil { // the pods of builds have other users, and come this way to their files
+		return fmt.Errorf("open working directory: %w", err)
+	}
 	result, err := measureBuilds(ctx, work, o)
 	if err != nil {
 		return fmt.Errorf("measure builds: %w", err)
