@@ -30,10 +30,29 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
 `
 
+// more has a path alone, a default backend without a host, and a wildcard host.
+const more = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: more}
+spec:
+  rules:
+  - host: exact.ingress.example.com
+    http: {paths: [{path: /index.html, pathType: Exact, backend: {service: {name: entry, port: {number: 80}}}}]}
+  - host: "*.wild.ingress.example.com"
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: rest}
+spec: {defaultBackend: {service: {name: entry, port: {number: 80}}}}
+`
+
 func TestIngressObjectsAreServed(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "entry", "by ingress"))
 	c.Apply(fmt.Sprintf(ingress, "", "plain.ingress.example.com"))
+	c.Apply(more)
 	serves(t, c, 80, "plain.ingress.example.com", "by ingress")
 	if status, _ := fetch(c, 443, "safe.ingress.example.com"); status != http.StatusServiceUnavailable {
 		t.Errorf("a host without its secret is answered with %d", status)
@@ -41,15 +60,15 @@ func TestIngressObjectsAreServed(t *testing.T) {
 	pair := certtest.New(t).Issue(t, "safe", "safe.ingress.example.com")
 	c.OC("create", "secret", "tls", "front-tls", "--cert="+pair.CertFile, "--key="+pair.KeyFile)
 	serves(t, c, 443, "safe.ingress.example.com", "by ingress")
-	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	secure := tls.Client(connection, &tls.Config{ServerName: "safe.ingress.example.com", InsecureSkipVerify: true})
-	if err := secure.Handshake(); err != nil || !secure.ConnectionState().PeerCertificates[0].Equal(pair.Certificate) {
-		t.Errorf("the certificate is another one (%v)", err)
-	}
+	eventually.True(t, "its certificate", func() bool { // which comes with the next reload
+		connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
+		if err != nil {
+			return false
+		}
+		defer connection.Close()
+		secure := tls.Client(connection, &tls.Config{ServerName: "safe.ingress.example.com", InsecureSkipVerify: true})
+		return secure.Handshake() == nil && secure.ConnectionState().PeerCertificates[0].Equal(pair.Certificate)
+	})
 	eventually.Equal(t, "status of the Ingress", func() string {
 		found, err := c.Client.NetworkingV1().Ingresses(c.Namespace).Get(context.Background(), "front", metav1.GetOptions{})
 		if err != nil {
@@ -58,6 +77,21 @@ func TestIngressObjectsAreServed(t *testing.T) {
 		told, _ := json.Marshal(found.Status.LoadBalancer.Ingress)
 		return string(told)
 	}, fmt.Sprintf(`[{"ip":%q}]`, c.Address))
+
+	serves(t, c, 80, "rest-"+c.Namespace+".router.default.svc.cluster.local", "by ingress")
+	for path, want := range map[string]int{"/index.html": http.StatusOK, "/index.html/": http.StatusServiceUnavailable, "/": http.StatusServiceUnavailable} {
+		eventually.Equal(t, "answer to "+path, func() int {
+			status, _, _ := ask(c, "127.0.0.1:80", path, toHost("exact.ingress.example.com"))
+			return status
+		}, want)
+	}
+	eventually.Equal(t, "what the router says of the wildcard, which it does not allow", func() string {
+		return c.OC("get", "routes", "-o", `jsonpath={.items[?(@.spec.host=="wildcard.wild.ingress.example.com")].status.ingress[0].conditions[0].reason}`)
+	}, "RouteNotAdmitted")
+	if class := c.OC("get", "ingress", "rest", "-o", "jsonpath={.spec.ingressClassName}"); class != "openshift-default" {
+		t.Errorf("an Ingress without a class gets %q", class)
+	}
+	c.OC("delete", "ingress", "more", "rest")
 
 	routes := func() string { return c.OC("get", "routes", "-o", "jsonpath={.items[*].spec.host}") }
 	c.Apply(fmt.Sprintf(ingress, "ingressClassName: openshift-default", "other.ingress.example.com"))
