@@ -118,7 +118,7 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // ignoreRules on a namespace names the rules of execution that do not count there, with commas between them.
 const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 
-// ignored are the rules that do not count in a namespace.
+// ignored are the rules that do not count in a namespace. A rule without a name always counts.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
 		return nil, fmt.Errorf("namespaces are not known yet")
@@ -127,7 +127,7 @@ func (p *policy) ignored(name string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find project: %w", err)
 	}
-	return strings.Split(namespace.Annotations[ignoreRules], ","), nil
+	return strings.FieldsFunc(namespace.Annotations[ignoreRules], func(r rune) bool { return r == ',' }), nil
 }
 
 // each visits the containers of what is made or changed, with what they were.

@@ -95,12 +95,14 @@ func TestOnlyMarkedImagesAreRejectedByDefault(t *testing.T) {
 func TestThePolicyIsForNewEphemeralContainersToo(t *testing.T) {
 	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
 kind: ImagePolicyConfig
-executionRules: [{name: allow-example, onResources: [{resource: pods}], matchRegistries: [registry.example.com]}]`))
+executionRules:
+- {name: allow-example, onResources: [{resource: pods}], matchRegistries: [registry.example.com]}
+- {onResources: [{resource: pods}], reject: true, matchRegistries: [bad.example.com]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	for name, ignored := range map[string]string{"shop": "", "free": "other,allow-example"} {
+	for name, ignored := range map[string]string{"shop": "", "free": "other,allow-example,"} {
 		if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{ignoreRules: ignored}}}); err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +125,7 @@ executionRules: [{name: allow-example, onResources: [{resource: pods}], matchReg
 		"of an allowed registry":    {"shop", pod(), pod("registry.example.com/tools"), true},
 		"of another registry":       {"shop", pod(), pod("other.example.com/tools"), false},
 		"where the rule is ignored": {"free", pod(), pod("other.example.com/tools"), true},
+		"rejected without a name":   {"free", pod(), pod("bad.example.com/tools"), false},
 		"in a project that is none": {"none", pod(), pod("other.example.com/tools"), false},
 		"there before":              {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
 		"there before, changed":     {"shop", pod("other.example.com/tools"), pod("other.example.com/more"), false},
