@@ -20,7 +20,7 @@ const fullMessage = "the disk of the registry is full: free space there, for ins
 func (s *store) upload(w http.ResponseWriter, r *http.Request) {
 	answer := &failing{ResponseWriter: w}
 	s.Handler.ServeHTTP(answer, r)
-	if answer.kept.Len() == 0 {
+	if answer.status < http.StatusInternalServerError {
 		return
 	}
 	if !full(answer.kept.Bytes()) {

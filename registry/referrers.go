@@ -25,8 +25,9 @@ import (
 // routeReferrers is the route that distribution's router does not have.
 const routeReferrers = "referrers"
 
-// maxReferrers bounds a page of referrers: what they say of themselves is a few hundred bytes each.
-const maxReferrers = 500
+// maxReferrers bounds a page of referrers, and maxPage what those on it say of themselves together, in bytes: some hundred each usually, but as much as a
+// manifest may have. One that says more stands alone.
+const maxReferrers, maxPage = 500, maxManifest
 
 // subjectOf is what a manifest refers to, if anything.
 func subjectOf(manifest []byte) digest.Digest {
@@ -46,7 +47,10 @@ func referrersPath(at string) (repository, subject string, ok bool) {
 	if !ok || i < 0 {
 		return "", "", false
 	}
-	return rest[:i], rest[i+len(routeReferrers)+2:], true
+	if repository, subject = rest[:i], rest[i+len(routeReferrers)+2:]; strings.Contains(subject, "/") {
+		return "", "", false // a repository may be called so, too
+	}
+	return repository, subject, true
 }
 
 func referrerDir(repository string, subject, id digest.Digest) string {
@@ -107,7 +111,8 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 		all = all[:maxReferrers]
 		next = all[maxReferrers-1].String()
 	}
-	for _, id := range all {
+	size := int64(0)
+	for i, id := range all {
 		described, err := s.describe(ctx, repository, id)
 		if missing(err) {
 			continue // noted, but never stored or gone
@@ -115,9 +120,13 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 		if err != nil {
 			return nil, "", err
 		}
-		if wanted == "" || described.ArtifactType == wanted {
-			found = append(found, described)
+		if wanted != "" && described.ArtifactType != wanted {
+			continue
 		}
+		if size += described.Size; size > maxPage && len(found) > 0 { // what it says is a part of it
+			return found, all[i-1].String(), nil
+		}
+		found = append(found, described)
 	}
 	return found, next, nil
 }

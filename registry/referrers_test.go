@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/distribution/distribution/v3/registry/storage/driver"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -22,6 +24,12 @@ import (
 // attach stores an artifact that refers to a manifest of a repository, as signing tools do.
 func (g *testRegistry) attach(repository, subject string, kind types.MediaType) string {
 	g.t.Helper()
+	return g.attachSaying(repository, subject, kind, "")
+}
+
+// attachSaying is the same with a note in the artifact.
+func (g *testRegistry) attachSaying(repository, subject string, kind types.MediaType, note string) string {
+	g.t.Helper()
 	of, err := remote.Head(g.digest(repository, subject))
 	if err != nil {
 		g.t.Fatal(err)
@@ -31,6 +39,9 @@ func (g *testRegistry) attach(repository, subject string, kind types.MediaType) 
 		g.t.Fatal(err)
 	}
 	artifact = mutate.ConfigMediaType(mutate.MediaType(artifact, types.OCIManifestSchema1), kind)
+	if note != "" {
+		artifact = mutate.Annotations(artifact, map[string]string{"note": note}).(v1.Image)
+	}
 	made := mutate.Subject(artifact, *of).(v1.Image)
 	id := digestOf(g.t, made)
 	if err := remote.Write(g.digest(repository, id), made); err != nil {
@@ -101,6 +112,63 @@ func TestReferrersComeInPages(t *testing.T) {
 	found, next, err = g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", next)
 	if err != nil || len(found) != 1 || found[0].Digest.String() != bill || next != "" {
 		t.Errorf("second page: %+v, next %q, %v", found, next, err)
+	}
+}
+
+func TestReferrersThatSayMuchComeInPages(t *testing.T) {
+	g := newTestRegistry(t)
+	image := g.push("shop/app", g.layer())
+	var want, got []string
+	for range 3 {
+		want = append(want, g.attachSaying("shop/app", image, billType, strings.Repeat("a", maxPage*2/5)))
+	}
+	slices.Sort(want)
+	var sizes []int
+	for last, more := "", true; more; more = last != "" {
+		found, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range found {
+			got = append(got, one.Digest.String())
+		}
+		sizes, last = append(sizes, len(found)), next
+	}
+	if !slices.Equal(got, want) || !slices.Equal(sizes, []int{2, 1}) {
+		t.Errorf("pages of %d have %s, want %s", sizes, got, want)
+	}
+}
+
+// refusing is storage that removes nothing of a kind.
+type refusing struct {
+	driver.StorageDriver
+	kind string
+}
+
+func (r refusing) Delete(ctx context.Context, path string) error {
+	if strings.Contains(path, r.kind) {
+		return fmt.Errorf("remove %q: refused", path)
+	}
+	return r.StorageDriver.Delete(ctx, path)
+}
+
+func TestAReferrerThatCannotBeRemovedIsNotForgotten(t *testing.T) {
+	g := newTestRegistry(t)
+	gone := g.push("shop/app", g.layer())
+	lost := g.attach("shop/app", gone, billType)
+	search := collection{store: g.store, request: record.GarbageRequest{Images: []record.GarbageImage{{Digest: gone, Repositories: []string{"shop/app"}}}}}
+	files := g.driver
+	g.driver = refusing{files, revisionsDir}
+	if _, err := search.run(t.Context()); err == nil {
+		t.Fatal("nothing was refused")
+	}
+	g.driver = files
+	if got := g.referring("shop/app", gone); !slices.Equal(got, []string{lost}) {
+		t.Errorf("referrers %s, want %s", got, lost)
+	}
+	g.collect(search)
+	if g.has("shop/app", lost) || g.onDisk(lost) {
+		t.Error("the referrer outlived its subject")
 	}
 }
 

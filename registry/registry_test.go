@@ -14,6 +14,9 @@ func TestRepositoriesAreProjectAndStream(t *testing.T) {
 		"/v2/shop/app/tags/list":                          "shop/app tags ",
 		"/v2/app/manifests/v1":                            "",
 		"/v2/shop/team/app/manifests/v1":                  "",
+		"/v2/shop/app/referrers/sha256:a":                 "shop/app referrers ",
+		"/v2/shop/referrers/manifests/v1":                 "shop/referrers manifest v1",
+		"/v2/shop/referrers/referrers/sha256:a":           "shop/referrers referrers ",
 		"/v2/_catalog":                                    "/ catalog ",
 		"/v2/shop/app/manifests/../../other/manifests/v1": "",
 		"/somewhere":                                      "",
@@ -70,5 +73,14 @@ func TestCredentialsAreTokens(t *testing.T) {
 		if got := callerOf(tt.request); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", what, got, tt.want)
 		}
+	}
+}
+
+func TestAnUploadThatFailsWithoutAWordFails(t *testing.T) {
+	w := httptest.NewRecorder()
+	broken := &store{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })}
+	broken.upload(w, httptest.NewRequest(http.MethodPatch, "/v2/shop/app/blobs/uploads/1", nil))
+	if w.Code != http.StatusBadGateway {
+		t.Errorf("the client reads %d", w.Code)
 	}
 }

@@ -47,7 +47,11 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 			v.used[blob] = true
 		}
 	}
-	if err := c.keepManifests(ctx, v); err != nil {
+	bySubject, err := c.referrers(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := c.keepManifests(ctx, v, bySubject); err != nil {
 		return err
 	}
 	for id := range v.names {
@@ -56,6 +60,9 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 				return err
 			}
 		}
+	}
+	if err := c.forgetReferrers(ctx, v, bySubject); err != nil {
+		return err
 	}
 	for _, layer := range v.layers {
 		if v.used[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
@@ -89,11 +96,7 @@ func (c *collection) look(ctx context.Context, repository distribution.Repositor
 
 // keepManifests marks the manifests that stay: first those that do for their own sake, then what refers to these. A referrer stays and goes with its
 // subject; one whose subject was never here is a manifest like any other.
-func (c *collection) keepManifests(ctx context.Context, v *visit) error {
-	bySubject, err := c.referrers(ctx, v.name)
-	if err != nil {
-		return err
-	}
+func (c *collection) keepManifests(ctx context.Context, v *visit, bySubject map[digest.Digest][]digest.Digest) error {
 	follows := map[digest.Digest]bool{}
 	for subject, all := range bySubject {
 		for _, id := range all {
@@ -127,10 +130,10 @@ func (c *collection) keepManifests(ctx context.Context, v *visit) error {
 			}
 		}
 	}
-	return c.forgetReferrers(ctx, v, bySubject)
+	return nil
 }
 
-// forgetReferrers removes the notes about referrers that go or never came.
+// forgetReferrers removes the notes about referrers that went or never came: after them, since without its note a referrer would stay as a manifest of its own.
 func (c *collection) forgetReferrers(ctx context.Context, v *visit, bySubject map[digest.Digest][]digest.Digest) error {
 	for subject, all := range bySubject {
 		for _, id := range all {
