@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -47,6 +48,9 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer func() { _ = handler.shutdown() }()
+	if why := risk(s.Settings); why != "" {
+		slog.Warn("registry is open", "part", s.Name(), "address", s.Settings.HTTP.Addr, "why", why)
+	}
 	network := s.Settings.HTTP.Net
 	if network == "" {
 		network = "tcp"
@@ -71,6 +75,19 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	}
 	<-stopped
 	return nil
+}
+
+// risk is what the administrator should know of a configuration that protects too little, empty for others.
+func risk(settings *configuration.Configuration) string {
+	kind, given := settings.Auth.Type(), settings.HTTP.TLS
+	certified := len(given.ClientCAs) > 0 && given.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
+	switch {
+	case (kind == "" || kind == "none") && !certified:
+		return "whoever reaches the registry pushes and pulls, as its configuration names no users: set auth.htpasswd or auth.token"
+	case given.Certificate == "" && settings.HTTP.Net != "unix":
+		return "passwords and images go to the registry without encryption, unless a proxy before it ends TLS: set http.tls"
+	}
+	return ""
 }
 
 // tls is how connections are secured; not at all if the configuration names no certificate.

@@ -43,6 +43,7 @@ func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {silly: {realm: a}}":                    `auth "silly" is not supported`,
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {htpasswd: {realm: a, path: /nowhere}}": "slipway htpasswd --file /nowhere set USER",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {certificate: /a}}":               "go together",
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {clientcas: [/a]}}":               "clientcas needs",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nproxy: {remoteurl: https://a.example.com}":    "proxy is not supported",
 	} {
 		if _, err := configured(t, content); err == nil || !strings.Contains(err.Error(), want) {
@@ -58,6 +59,31 @@ func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "make directory of registry") {
 		t.Errorf("storage that cannot be made: %v", err)
+	}
+}
+
+func TestConfigurationsThatProtectTooLittleAreNamed(t *testing.T) {
+	users := configuration.Auth{"htpasswd": {}}
+	encrypted := configuration.HTTP{TLS: configuration.TLS{Certificate: "a", Key: "b"}}
+	known := encrypted
+	known.TLS.ClientCAs = []string{"c"}
+	asked := known
+	asked.TLS.ClientAuth = configuration.ClientAuthVerifyClientCertIfGiven
+	for what, tt := range map[string]struct {
+		settings configuration.Configuration
+		want     string
+	}{
+		"users and TLS":         {configuration.Configuration{Auth: users, HTTP: encrypted}, ""},
+		"users on a socket":     {configuration.Configuration{Auth: users, HTTP: configuration.HTTP{Net: "unix"}}, ""},
+		"users without TLS":     {configuration.Configuration{Auth: users}, "without encryption"},
+		"nobody":                {configuration.Configuration{HTTP: encrypted}, "names no users"},
+		"nobody, said aloud":    {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "names no users"},
+		"clients' certificates": {configuration.Configuration{HTTP: known}, ""},
+		"those that are given":  {configuration.Configuration{HTTP: asked}, "names no users"},
+	} {
+		if got := risk(&tt.settings); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", what, got, tt.want)
+		}
 	}
 }
 

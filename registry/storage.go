@@ -58,6 +58,7 @@ func understood(settings *configuration.Configuration) error {
 	http := settings.HTTP
 	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: name http.tls.certificate and http.tls.key")
 	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key go together")
+	refuse(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: nobody shows a certificate without TLS")
 	refuse(http.Debug.Addr != "", "http.debug is not supported: leave it out")
 	refuse(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: leave it out")
 	refuse(http.H2C.Enabled, "http.h2c is not supported: leave it out")
