@@ -109,9 +109,12 @@ func bounded(report *buildv1.Build) (problems field.ErrorList) {
 	if to := report.Status.Output.To; to != nil {
 		text(status.Child("output", "to", "imageDigest"), to.ImageDigest)
 	}
-	if revision := report.Spec.Revision; revision != nil && revision.Git != nil {
-		git := revision.Git
-		text(field.NewPath("spec", "revision", "git"), string(revision.Type), git.Commit, git.Message, git.Author.Name, git.Author.Email, git.Committer.Name, git.Committer.Email)
+	if revision := report.Spec.Revision; revision != nil {
+		at := field.NewPath("spec", "revision")
+		text(at.Child("type"), string(revision.Type))
+		if git := revision.Git; git != nil {
+			text(at.Child("git"), git.Commit, git.Message, git.Author.Name, git.Author.Email, git.Committer.Name, git.Committer.Email)
+		}
 	}
 	stages := status.Child("stages")
 	if len(report.Status.Stages) > mostStages {

@@ -15,6 +15,7 @@ func TestReportsOfBuildsAreBounded(t *testing.T) {
 		"digest":  func(b *buildv1.Build) { b.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: long} },
 		"commit":  func(b *buildv1.Build) { b.Spec.Revision.Git.Message = long },
 		"author":  func(b *buildv1.Build) { b.Spec.Revision.Git.Author.Email = long },
+		"kind":    func(b *buildv1.Build) { b.Spec.Revision = &buildv1.SourceRevision{Type: buildv1.BuildSourceType(long)} },
 		"stages":  func(b *buildv1.Build) { b.Status.Stages = make([]buildv1.StageInfo, mostStages+1) },
 		"stage":   func(b *buildv1.Build) { b.Status.Stages[0].Name = buildv1.StageName(long) },
 		"steps":   func(b *buildv1.Build) { b.Status.Stages[0].Steps = make([]buildv1.StepInfo, mostSteps+1) },

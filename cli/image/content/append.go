@@ -38,7 +38,8 @@ func newAppend(streams genericiooptions.IOStreams) *cobra.Command {
 		Use: "append --to=IMAGE [--from=IMAGE] [LAYER.tar.gz...]", Short: "Add layers to images and push them to a registry",
 		Long: `Put layers, which are tar archives, on an image, change what it says of itself, and push the result.
 
-Without --from the image begins empty. --image is JSON that is laid over the image's configuration: what it names is replaced, variables and labels as a whole.`,
+Without --from the image begins empty. --image is JSON that is laid over the image's configuration: what it names is replaced, lists such as
+Env as a whole, labels each by itself. --meta counts above it.`,
 		Example: `  # Remove the entrypoint of an image
   oc image append --from=registry.example.com/app:v1 --to=registry.example.com/app:plain --image='{"Entrypoint":null}'
 
@@ -169,15 +170,15 @@ func (a *appending) configure(image v1.Image, created time.Time) (v1.Image, erro
 		config.History, config.Container, config.DockerVersion, config.Author, config.Config.Image = nil, "", "", "", ""
 	}
 	layers := slices.Clone(config.RootFS.DiffIDs)
-	for flag, over := range map[string]struct {
-		text string
-		into any
-	}{"--meta": {a.meta, config}, "--image": {a.image, &config.Config}} {
+	for _, over := range []struct {
+		flag, text string
+		into       any
+	}{{"--image", a.image, &config.Config}, {"--meta", a.meta, config}} {
 		if over.text == "" {
 			continue
 		}
 		if err := json.Unmarshal([]byte(over.text), over.into); err != nil {
-			return nil, fmt.Errorf("%s is not JSON of an image's configuration: %w", flag, err)
+			return nil, fmt.Errorf("%s is not JSON of an image's configuration: %w", over.flag, err)
 		}
 	}
 	if !slices.Equal(layers, config.RootFS.DiffIDs) {

@@ -12,8 +12,8 @@ func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 	host, dir := serve(t), t.TempDir()
 	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
 	layer := write(t, dir, "layer.tar", archive(t, entry{name: "b", content: "2"}))
-	args := []string{"append", "--from", host + "/app:v1", "--created-at", "2018-10-10T00:00:00Z", "--image", `{"Entrypoint":["/bin/new"],"Cmd":null}`,
-		"--meta", `{"author":"shop"}`, layer}
+	args := []string{"append", "--from", host + "/app:v1", "--created-at", "2018-10-10T00:00:00Z", "--image", `{"Entrypoint":["/bin/new"],"Cmd":null,"Labels":{"tier":"web"},"WorkingDir":"/image"}`,
+		"--meta", `{"author":"shop","config":{"WorkingDir":"/meta"}}`, layer}
 	if out, _, err := oc(t, append(args, "--to", host+"/app:trial", "--dry-run")...); err != nil || !strings.Contains(out, "with 2 layers") {
 		t.Fatalf("%v, %s", err, out)
 	}
@@ -41,6 +41,7 @@ func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := config.Config; strings.Join(c.Entrypoint, " ") != "/bin/new" || len(c.Cmd) != 0 || c.User != "1001" || config.Author != "shop" ||
+		c.WorkingDir != "/meta" || len(c.Labels) != 2 || c.Labels["tier"] != "web" || len(c.Env) != 2 ||
 		config.Created.Format("2006-01-02") != "2018-10-10" || len(config.RootFS.DiffIDs) != 2 || len(config.History) != 2 {
 		t.Errorf("the configuration is %+v", config)
 	}

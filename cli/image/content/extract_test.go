@@ -124,6 +124,11 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 		t.Errorf("a file runs as its owner: %v, %v", info, err)
 	}
 
+	push(t, host+"/bad:v3", image(t, "linux/amd64", archive(t, entry{name: "title\x1b]0;mine\a", content: "8"})))
+	if out, _, err := oc(t, "extract", host+"/bad:v3", "--dry-run"); err != nil || strings.Contains(out, "\x1b") || !strings.Contains(out, "title") {
+		t.Errorf("a trial prints %q, %v", out, err)
+	}
+
 	// What the directory leads to is not written to either.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)

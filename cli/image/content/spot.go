@@ -1,0 +1,118 @@
+package content
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// spot is where an entry of an image goes.
+type spot struct {
+	root *os.Root
+	name string
+	want *want
+}
+
+func (u *unpacking) places(name string) (all []spot) {
+	for _, w := range u.wanted {
+		if target, ok := w.target(name); ok {
+			all = append(all, spot{u.roots[w.directory], target, w})
+		}
+	}
+	return all
+}
+
+// clear makes the directory of a spot, and removes what is there and is no directory.
+func (p spot) clear() error {
+	if err := p.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
+		return err
+	}
+	there, err := p.root.Lstat(p.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !there.IsDir() {
+		err = p.root.Remove(p.name)
+	}
+	return err
+}
+
+// files writes the content of a file to all places of entries.
+func (u *unpacking) files(names []string, header *tar.Header, content io.Reader) (err error) {
+	var writers []io.Writer
+	var places []spot
+	for _, name := range names {
+		places = append(places, u.places(name)...)
+	}
+	for _, p := range places {
+		if err := p.clear(); err != nil {
+			return err
+		}
+		file, err := p.root.OpenFile(p.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		writers = append(writers, file)
+	}
+	if _, err := io.Copy(io.MultiWriter(writers...), content); err != nil {
+		return err
+	}
+	for _, p := range places {
+		problem := u.own(p, header)
+		if problem == nil {
+			problem = p.root.Chmod(p.name, u.mode(header))
+		}
+		if problem == nil {
+			problem = p.root.Chtimes(p.name, header.ModTime, header.ModTime)
+		}
+		err = errors.Join(err, problem)
+	}
+	return err
+}
+
+// special writes a directory or a symbolic link.
+func (u *unpacking) special(p spot, header *tar.Header) error {
+	if u.onlyFiles {
+		return nil
+	}
+	if err := p.clear(); err != nil {
+		return err
+	}
+	if header.Typeflag == tar.TypeSymlink {
+		err := p.root.Symlink(header.Linkname, p.name)
+		if errors.Is(err, fs.ErrExist) {
+			fmt.Fprintf(u.ErrOut, "warning: %q stays a directory, since files are in it already; in an earlier layer it is a link to %q\n", p.name, header.Linkname)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return u.own(p, header)
+	}
+	if err := p.root.MkdirAll(p.name, 0o755); err != nil {
+		return err
+	}
+	u.modes = append(u.modes, directoryMode{p.root, p.name, u.mode(header)})
+	return u.own(p, header)
+}
+
+func (u *unpacking) own(p spot, header *tar.Header) error {
+	if !u.ownership {
+		return nil
+	}
+	return p.root.Lchown(p.name, header.Uid, header.Gid)
+}
+
+// mode is that of a file. What lets it run as somebody else counts only beside its owner.
+func (u *unpacking) mode(header *tar.Header) fs.FileMode {
+	mode := header.FileInfo().Mode()
+	if u.ownership {
+		return mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	}
+	return mode.Perm()
+}
