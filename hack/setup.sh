@@ -26,6 +26,7 @@ needs() {
 		haproxy                             haproxy         slipway: the router
 		chromium                            chromium        tests of routes
 		wrk                                 wrk             make bench: the router
+		mmdebstrap                          mmdebstrap      tests of builds: builder images
 		skopeo                              skopeo          tests of the registry
 		gpg                                 gnupg           tests of signatures
 		buildah                             buildah         make bench: builds beside ours

@@ -1,0 +1,131 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
+	c := kit.Shared(t)
+	publishBuilders(t, c)
+	source := newRepository(t, c)
+
+	// Three languages, three ways: builder and source by name, a quickstart, and one that keeps data. The language is found where nothing names it.
+	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
+		t.Errorf("the builder that is found for the source is in\n%s", plan)
+	}
+	c.OC("new-app", "golang~"+source.url+"#main", "--context-dir=examples/golang", "--name=golang")
+	c.OC("patch", "bc/golang", "-p", `{"spec": {"strategy": {"sourceStrategy": {"incremental": true}}}}`)
+	c.OC("expose", "svc/golang", "--hostname=golang.example.com")
+	for _, template := range []string{"nodejs-example", persistent} {
+		host := strings.Split(template, "-")[0] + ".example.com"
+		c.OC("new-app", template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host)
+	}
+	for _, application := range []string{"golang", "nodejs-example", persistent} {
+		waitOutput(c, "build/"+application+"-1", "{.status.phase}", "Complete")
+	}
+	for _, language := range languages {
+		waitPage(c, language+".example.com", "<dt>Version<dd>1<")
+	}
+	before := visits(t, c)
+
+	// The host of the repository calls the hooks: one of GitHub's, and the generic one by the command for a repository of one's own.
+	stop := load(c, "http://nodejs.example.com/")
+	commit := source.push("2")
+	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
+	c.OC("start-build", "--from-webhook="+hook(c, "golang", "generic"))
+	waitPage(c, "golang.example.com", "<dt>Version<dd>2<")
+	c.WaitFor("new page in the browser", func(ctx context.Context) error {
+		page, err := c.Browse(ctx, "http://nodejs.example.com/")
+		if err == nil && (!strings.Contains(page, "Version</dt><dd>2</dd>") || !strings.Contains(page, "<dd>"+commit[:7]+"</dd>")) {
+			err = fmt.Errorf("it shows\n%s", page)
+		}
+		return err
+	})
+	waitOutput(c, "dc/nodejs-example", "{.status.latestVersion} {.status.replicas} {.status.availableReplicas}", "2 1 1")
+	if failures := stop(); len(failures) > 0 {
+		t.Errorf("%d requests failed during the update, the first with: %v", len(failures), failures[0])
+	}
+	if log := c.OC("logs", "build/golang-2"); !strings.Contains(log, "Using what the last build compiled") {
+		t.Errorf("the second build begins anew:\n%s", log)
+	}
+	if got := c.OC("get", "build/nodejs-example-2", "-o", "jsonpath={.spec.triggeredBy[0].message} {.spec.revision.git.commit}"); got != "GitHub WebHook "+commit {
+		t.Errorf("the second build is of %s", got)
+	}
+
+	// A new builder leads to a build, an image and a deployment, and what is on the volume is still there.
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/builder-python:3.11\nENV BUILDER=second\n")
+	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
+	c.MustSlipway("images", "publish", "localhost/second:latest", "openshift/python:3.11")
+	waitOutput(c, "build/"+persistent+"-2", "{.spec.triggeredBy[0].message} {.status.phase}", "Image change Complete")
+	waitOutput(c, "dc/"+persistent, "{.status.latestVersion} {.status.availableReplicas} {.spec.template.spec.containers[0].image}",
+		"2 1 "+c.OC("get", "istag/"+persistent+":latest", "-o", "jsonpath={.image.dockerImageReference}"))
+	if got := c.Exec(c.OnlyPod("name="+persistent).Name, "sh", "-c", "echo $BUILDER"); got != "second\n" {
+		t.Errorf("the new image is made of the builder %q", got)
+	}
+	waitPage(c, "python.example.com", "<dt>Version<dd>2<")
+	if after := visits(t, c); after <= before {
+		t.Errorf("there were %d visits, and now %d", before, after)
+	}
+}
+
+// persistent is the quickstart that counts visits in a file of its volume.
+const persistent = "python-persistent-example"
+
+// visits are those that its page has had, several of them by this.
+func visits(t *testing.T, c *kit.Cluster) (number int) {
+	t.Helper()
+	for range 5 {
+		page, err := get(visitor(c), "http://python.example.com/")
+		_, rest, found := strings.Cut(page, "<dt>Visits<dd>")
+		if err == nil && !found {
+			err = fmt.Errorf("there are none on %q", page)
+		}
+		if err == nil {
+			_, err = fmt.Sscanf(rest, "%d", &number)
+		}
+		if err != nil {
+			t.Fatalf("read the number of visits: %v", err)
+		}
+	}
+	return number
+}
+
+// hook is the address that the host of a repository is told to call.
+func hook(c *kit.Cluster, build, kind string) string {
+	fields := strings.Fields(c.OC("start-build", build, "--list-webhooks="+kind))
+	return fields[len(fields)-1]
+}
+
+// callGitHub calls a hook as GitHub does after a push.
+func callGitHub(t *testing.T, c *kit.Cluster, address, commit string) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"ref": "refs/heads/main", "head_commit": {"id": %q, "message": "version 2", "author": {"name": "A", "email": "a@example.com"}}}`, commit)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-GitHub-Event", "push")
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("the hook answers %s", answer.Status)
+	}
+}
