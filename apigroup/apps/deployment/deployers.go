@@ -16,6 +16,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
@@ -83,7 +84,7 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	if err := l.firstStep(ctx, rc, config); err != nil {
 		return err
 	}
-	return annotate(ctx, l.core, rc, map[string]any{
+	return l.advance(ctx, rc, map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
 		appsv1.DeploymentPodAnnotation:    made.Name,
 		rollout.CreatedAnnotation:         made.CreationTimestamp.UTC().Format(time.RFC3339),
@@ -140,7 +141,7 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 	}
 	switch phase := pod.Status.Phase; {
 	case phase == corev1.PodSucceeded:
-		return annotate(ctx, l.core, rc, map[string]any{
+		return l.advance(ctx, rc, map[string]any{
 			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusComplete, rollout.CompletedAnnotation: now(),
 			appsv1.DeploymentCancelledAnnotation: nil, rollout.DesiredAnnotation: nil,
 		})
@@ -149,7 +150,7 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 	case rollout.Cancelled(rc):
 		return l.stop(ctx, rc)
 	case phase == corev1.PodRunning && rollout.Phase(rc) != appsv1.DeploymentStatusRunning:
-		return annotate(ctx, l.core, rc, map[string]any{
+		return l.advance(ctx, rc, map[string]any{
 			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusRunning, rollout.StartedAnnotation: now(),
 		})
 	}
@@ -164,7 +165,7 @@ func (l *deployerLoop) fail(ctx context.Context, rc *corev1.ReplicationControlle
 	if !rollout.Cancelled(rc) && reason != "" {
 		changes[appsv1.DeploymentStatusReasonAnnotation] = reason
 	}
-	return annotate(ctx, l.core, rc, changes)
+	return l.advance(ctx, rc, changes)
 }
 
 // stopped is the deadline of pods that shall end at once; 0 is not allowed.
@@ -240,9 +241,23 @@ func hasImage() *corev1.Affinity {
 	}}}
 }
 
-// annotate changes annotations of a deployment; nil removes one.
+// advance writes down how far a deployment has come, unless it has ended meanwhile, as its deployer writes down itself: the cache may be behind.
+func (l *deployerLoop) advance(ctx context.Context, rc *corev1.ReplicationController, annotations map[string]any) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, err := l.core.ReplicationControllers(rc.Namespace).Get(ctx, rc.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && (now.UID != rc.UID || rollout.Ended(now)) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read deployment %q: %w", rc.Name, err)
+		}
+		return annotate(ctx, l.core, now, annotations)
+	})
+}
+
+// annotate changes annotations of a deployment as it was read; nil removes one.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "annotations": annotations}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "resourceVersion": rc.ResourceVersion, "annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("annotate deployment %q: %w", rc.Name, err)
 	}

@@ -257,3 +257,25 @@ func TestARollingDeploymentBeginsBesideItsDeployer(t *testing.T) {
 		}
 	}
 }
+
+func TestADeploymentThatItsDeployerHasCompletedStaysSo(t *testing.T) {
+	dc := configuration(1)
+	for seen, phase := range map[appsv1.DeploymentStatus]corev1.PodPhase{
+		appsv1.DeploymentStatusPending: corev1.PodRunning, appsv1.DeploymentStatusRunning: corev1.PodFailed, appsv1.DeploymentStatusNew: corev1.PodRunning,
+	} {
+		stale := deployed(t, dc, seen)
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		pod.Namespace, pod.Name, pod.OwnerReferences = "shop", "web-1-deploy", []metav1.OwnerReference{{UID: stale.UID}}
+		l := newLoops(t, dc, []*corev1.ReplicationController{stale}, pod)
+		complete := deployed(t, dc, appsv1.DeploymentStatusComplete)
+		if _, err := l.core.ReplicationControllers("shop").Update(t.Context(), complete, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.deployer.reconcile(t.Context(), key("web-1")); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.deployment(t, "web-1"); rollout.Phase(got) != appsv1.DeploymentStatusComplete {
+			t.Errorf("it becomes %s, since it was seen as %s with a deployer that is %s", rollout.Phase(got), seen, phase)
+		}
+	}
+}
