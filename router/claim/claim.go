@@ -90,11 +90,15 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 			return HostAlreadyClaimed, message
 		}
 	}
-	key := name + path(route)
-	if Exact(route.Annotations) { // beside a route for what is below the path
-		key += "?"
+	key, beside := name+path(route), name+path(route)+"?"
+	if Exact(route.Annotations) {
+		key, beside = beside, key
 	}
-	if older := c.exact[key]; older != nil {
+	older := c.exact[key]
+	if other := c.exact[beside]; older == nil && other != nil && other.Namespace != route.Namespace {
+		older = other // only a namespace itself may have a path alone in its path, or what is below one
+	}
+	if older != nil {
 		if older.Namespace != route.Namespace {
 			return HostAlreadyClaimed, fmt.Sprintf("a route in another namespace holds %s%s and is older than %s", name, route.Spec.Path, route.Name)
 		}

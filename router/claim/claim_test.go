@@ -65,6 +65,8 @@ func TestTheOldestClaimWins(t *testing.T) {
 		"other path, other namespace":        {Policy{}, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2:HostAlreadyClaimed"},
 		"ownership off: other path":          {open, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2"},
 		"ownership off: same path":           {open, []string{"a/1 x.com", "b/2 x.com/t", "a/3 x.com/t"}, "1 2 3:HostAlreadyClaimed"},
+		"ownership off: a path alone":        {open, []string{"a/1 x.com/t", "b/2 x.com/t=", "a/3 x.com/t="}, "1 2:HostAlreadyClaimed 3"},
+		"ownership off: below a path alone":  {open, []string{"a/1 x.com/=", "b/2 x.com/", "b/3 x.com/t"}, "1 2:HostAlreadyClaimed 3"},
 		"rejected routes claim nothing":      {Policy{}, []string{"a/1 x.com", "b/2 x.com/p", "a/3 x.com/p"}, "1 2:HostAlreadyClaimed 3"},
 		"wildcards are off":                  {Policy{}, []string{"a/1 *.x.com"}, "1:RouteNotAdmitted"},
 		"wildcard beside hosts of its own":   {Policy{Wildcards: true}, []string{"a/1 www.x.com", "a/2 *.x.com", "a/3 ftp.x.com"}, "1 2 3"},
