@@ -187,3 +187,17 @@ func TestHealthChecksTakeABrokenPodOut(t *testing.T) {
 		}
 	}
 }
+
+func TestShapesThatAreNotUsedAreForgotten(t *testing.T) {
+	b := newBench(t, nil)
+	for i := range 100 {
+		b.route("web", "web.com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(i+20, "s")))
+		config := b.config()
+		if want := fmt.Sprintf("timeout server %ds", i+20); !strings.Contains(config.Text(), want) {
+			t.Fatalf("there is no %q in %s", want, config.Text())
+		}
+	}
+	if got := len(b.writer.shapes); got > 10 {
+		t.Errorf("one route has left %d shapes", got)
+	}
+}

@@ -155,7 +155,21 @@ func (w *Writer) change(state *model.State, changed []model.ServiceAliasConfigKe
 	if files {
 		w.changeFiles(&next, changed)
 	}
+	if len(w.shapes) > 2*(len(w.routes)+len(next.Shapes)) {
+		w.forgetShapes()
+	}
 	return &next, nil
+}
+
+// forgetShapes keeps the shapes that are in use alone: whoever edits a route can make ever new ones.
+func (w *Writer) forgetShapes() {
+	w.shapes = map[string]string{}
+	for _, shape := range w.last.Shapes {
+		w.shapes[shape] = shape
+	}
+	for _, made := range w.routes {
+		w.shapes[made.backend.Shape] = made.backend.Shape
+	}
 }
 
 // part makes what a route brings; nil for one that is gone.
