@@ -21,6 +21,7 @@ import (
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/router/certificate"
@@ -93,6 +94,10 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	reviews, err := kubernetes.NewForConfig(r.Config) // those who guess tokens use up its limit of requests, and not that of what the router sees
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
 	observed := newMetrics()
 	s := &session{
 		Router: r, seen: seen, broken: map[model.ServiceAliasConfigKey]broken{}, again: seen.all,
@@ -140,7 +145,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	part(func() error { s.followServiceCA(ctx); return nil })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
-		who := access{settings: r.Settings, reviews: seen.client}
+		who := access{settings: r.Settings, reviews: reviews}
 		part(func() error { return serve(ctx, address, who, s.engine, observed, s.leaving.Load) })
 	}
 	group.Wait()
@@ -175,17 +180,28 @@ func (s *session) decide(ctx context.Context, decided func()) error {
 		return nil
 	}
 	s.seen.all()
+	s.follow(ctx, decided)
+	return nil
+}
+
+// decideAgain is when a configuration that could not be made is tried again.
+const decideAgain = time.Second
+
+// follow makes configurations of changes until ctx ends.
+func (s *session) follow(ctx context.Context, decided func()) {
 	var routesFrom time.Time
 	for {
 		changed, ok := s.seen.next(ctx, routesFrom)
 		if !ok {
-			return nil
+			return
 		}
 		began := time.Now()
-		if err := s.once(changed); err != nil {
+		err := s.once(changed)
+		switch {
+		case err != nil:
 			slog.Error("the router keeps its configuration", "error", err)
-		}
-		if changed.routes {
+			routesFrom = time.Now().Add(decideAgain)
+		case changed.routes:
 			routesFrom = time.Now().Add((routesShare - 1) * time.Since(began))
 		}
 		decided()

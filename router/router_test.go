@@ -2,18 +2,24 @@ package router
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -185,4 +191,23 @@ func TestThePolicyFollowsFromTheVariables(t *testing.T) {
 	if got := s.policy(); got.Wildcards || got.AnyNamespace || len(got.Allowed)+len(got.Denied) > 0 {
 		t.Errorf("by default the policy is %+v", got)
 	}
+}
+
+func TestAConfigurationThatCannotBeMadeIsTriedAgainAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		variables := read(t, map[string]string{"TEMPLATE_FILE": filepath.Join(t.TempDir(), "none")})
+		seen, err := newView(&rest.Config{}, variables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &session{Router: &Router{Settings: variables}, seen: seen, builder: model.Builder{Source: seen.source()}, writer: haproxy.Writer{Settings: variables}}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		tries := 0
+		seen.all()
+		s.follow(ctx, func() { tries++ })
+		if tries < 9 || tries > 11 {
+			t.Errorf("it was tried %d times within ten seconds", tries)
+		}
+	})
 }

@@ -25,7 +25,6 @@ import (
 
 // view is what a router sees of the cluster.
 type view struct {
-	client      kubernetes.Interface
 	routeClient *rest.RESTClient
 	factory     informers.SharedInformerFactory
 
@@ -59,7 +58,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	namespace := s.Text("ROUTER_WATCH_NAMESPACE") // all by default
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	v := &view{
-		client: client, routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
+		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
 		labels: s.Labels("ROUTE_LABELS"), namespaceLabels: s.Labels("NAMESPACE_LABELS"), projectLabels: s.Labels("PROJECT_LABELS"),
 		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient, namespace), &routev1.Route{}, 0, cache.Indexers{}),
 		services: factory.Core().V1().Services().Informer(), slices: factory.Discovery().V1().EndpointSlices().Informer(),
