@@ -76,9 +76,7 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
 		t.Errorf("the router of a shard answers %d for a route outside of it", status)
 	}
-	if got := decided(c, "others"); got != "public:True" {
-		t.Errorf("the status of a route outside of the shard is %q", got)
-	}
+	eventually.Equal(t, "status of a route outside of the shard", func() string { return decided(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
