@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	"github.com/opencontainers/go-digest"
@@ -74,6 +76,10 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 
 // pullThrough answers a manifest of another registry: the one that was imported, or else the registry's own answer.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
+	if s.returned(r) {
+		serveError(w, leadsBack(t, at.source))
+		return
+	}
 	image, err := s.images.Images().Get(r.Context(), at.digest, metav1.GetOptions{})
 	if err != nil && !errors.IsNotFound(err) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
@@ -84,7 +90,7 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 		manifest.MediaType, manifest.Bytes = image.DockerImageManifestMediaType, []byte(image.DockerImageManifest)
 	}
 	if record.Digest(manifest.Bytes) != at.digest {
-		manifest, err = s.client(r.Context(), t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
+		manifest, err = s.client(r, t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
 		if err != nil {
 			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
 			return
@@ -115,13 +121,23 @@ func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// client reads another registry with the credentials of the stream's project. A secret that cannot be read leaves its credentials out.
-func (s *server) client(ctx context.Context, t target, at source) registryclient.Client {
-	client := registryclient.Client{Insecure: at.insecure}
-	if secrets, err := s.images.ImageStreams(t.namespace).Secrets(ctx, t.stream, metav1.GetOptions{}); err == nil {
+// client reads another registry for a request, with the credentials of the stream's project. A secret that cannot be read leaves its credentials out.
+func (s *server) client(r *http.Request, t target, at source) registryclient.Client {
+	client := registryclient.Client{Insecure: at.insecure, Via: append(r.Header.Values("Via"), "1.1 "+s.name)}
+	if secrets, err := s.images.ImageStreams(t.namespace).Secrets(r.Context(), t.stream, metav1.GetOptions{}); err == nil {
 		client.Keychain, _ = registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
 	}
 	return client
+}
+
+// returned says whether this registry has passed a request on, and it came back: a stream can name this registry by an address that nobody knows as
+// such, and would be pulled through itself without an end.
+func (s *server) returned(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Via"), func(via string) bool { return strings.Contains(via, s.name) })
+}
+
+func leadsBack(t target, at source) errcode.Error {
+	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q says that its image is in %q, which leads back to it: import it from where it is", t.repository(), at.remote))
 }
 
 // pullBlob answers a blob of a stream's images, wherever it is.
@@ -150,8 +166,12 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 
 // pullBlobThrough answers a blob of another registry, and keeps it: the next time it is here.
 func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target, at source) {
+	if s.returned(r) {
+		serveError(w, leadsBack(t, at))
+		return
+	}
 	ctx := r.Context()
-	content, size, err := s.client(ctx, t, at).Blob(ctx, at.remote, t.digest)
+	content, size, err := s.client(r, t, at).Blob(ctx, at.remote, t.digest)
 	if err != nil {
 		serveError(w, notThere(err, errcode.ErrorCodeBlobUnknown))
 		return

@@ -11,6 +11,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
@@ -129,7 +130,7 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	return &server{
-		Registry: r, images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups),
+		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups),
 		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), settings) }),
 	}, nil
 }

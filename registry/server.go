@@ -24,6 +24,7 @@ import (
 // server decides about each request of the protocol and passes it to the store, or to where the image really is.
 type server struct {
 	*Registry
+	name     string // that nobody else has, by which it knows what it has asked itself
 	images   imageclient.ImageV1Interface
 	reviews  authorizationclient.AuthorizationV1Interface
 	store    *lazyStore

@@ -23,6 +23,8 @@ type Client struct {
 	Insecure bool
 	// Transport carries requests; nil means the process's.
 	Transport *http.Transport
+	// Via is sent in the header of that name: on whose behalf a registry asks another one. Source: RFC 9110, 7.6.3.
+	Via []string
 }
 
 // Manifest is a manifest as a registry answers it.
@@ -124,10 +126,27 @@ func (c Client) options(ctx context.Context, limit int64) []remote.Option {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
-	if limit == 0 {
-		return append(options, remote.WithTransport(c.Carrier()))
+	carrier := c.Carrier()
+	if len(c.Via) > 0 {
+		carrier = passing{carrier, c.Via}
 	}
-	return append(options, remote.WithTransport(bounded{c.Carrier(), limit}))
+	if limit > 0 {
+		carrier = bounded{carrier, limit}
+	}
+	return append(options, remote.WithTransport(carrier))
+}
+
+// passing carries requests and says who passes them on.
+type passing struct {
+	http.RoundTripper
+	via []string
+}
+
+// RoundTrip carries a request.
+func (p passing) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header["Via"] = p.via
+	return p.RoundTripper.RoundTrip(request)
 }
 
 // Carrier carries requests to registries; it accepts the certificates that the client does.

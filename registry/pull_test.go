@@ -1,0 +1,43 @@
+package registry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+)
+
+func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
+	s := &server{name: "registry-of-the-test", images: imagefake.NewSimpleClientset().ImageV1()} //nolint: the generated client of images has no other
+	const most = 20
+	var asked atomic.Int32
+	var host string
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, known := source{remote: host + "/shop/app"}, target{namespace: "shop", stream: "app", digest: someDigest}
+		switch {
+		case r.URL.Path == "/v2/":
+		case asked.Add(1) > most:
+			http.NotFound(w, r)
+		case strings.Contains(r.URL.Path, "/manifests/"):
+			s.pullThrough(w, r, known, found{someDigest, at})
+		default:
+			s.pullBlobThrough(w, r, nil, known, at)
+		}
+	}))
+	t.Cleanup(front.Close)
+	host = strings.TrimPrefix(front.URL, "http://")
+	for _, path := range []string{"/v2/shop/app/manifests/" + someDigest, "/v2/shop/app/blobs/" + someDigest} {
+		asked.Store(0)
+		answer, err := http.Get(front.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if n := asked.Load(); answer.StatusCode != http.StatusForbidden || n > 3 {
+			t.Errorf("%s: %s after %d requests", path, answer.Status, n)
+		}
+	}
+}
