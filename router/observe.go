@@ -47,8 +47,9 @@ type health interface {
 	Page() string
 }
 
-// serve answers health, metrics and statistics until ctx ends. leaving says that the router serves only what still comes, and is not ready for more.
-func serve(ctx context.Context, address string, who access, engine health, m *metrics, leaving func() bool) error {
+// serve answers health, metrics and statistics until ctx ends. unready says why the
+// router is not to be sent requests; nothing when it is.
+func serve(ctx context.Context, address string, who access, engine health, m *metrics, unready func() string) error {
 	s := who.settings
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -64,8 +65,8 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 	}
 	mux.HandleFunc("GET /healthz", alive)
 	mux.HandleFunc("GET /healthz/ready", func(w http.ResponseWriter, r *http.Request) {
-		if leaving() {
-			http.Error(w, "the router is stopping", http.StatusServiceUnavailable)
+		if reason := unready(); reason != "" {
+			http.Error(w, reason, http.StatusServiceUnavailable)
 			return
 		}
 		alive(w, r)

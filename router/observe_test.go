@@ -24,6 +24,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -106,7 +107,8 @@ func (r running) Page() string         { return r.page }
 
 func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 	address := "127.0.0.1:" + freePort(t)
-	var leaving atomic.Bool
+	var reason atomic.Pointer[string]
+	reason.Store(new(string))
 	socket := filepath.Join(t.TempDir(), "page")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -117,7 +119,7 @@ func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 	defer page.Close()
 	parttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
-		return serve(ctx, address, access{settings: read(t, nil)}, running{socket}, newMetrics(), leaving.Load)
+		return serve(ctx, address, access{settings: read(t, nil)}, running{socket}, newMetrics(), func() string { return *reason.Load() })
 	})
 	get := func(path string) string {
 		response, err := http.Get("http://" + address + path)
@@ -132,12 +134,29 @@ func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 	if got := get("/;csv"); got != "200 page of /;csv" {
 		t.Errorf("the statistics as CSV are %q", got)
 	}
-	leaving.Store(true)
+	stopping := "the router is stopping"
+	reason.Store(&stopping)
 	if got := get("/healthz/ready"); got != "503 the router is stopping" {
 		t.Errorf("a router that stops is ready: %s", got)
 	}
 	if got := get("/healthz"); got != "200 ok" {
 		t.Errorf("a router that stops is not alive: %s", got)
+	}
+}
+
+func TestARouterIsReadyWhenItsRoutesAreServed(t *testing.T) {
+	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}}
+	if got := s.unready(); got != "routes are not served yet" {
+		t.Errorf("before it knows routes it says %q", got)
+	}
+	s.first.Store(int64(s.engine.Set(&haproxy.Config{})))
+	if got := s.unready(); got != "routes are not served yet" {
+		t.Errorf("before HAProxy serves routes it says %q", got)
+	}
+	s.first.Store(0) // what HAProxy served before it knew routes does not count
+	s.engine = &haproxy.Engine{}
+	if got := s.unready(); got == "" {
+		t.Error("without a configuration it is ready")
 	}
 }
 

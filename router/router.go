@@ -75,7 +75,8 @@ type session struct {
 	broken map[model.ServiceAliasConfigKey]broken // routes that HAProxy did not take
 	again  func()                                 // has the configuration made once more
 
-	leaving atomic.Bool // the router serves only what still comes
+	leaving atomic.Bool  // the router serves only what still comes
+	first   atomic.Int64 // the number of the first configuration with routes; 0 before
 }
 
 // broken is a route as it was when HAProxy did not take it.
@@ -146,7 +147,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
 		who := access{settings: r.Settings, reviews: reviews}
-		part(func() error { return serve(ctx, address, who, s.engine, observed, s.leaving.Load) })
+		part(func() error { return serve(ctx, address, who, s.engine, observed, s.unready) })
 	}
 	group.Wait()
 	if cause := context.Cause(ctx); cause != context.Canceled {
@@ -158,6 +159,18 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 // routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
 // which cost little, are not to wait for them.
 const routesShare = 4
+
+// unready is why the router is not to be sent requests: it is about to end, or does not serve the routes yet that there were at its start.
+func (s *session) unready() string {
+	first := int(s.first.Load())
+	switch {
+	case s.leaving.Load():
+		return "the router is stopping"
+	case first == 0 || !s.engine.Reached(first):
+		return "routes are not served yet"
+	}
+	return ""
+}
 
 // untilLeft is a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after another. Until then the router serves on, but says that it is not ready, so that
 // nobody who is told of ready pods alone sends it connections that it would refuse.
@@ -232,7 +245,8 @@ func (s *session) once(changed changes) error {
 		s.seen.all()
 		return err
 	}
-	s.engine.Set(config)
+	number := s.engine.Set(config)
+	s.first.CompareAndSwap(0, int64(number))
 	if changed.routes {
 		s.status.set(verdicts)
 	}

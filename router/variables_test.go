@@ -95,7 +95,7 @@ func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
 		engine := &haproxy.Engine{Dir: t.TempDir()} // where no HAProxy runs
 		parttest.Start(t, func(ctx context.Context, ready func()) error {
 			ready()
-			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), access{settings: s}, engine, newMetrics(), func() bool { return false })
+			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), access{settings: s}, engine, newMetrics(), func() string { return "" })
 		})
 		var body string
 		eventually.True(t, "an answer on "+address, func() bool {

@@ -240,3 +240,18 @@ func TestAHAProxyThatEndsIsStartedAgain(t *testing.T) {
 	})
 	b.until("http://web.com", "web")
 }
+
+func TestAConfigurationIsReachedWhenAllOfItIsServed(t *testing.T) {
+	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h"})
+	b.pod("web", "web", nil)
+	b.run()
+	reached := func(number int) func() bool { return func() bool { return b.engine.Reached(number) } }
+	eventually.True(t, "the first configuration", reached(1))
+	b.route("plain", "plain.com", "web")
+	eventually.True(t, "a configuration that needs no reload", reached(b.engine.Set(b.config())))
+	own := b.authority.Issue(t, "own")
+	b.route("own", "own.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: text(t, own.CertFile), Key: text(t, own.KeyFile)}))
+	if b.engine.Reached(b.engine.Set(b.config())) {
+		t.Error("a certificate that waits for a reload counts as served")
+	}
+}

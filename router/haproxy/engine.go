@@ -36,6 +36,8 @@ type Engine struct {
 
 	mu      sync.Mutex
 	wanted  *Config
+	number  int           // of wanted
+	reached int           // the number of the last one all of which HAProxy has served
 	changed chan struct{} // holds a token when wanted has changed
 	once    sync.Once
 }
@@ -45,21 +47,38 @@ func (e *Engine) wake() chan struct{} {
 	return e.changed
 }
 
-// Set gives the configuration to run with from now on.
-func (e *Engine) Set(config *Config) {
+// Set gives the configuration to run with from now on, and returns its number, which grows from one to the next.
+func (e *Engine) Set(config *Config) (number int) {
 	e.mu.Lock()
 	e.wanted = config
+	e.number++
+	number = e.number
 	e.mu.Unlock()
 	select {
 	case e.wake() <- struct{}{}:
 	default:
 	}
+	return number
 }
 
-func (e *Engine) want() *Config {
+// want is the configuration to run with, and its number.
+func (e *Engine) want() (*Config, int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.wanted
+	return e.wanted, e.number
+}
+
+// Reached reports whether HAProxy has served all of the configuration of a number, or of a later one.
+func (e *Engine) Reached(number int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reached >= number
+}
+
+func (e *Engine) reach(number int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reached = max(e.reached, number)
 }
 
 // File is the path of HAProxy's configuration.
@@ -192,17 +211,20 @@ const again = time.Second
 // step brings HAProxy nearer to the wanted configuration; wait is when to look again, or 0 when something will happen before.
 func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
-	config := e.want()
+	config, number := e.want()
 	if config == nil {
 		return 0
 	}
 	if now.served == nil {
 		if wait = again - time.Since(now.reloaded); wait <= 0 && now.reload == nil {
-			e.start(ctx, now, config)
+			e.start(ctx, now, config, number)
 		}
 		return max(wait, 0)
 	}
 	all, err := now.served.change(config, e.Script != "")
+	if all && err == nil {
+		e.reach(number)
+	}
 	if err != nil && now.reload == nil { // otherwise the next one may have taken over
 		slog.Warn("HAProxy is changed by a reload", "error", err)
 	}
@@ -214,7 +236,7 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 		due = soon
 	}
 	if wait = time.Until(due); wait <= 0 {
-		e.start(ctx, now, config)
+		e.start(ctx, now, config, number)
 	}
 	return max(wait, 0)
 }

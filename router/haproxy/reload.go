@@ -15,6 +15,7 @@ import (
 // reload is the start of a HAProxy that takes over.
 type reload struct {
 	config *Config
+	number int // of the configuration
 	spares map[string][]string
 	files  map[string][]byte // that the configuration needs
 	socket string            // of the next process alone
@@ -26,12 +27,12 @@ type reload struct {
 }
 
 // start begins a reload.
-func (e *Engine) start(ctx context.Context, now *running, config *Config) {
+func (e *Engine) start(ctx context.Context, now *running, config *Config, number int) {
 	now.reloaded = time.Now()
 	now.number++
 	limited, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("HAProxy does not answer"))
 	r := &reload{
-		config: config, files: config.files(), socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
+		config: config, number: number, files: config.files(), socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
 		cancel: cancel, done: make(chan error, 1),
 	}
 	var spare string
@@ -109,6 +110,7 @@ func (e *Engine) finish(now *running, err error) error {
 		control: runtime{r.socket, e.control().timeout}, dir: e.Dir, config: r.config, files: r.files, tables: r.config.Tables, spares: r.spares,
 		places: map[string]string{}, asked: map[string]string{}, parked: map[string]Server{},
 	}
+	e.reach(r.number)
 	if e.Observe != nil {
 		e.Observe(r.took[0], r.took[1])
 	}
