@@ -18,7 +18,7 @@ func newLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config, whose log is shown; the latest by default.")
 	command.Run = func(command *cobra.Command, args []string) {
 		util.CheckErr(options.Complete(factory, command, args))
-		options.LogsForObject = build.Log(version, deploymentconfig.Log(version, options.LogsForObject))
+		options.LogsForObject = build.Log(version, streams.ErrOut, deploymentconfig.Log(version, options.LogsForObject))
 		util.CheckErr(options.Validate())
 		util.CheckErr(options.RunLogsContext(command.Context()))
 	}
@@ -34,11 +34,11 @@ func newBuildLogs(factory util.Factory, streams genericiooptions.IOStreams) *cob
 		Run: func(command *cobra.Command, args []string) {
 			client, err := builds(factory)
 			util.CheckErr(err)
-			show := client.Written
 			if follow && !noWait {
-				show = client.Follow
+				util.CheckErr(client.Follow(command.Context(), args[0], streams.Out, streams.ErrOut))
+				return
 			}
-			util.CheckErr(show(command.Context(), args[0], streams.Out))
+			util.CheckErr(client.Written(command.Context(), args[0], streams.Out))
 		},
 	}
 	command.Flags().BoolVarP(&follow, "follow", "f", follow, "Show what is logged until the build ends")

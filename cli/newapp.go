@@ -32,7 +32,7 @@ type newApp struct {
 	env, envFiles, buildEnv, buildEnvFiles          []string
 	params, paramFiles                              []string
 	labels                                          string
-	unknown, missing, insecure, dryRun              bool
+	unknown, missing, insecure, dryRun, install     bool
 	list, search                                    bool
 }
 
@@ -116,10 +116,15 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates to make applications from.")
 	flags.BoolVarP(&o.search, "search", "S", false, "Search for what matches the arguments.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Only show what would be made.")
+	flags.BoolVar(&o.install, "grant-install-rights", false, "Refused: OpenShift 3 gave your token to an image that installs itself.")
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client could run images that install themselves; none is run.")
 }
 
 func (o *newApp) run(ctx context.Context, args []string) error {
+	if o.install {
+		return errors.New("--grant-install-rights would give an image all of your rights, and no image is run to install itself: " +
+			"run it with a service account that has the rights it needs, as a pod with that serviceAccountName")
+	}
 	finder, err := o.finder()
 	if err != nil {
 		return err

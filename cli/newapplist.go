@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,11 @@ import (
 
 // show lists image streams and templates, all or those that match.
 func (o *newApp) show(ctx context.Context, finder *generate.Finder, args []string) error {
-	terms := func(named []string) []string { return append(slices.Clone(args), named...) }
-	if o.search && len(args)+len(o.images)+len(o.streams)+len(o.templates) == 0 {
-		return errors.New("name what to search for, such as: oc new-app -S php")
+	args, err := o.terms(args)
+	if err != nil {
+		return err
 	}
+	terms := func(named []string) []string { return append(slices.Clone(args), named...) }
 	all := o.list || len(args) > 0
 	var (
 		templates []templatev1.Template
@@ -68,6 +70,33 @@ func (o *newApp) show(ctx context.Context, finder *generate.Finder, args []strin
 	}
 	o.printFound(templates, streams, images)
 	return nil
+}
+
+// terms are the names that arguments have, each by itself where a + joins them. What only an application has cannot be listed or searched for.
+func (o *newApp) terms(args []string) (names []string, err error) {
+	components, variables, err := generate.Arguments(append(slices.Clone(args), o.groups...))
+	if err != nil {
+		return nil, err
+	}
+	for _, component := range components {
+		if component.Source != "" || component.Kind == generate.FileKind {
+			return nil, fmt.Errorf("search for %q: images and templates are searched for, not source and files; leave out ~ and what is behind it", cmp.Or(component.Source, component.From))
+		}
+		names = append(names, component.From)
+	}
+	switch {
+	case o.list && o.search:
+		return nil, errors.New("give only one of --list and --search")
+	case o.list && len(names)+len(o.images)+len(o.streams)+len(o.templates) > 0:
+		return nil, errors.New("--list lists everything: search for names with --search")
+	case len(o.code)+len(o.files) > 0:
+		return nil, errors.New("--list and --search take neither --code nor --file")
+	case len(variables)+len(o.env)+len(o.envFiles)+len(o.buildEnv)+len(o.buildEnvFiles)+len(o.params)+len(o.paramFiles) > 0:
+		return nil, errors.New("--list and --search make nothing that has variables or parameters: leave them out")
+	case o.search && len(names)+len(o.images)+len(o.streams)+len(o.templates) == 0:
+		return nil, errors.New("name what to search for, such as: oc new-app -S php")
+	}
+	return names, nil
 }
 
 // matches says whether a name has one of the words that are searched for.

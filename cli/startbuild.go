@@ -126,23 +126,25 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	if err := printer.PrintObj(started, s.streams.Out); err != nil {
 		return err
 	}
-	if s.follow || s.wait {
-		if err := s.client.Begin(ctx, started.Name, s.streams.ErrOut); err != nil {
-			return err
-		}
-	}
-	if s.follow {
-		if err := s.client.Follow(ctx, started.Name, s.streams.Out); err != nil {
-			if !s.wait {
-				return err
-			}
+	return s.attend(ctx, started.Name)
+}
+
+// attend stays with the build as far as the flags say.
+func (s *buildStart) attend(ctx context.Context, name string) (err error) {
+	switch {
+	case s.follow:
+		err = s.client.Follow(ctx, name, s.streams.Out, s.streams.ErrOut)
+		if err != nil && s.wait {
 			fmt.Fprintf(s.streams.ErrOut, "error getting logs (%v), waiting for build to complete\n", err)
+			err = nil
 		}
+	case s.wait:
+		err = s.client.Begin(ctx, name, s.streams.ErrOut)
 	}
-	if s.wait {
-		return s.client.Complete(ctx, started.Name)
+	if err != nil || !s.wait {
+		return err
 	}
-	return nil
+	return s.client.Complete(ctx, name)
 }
 
 // start makes the build in the way that the flags say.

@@ -19,7 +19,6 @@ import (
 	"github.com/docker/go-units"
 	buildv1 "github.com/openshift/api/build/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 )
 
 // Source is what a build is made from that lies here. One of the paths is set; "-" is standard input.
@@ -53,7 +52,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	go func() {
 		defer close(told)
 		// Who may not see the build uploads nevertheless.
-		_ = c.watch(telling, newTeller(progress, clock.RealClock{}), c.started(telling, config, before.Status.LastVersion))
+		_ = c.watch(telling, newTeller(progress, c.clock), c.started(telling, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-told }()
 	content = &counted{ReadCloser: content, progress: progress}

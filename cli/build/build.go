@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/kubectl/pkg/scheme"
+	"k8s.io/utils/clock"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
@@ -30,6 +31,7 @@ type Client struct {
 	// Namespace is the project.
 	Namespace string
 	pods      coreclient.PodsGetter
+	clock     clock.PassiveClock
 }
 
 // New connects to the builds of a project.
@@ -42,7 +44,7 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the pods of builds: %w", err)
 	}
-	return &Client{client, namespace, core}, nil
+	return &Client{client, namespace, core, clock.RealClock{}}, nil
 }
 
 // Teach registers the kinds of builds with kubectl. It is for the start of a process.

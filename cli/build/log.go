@@ -23,22 +23,39 @@ func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build while it runs. It waits for a build that has to wait.
-func (c *Client) Follow(ctx context.Context, name string, out io.Writer) error {
+// Follow writes the log of a build from its beginning to its end, and to waiting, as long as the build has not begun, what it waits for.
+func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer) error {
+	log := c.logRequest(name, &buildv1.BuildLogOptions{Follow: true})
+	return write(ctx, name, &following{log, c, name, waiting}, out)
+}
+
+// following is the log of a build that may not have begun. Only its stream waits.
+type following struct {
+	rest.ResponseWrapper
+	client  *Client
+	build   string
+	waiting io.Writer
+}
+
+// Stream waits until the build begins, as long as that takes, and opens the log. The server gives up waiting after some seconds.
+func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	for {
-		if err := c.write(ctx, name, &buildv1.BuildLogOptions{Follow: true}, out); !apierrors.IsTimeout(err) {
-			return err
+		if err := f.client.Begin(ctx, f.build, f.waiting); err != nil {
+			return nil, err
+		}
+		if log, err := f.ResponseWrapper.Stream(ctx); !apierrors.IsTimeout(err) {
+			return log, err
 		}
 	}
 }
 
 // Written writes what a build has logged so far.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
-	return c.write(ctx, name, &buildv1.BuildLogOptions{NoWait: true}, out)
+	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }
 
-func (c *Client) write(ctx context.Context, name string, options *buildv1.BuildLogOptions, out io.Writer) error {
-	log, err := c.logRequest(name, options).Stream(ctx)
+func write(ctx context.Context, name string, source rest.ResponseWrapper, out io.Writer) error {
+	log, err := source.Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("read log of build %q: %w", name, err)
 	}
@@ -48,8 +65,8 @@ func (c *Client) write(ctx context.Context, name string, options *buildv1.BuildL
 }
 
 // Log asks the server for the log of a build: one that is named, or that of a configuration with a number, or its latest where that is 0. What is neither
-// is left to others.
-func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
+// is left to others. Where the log is followed and the build has not begun, what it waits for is written to waiting.
+func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}
 		switch of := object.(type) {
@@ -81,7 +98,11 @@ func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphic
 				return nil, err
 			}
 		}
-		return map[corev1.ObjectReference]rest.ResponseWrapper{reference: client.logRequest(build, logOptions(of))}, nil
+		var log rest.ResponseWrapper = client.logRequest(build, logOptions(of))
+		if of.Follow && !of.Previous {
+			log = &following{log, client, build, waiting}
+		}
+		return map[corev1.ObjectReference]rest.ResponseWrapper{reference: log}, nil
 	}
 }
 

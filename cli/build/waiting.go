@@ -44,7 +44,7 @@ func (t *teller) tell(build, reason string) {
 
 // Begin waits until a build runs or has run, and writes what it waits for meanwhile.
 func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
-	return c.watch(ctx, newTeller(out, clock.RealClock{}), func() (*buildv1.Build, error) {
+	return c.watch(ctx, newTeller(out, c.clock), func() (*buildv1.Build, error) {
 		return c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }

@@ -68,7 +68,7 @@ func cluster(t *testing.T) *Finder {
 	}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	add("shop", "db", "latest", `{"Config": {"User": "26", "ExposedPorts": {"3306/tcp": {}, "53/udp": {}}, "Volumes": {"/var/lib/data": {}}}}`, nil)
+	add("shop", "db", "latest", `{"Config": {"User": "26", "Entrypoint": ["enter"], "Cmd": ["run", "db"], "ExposedPorts": {"3306/tcp": {}, "53/udp": {}}, "Volumes": {"/var/lib/data": {}}}}`, nil)
 	add("shop", "quiet", "latest", `{"Config": {}}`, nil)
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
 }

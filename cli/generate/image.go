@@ -28,6 +28,8 @@ type Image struct {
 	// Ports such as 8080/tcp, Volumes and User are what the image declares.
 	Ports, Volumes []string
 	User           string
+	// Command is what a container of the image runs: its entrypoint and the arguments of it.
+	Command []string
 	// Labels and Annotations are the image's and the tag's.
 	Labels, Annotations map[string]string
 	// Missing says that nothing is known but the name.
@@ -48,7 +50,7 @@ func (i *Image) describe(image *imagev1.Image) error {
 	i.Created = metadata.Created.Time
 	config := cmp.Or(metadata.Config, &metadata.ContainerConfig)
 	i.Ports, i.Volumes = slices.Sorted(maps.Keys(config.ExposedPorts)), slices.Sorted(maps.Keys(config.Volumes))
-	i.User, i.Labels = config.User, config.Labels
+	i.User, i.Labels, i.Command = config.User, config.Labels, slices.Concat(config.Entrypoint, config.Cmd)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -21,6 +22,9 @@ const generatedBy = "openshift.io/generated-by"
 
 // importedFrom is the annotation of a tag that says which image it was made for.
 const importedFrom = "openshift.io/imported-from"
+
+// entrypoint is the annotation of pods that says what a container's image runs, as a JSON array.
+const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
 // Objects are those of a plan's parts: image streams first, since others refer to them, then builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
@@ -145,11 +149,15 @@ func (p *Plan) deploymentConfig(pod []Part) *appsv1.DeploymentConfig {
 	name := pod[0].Name
 	head := p.head(name)
 	selector := merged(head.Labels, map[string]string{"deploymentconfig": name})
-	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector, Annotations: head.Annotations}}
+	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector, Annotations: maps.Clone(head.Annotations)}}
 	triggers := appsv1.DeploymentTriggerPolicies{{Type: appsv1.DeploymentTriggerOnConfigChange}}
 	for _, part := range pod {
 		container := corev1.Container{Name: part.Name, Image: part.Image.Reference, Ports: part.ports(), Env: p.Environment}
 		from := part.Image.tag(p.Namespace)
+		if part.Build == nil && len(part.Image.Command) > 0 {
+			command, _ := json.Marshal(part.Image.Command) // strings always can be written
+			template.Annotations[fmt.Sprintf(entrypoint, part.Name)] = string(command)
+		}
 		if part.Build != nil {
 			container.Image = part.Name + ":latest"
 			from = &corev1.ObjectReference{Kind: "ImageStreamTag", Name: container.Image}

@@ -245,14 +245,16 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 	p := newProject(t)
 	p.configure("nowhere", "", git+`, nodeSelector: {disk: none}`)
-	for _, tt := range []struct{ build, want string }{
-		{"nowhere-1", "no node takes its pod nowhere-1-build: 0/1 nodes are available"}, {"nowhere-2", "by the run policy Serial it begins after nowhere-1"},
+	const nowhere = "no node takes its pod nowhere-1-build: 0/1 nodes are available"
+	for _, tt := range []struct{ command, want string }{
+		{"start-build nowhere --wait", nowhere}, {"logs -f bc/nowhere", nowhere},
+		{"start-build nowhere --wait", "by the run policy Serial it begins after nowhere-1"},
 	} {
-		said := p.StartOCForErrors("start-build", "nowhere", "--wait")
+		said := p.StartOCForErrors(strings.Fields(tt.command)...)
 		for told := ""; !strings.Contains(told, tt.want); {
 			line, err := said.ReadString('\n')
 			if told += line; err != nil {
-				t.Fatalf("it is not told what build %s waits for: %v\n%s", tt.build, err, told)
+				t.Fatalf("oc %s does not tell what the build waits for: %v\n%s", tt.command, err, told)
 			}
 		}
 	}

@@ -1,0 +1,114 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// slow is a server with a build that waits for a node, and begins only after a reader of its log was told so and was sent away once.
+type slow struct {
+	told  bytes.Buffer
+	asked int
+}
+
+func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var answer any
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/log"):
+		if s.asked++; s.asked > 1 {
+			_, _ = io.WriteString(w, "built with "+r.URL.RawQuery+"\n")
+			return
+		}
+		late := apierrors.NewTimeoutError("the build has not begun", 1).Status()
+		w.WriteHeader(int(late.Code))
+		answer = late
+	case strings.HasSuffix(r.URL.Path, "/pods/app-1-build"):
+		answer = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app-1-build"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}
+	default:
+		build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1"}, Status: buildv1.BuildStatus{Phase: buildv1.BuildPhasePending}}
+		if s.told.Len() > 0 {
+			build.Status.Phase = buildv1.BuildPhaseRunning
+		}
+		answer = build
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// serve starts the server, for clients that know builds.
+func (s *slow) serve(t *testing.T) (address string) {
+	t.Helper()
+	if err := Teach(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// told is what is said of the server's build while it waits.
+const told = "Waiting for build \"app-1\" (10s): no node takes its pod app-1-build: 0/1 nodes are available\n"
+
+func TestWhoFollowsABuildThatHasNotBegunIsToldWhatItWaitsFor(t *testing.T) {
+	slow := &slow{}
+	client, err := New(&rest.Config{Host: slow.serve(t)}, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.clock = &clocktesting.SimpleIntervalClock{Duration: 10 * time.Second}
+	var out bytes.Buffer
+	if err := client.Follow(t.Context(), "app-1", &out, &slow.told); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "built with follow=true\n" || slow.told.String() != told {
+		t.Errorf("the log is %q, and while it waited it was told %q", out.String(), slow.told.String())
+	}
+}
+
+func TestOnlyALogThatIsFollowedWaits(t *testing.T) {
+	slow := &slow{asked: 1}
+	address := slow.serve(t)
+	getter := genericclioptions.NewConfigFlags(false)
+	getter.APIServer = &address
+	build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "demo"}}
+	for query, options := range map[string]runtime.Object{
+		"nowait=true":               &corev1.PodLogOptions{},
+		"follow=true&previous=true": &corev1.PodLogOptions{Follow: true, Previous: true},
+	} {
+		logs, err := Log(0, &slow.told, nil)(getter, build, options, 0, false)
+		if err != nil || len(logs) != 1 {
+			t.Fatal(logs, err)
+		}
+		for _, log := range logs {
+			content, err := log.DoRaw(t.Context())
+			if err != nil || string(content) != "built with "+query+"\n" || slow.told.Len() > 0 {
+				t.Errorf("the log is %q, %v; it was told %q", content, err, slow.told.String())
+			}
+		}
+	}
+	logs, err := Log(0, &slow.told, nil)(getter, build, &corev1.PodLogOptions{Follow: true}, 0, false)
+	for _, log := range logs {
+		if _, follows := log.(*following); !follows {
+			t.Errorf("the log that is followed is a %T", log)
+		}
+	}
+	if err != nil || len(logs) != 1 {
+		t.Error(logs, err)
+	}
+}
