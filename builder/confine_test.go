@@ -19,6 +19,7 @@ func inPod(t *testing.T, test func(device int)) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
+		defer close(done)      // also where the test ends its goroutine
 		runtime.LockOSThread() // and never unlock: the thread ends with its network
 		done <- func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

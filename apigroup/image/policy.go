@@ -139,7 +139,8 @@ func (p *policy) each(a admission.Attributes, visit func(container, old *corev1.
 	if spec == nil {
 		return nil
 	}
-	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+	_, pod := a.GetObject().(*corev1.Pod)
+	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored { // kubelet runs it already, or removes it
 		return nil
 	}
 	old, _ := podSpec(a.GetOldObject())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,6 +135,36 @@ executionRules:
 			corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestOnlyPodsAreMirrored(t *testing.T) {
+	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
+kind: ImagePolicyConfig
+executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, resource: deployments}], reject: true, matchRegistries: [bad.example.com]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	plugin.namespaces = corelisters.NewNamespaceLister(projects)
+	mirrored := metav1.ObjectMeta{Name: "web", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "a"}}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "bad.example.com/web"}}}
+	for kind, tt := range map[string]struct {
+		made     runtime.Object
+		resource schema.GroupVersionResource
+		allowed  bool
+	}{
+		"pod": {&corev1.Pod{ObjectMeta: mirrored, Spec: spec}, corev1.SchemeGroupVersion.WithResource("pods"), true},
+		"deployment": {&appsv1.Deployment{ObjectMeta: mirrored, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}},
+			appsv1.SchemeGroupVersion.WithResource("deployments"), false},
+	} {
+		attributes := admission.NewAttributesRecord(tt.made, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
+		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
+			t.Errorf("a %s that is said to be mirrored: %v", kind, err)
 		}
 	}
 }
