@@ -41,6 +41,8 @@ func (m *metrics) observe(written, reloaded time.Duration) {
 
 // health is what is asked of a router's state.
 type health interface {
+	// Alive is an error when HAProxy does not answer.
+	Alive() error
 	// Stats is HAProxy's statistics as CSV, and an error when it does not answer.
 	Stats() (string, error)
 	// Page is the socket of HAProxy's page of statistics.
@@ -57,7 +59,7 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 	}
 	mux := http.NewServeMux()
 	alive := func(w http.ResponseWriter, _ *http.Request) {
-		if _, err := engine.Stats(); err != nil {
+		if err := engine.Alive(); err != nil {
 			http.Error(w, "HAProxy does not answer", http.StatusServiceUnavailable)
 			return
 		}

@@ -3,6 +3,7 @@ package router
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -102,7 +103,8 @@ func TestMetricsAreForTokensWithTheRight(t *testing.T) {
 // running is a HAProxy that answers, and tells its statistics at a socket.
 type running struct{ page string }
 
-func (running) Stats() (string, error) { return "# pxname,svname\n", nil }
+func (running) Alive() error           { return nil }
+func (running) Stats() (string, error) { return "", errors.New("nobody asked for metrics") }
 func (r running) Page() string         { return r.page }
 
 func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {

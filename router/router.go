@@ -11,11 +11,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,14 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/router/certificate"
-	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
 )
-
-// ExtendedValidationFailed is the reason of routes whose certificates cannot be used.
-const ExtendedValidationFailed = "ExtendedValidationFailed"
 
 // Router is one router.
 type Router struct {
@@ -77,12 +70,6 @@ type session struct {
 
 	leaving atomic.Bool  // the router serves only what still comes
 	first   atomic.Int64 // the number of the first configuration with routes; 0 before
-}
-
-// broken is a route as it was when HAProxy did not take it.
-type broken struct {
-	resourceVersion string
-	reason          string
 }
 
 // Run serves until ctx ends. It calls ready when HAProxy serves every route that there was at the start.
@@ -156,10 +143,6 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
-// which cost little, are not to wait for them.
-const routesShare = 4
-
 // unready is why the router is not to be sent requests: it is about to end, or does not serve the routes yet that there were at its start.
 func (s *session) unready() string {
 	first := int(s.first.Load())
@@ -185,85 +168,6 @@ func (s *session) untilLeft(ctx context.Context) (context.Context, context.Cance
 		cancel(nil)
 	})
 	return longer, func(cause error) { stop(); cancel(cause) }
-}
-
-// decide makes a configuration whenever something has changed. decided is called after each.
-func (s *session) decide(ctx context.Context, decided func()) error {
-	if !s.seen.waitFilled(ctx) {
-		return nil
-	}
-	s.seen.all()
-	s.follow(ctx, decided)
-	return nil
-}
-
-// decideAgain is when a configuration that could not be made is tried again.
-const decideAgain = time.Second
-
-// follow makes configurations of changes until ctx ends.
-func (s *session) follow(ctx context.Context, decided func()) {
-	var routesFrom time.Time
-	for {
-		changed, ok := s.seen.next(ctx, routesFrom)
-		if !ok {
-			return
-		}
-		began := time.Now()
-		err := s.once(changed)
-		switch {
-		case err != nil:
-			slog.Error("the router keeps its configuration", "error", err)
-			routesFrom = time.Now().Add(decideAgain)
-		case changed.routes:
-			routesFrom = time.Now().Add((routesShare - 1) * time.Since(began))
-		}
-		decided()
-	}
-}
-
-// once makes a configuration of what there is now, of which this has changed.
-func (s *session) once(changed changes) error {
-	touched := []model.ServiceAliasConfigKey{}
-	var verdicts []claim.Verdict
-	if changed.routes {
-		verdicts = s.judge()
-		var admitted []*routev1.Route
-		for i := range verdicts {
-			if verdicts[i].Admitted() {
-				admitted = append(admitted, verdicts[i].Route)
-			}
-		}
-		touched = append(touched, s.builder.Routes(admitted)...)
-	}
-	touched = append(touched, s.builder.Services(slices.Collect(maps.Keys(changed.services)))...)
-	state := s.builder.State()
-	if namespace := s.Settings.Text("ROUTER_SERVICE_NAMESPACE"); namespace != "" {
-		state.PeerEndpoints = s.builder.Source.Endpoints(namespace, canonical(s.Settings))
-	}
-	config, err := s.writer.Write(state, touched, true)
-	if err != nil {
-		s.seen.all()
-		return err
-	}
-	number := s.engine.Set(config)
-	s.first.CompareAndSwap(0, int64(number))
-	if changed.routes {
-		s.status.set(verdicts)
-	}
-	return nil
-}
-
-// judge decides about all routes.
-func (s *session) judge() []claim.Verdict {
-	verdicts := claim.Judge(s.routes(), s.policy())
-	checked := make(map[*routev1.Route]error, len(s.checked))
-	for i := range verdicts {
-		if verdicts[i].Admitted() {
-			s.validate(&verdicts[i], checked)
-		}
-	}
-	s.checked = checked
-	return verdicts
 }
 
 // lookAtFiles is how often the file of services' authorities is looked at.
@@ -302,107 +206,6 @@ func (s *session) followServiceCA(ctx context.Context) {
 			look()
 			s.again()
 		}
-	}
-}
-
-func (s *session) policy() claim.Policy {
-	return claim.Policy{
-		Wildcards: s.Settings.On("ROUTER_ALLOW_WILDCARD_ROUTES"), AnyNamespace: s.Settings.On("ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK"),
-		Allowed: s.Settings.List("ROUTER_ALLOWED_DOMAINS"), Denied: s.Settings.List("ROUTER_DENIED_DOMAINS"),
-	}
-}
-
-// routes are those of the router's shard, with the hosts that it gives them. A route that has not changed is the same object as before.
-func (s *session) routes() (routes []*routev1.Route) {
-	hosts := make(map[*routev1.Route]*routev1.Route, len(s.hosts))
-	for _, route := range s.seen.shard() {
-		if host := s.host(route); host != route.Spec.Host {
-			given := s.hosts[route]
-			if given == nil {
-				given = route.DeepCopy()
-				given.Spec.Host = host
-			}
-			hosts[route] = given
-			route = given
-		}
-		routes = append(routes, route)
-	}
-	s.hosts = hosts
-	return routes
-}
-
-// host is a route's host at this router.
-func (s *session) host(route *routev1.Route) string {
-	template := s.Settings.Text("ROUTER_SUBDOMAIN")
-	generated := ""
-	if template != "" {
-		generated = strings.NewReplacer("${name}", route.Name, "${namespace}", route.Namespace).Replace(template)
-	}
-	switch {
-	case template != "" && s.Settings.On("ROUTER_OVERRIDE_HOSTNAME"):
-		return generated
-	case route.Spec.Host != "":
-		return route.Spec.Host
-	case route.Spec.Subdomain != "" && s.Domain != "":
-		return route.Spec.Subdomain + "." + s.Domain
-	}
-	return generated
-}
-
-// validate rejects a route whose certificates cannot be used. Where EXTENDED_VALIDATION is off, such a route is served with the
-// router's own certificate.
-func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
-	route := verdict.Route
-	s.mu.Lock()
-	found := s.broken[key(route)]
-	s.mu.Unlock()
-	if found.resourceVersion == route.ResourceVersion && found.reason != "" {
-		verdict.Reason, verdict.Message = ExtendedValidationFailed, found.reason
-		return
-	}
-	if route.Spec.TLS == nil {
-		return
-	}
-	err, known := s.checked[route]
-	if !known {
-		err = certificate.Check(route.Spec.TLS)
-	}
-	checked[route] = err
-	switch {
-	case err == nil:
-	case s.Settings.On("EXTENDED_VALIDATION"):
-		verdict.Reason, verdict.Message = ExtendedValidationFailed, err.Error()
-	default:
-		verdict.Route = route.DeepCopy()
-		tls := verdict.Route.Spec.TLS
-		tls.Certificate, tls.Key, tls.CACertificate, tls.DestinationCACertificate = "", "", "", ""
-	}
-}
-
-func key(route *routev1.Route) model.ServiceAliasConfigKey {
-	return model.ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
-}
-
-// rejected sets aside the routes that HAProxy names as the reason for which it does not take a configuration, so that the others are served.
-func (s *session) rejected(_ *haproxy.Config, reason error) {
-	text := reason.Error()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.broken
-	s.broken = map[model.ServiceAliasConfigKey]broken{}
-	found := false
-	for _, route := range s.seen.shard() {
-		name := string(key(route))
-		if known := before[key(route)]; known.resourceVersion == route.ResourceVersion {
-			s.broken[key(route)] = known
-		} else if strings.Contains(text, "/"+name+".pem") || strings.Contains(text, ":"+name+"'") {
-			s.broken[key(route)] = broken{route.ResourceVersion, "HAProxy does not accept the route's certificate or settings"}
-			slog.Warn("a route is set aside, since HAProxy does not accept it", "namespace", route.Namespace, "route", route.Name)
-			found = true
-		}
-	}
-	if found {
-		s.again()
 	}
 }
 
