@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -130,10 +129,13 @@ func (s *server) client(r *http.Request, t target, at source) registryclient.Cli
 	return client
 }
 
-// returned says whether this registry has passed a request on, and it came back: a stream can name this registry by an address that nobody knows as
+// mostReturns is how often a request may come back to this registry: a stream may name by another address a stream of it that is elsewhere in turn.
+const mostReturns = 3
+
+// returned says whether this registry has passed a request on, and it came back too often: a stream can name this registry by an address that nobody knows as
 // such, and would be pulled through itself without an end.
 func (s *server) returned(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header.Values("Via"), func(via string) bool { return strings.Contains(via, s.name) })
+	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= mostReturns
 }
 
 func leadsBack(t target, at source) errcode.Error {
