@@ -31,6 +31,16 @@ func TestCommandsReachThePodsOfADeployment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit code 3") || got != "two\n" {
 		t.Errorf("debug says %q, %v", got, err)
 	}
+	for _, tt := range []struct{ user, want string }{{"--as-root", "0\n"}, {"--as-user=1234", "1234\n"}} {
+		if got := c.OC("debug", "dc/web", tt.user, "--", "id", "-u"); got != tt.want {
+			t.Errorf("debug with %s runs as %q", tt.user, got)
+		}
+	}
+	node := c.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	file := filepath.Join(directory, "a")
+	if got := c.OC("debug", "node/"+node, "--image="+kit.ToolsImage, "--", "chroot", "/host", "cat", file); got != "there and back" {
+		t.Errorf("on the node is %q", got)
+	}
 	if got := c.OC("observe", "--listen-addr=", "--once", "--no-headers", "pods", "-l", "app=web", "--", "echo"); got != c.Namespace+" "+pod+"\n" {
 		t.Errorf("observe says %q", got)
 	}

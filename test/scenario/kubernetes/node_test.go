@@ -237,7 +237,24 @@ spec:
 	if err := evict(); !apierrors.IsTooManyRequests(err) || c.Pod(guarded).DeletionTimestamp != nil {
 		t.Errorf("eviction against the budget: %v", err)
 	}
+	name := machine(c)
+	t.Cleanup(func() { c.OC("uncordon", name) })
+	if _, err := c.TryOC("adm", "drain", name, "--pod-selector=set=guarded", "--timeout=1s"); err == nil || !strings.Contains(err.Error(), "timeout") || c.Pod(guarded).DeletionTimestamp != nil {
+		t.Errorf("drain against the budget, for a second: %v", err)
+	}
 	c.OC("patch", "pdb", "budget", "--type", "merge", "-p", `{"spec":{"minAvailable":0}}`)
-	c.WaitFor("eviction", func(context.Context) error { return evict() })
+	c.WaitFor("the budget to allow an eviction", func(context.Context) error {
+		got, err := c.TryOC("get", "pdb", "budget", "-o", "jsonpath={.status.disruptionsAllowed}")
+		if err == nil && got != "1" {
+			err = fmt.Errorf("it allows %q", got)
+		}
+		return err
+	})
+	// The pod, which does not end when it is told to, has the time that the command gives it.
+	c.StartOC("adm", "drain", name, "--pod-selector=set=guarded", "--grace-period=600")
 	waitLeaving(c, guarded)
+	if grace := c.Pod(guarded).DeletionGracePeriodSeconds; grace == nil || *grace != 600 {
+		t.Errorf("the pod may take %v seconds to end, want 600", grace)
+	}
+	c.OC("delete", "pod", guarded, "--force", "--grace-period=0")
 }

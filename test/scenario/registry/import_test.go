@@ -67,6 +67,17 @@ spec:
 		}
 		return err
 	})
+	outside := strings.Replace(reference, "/app:", "/outside:", 1)
+	replace(t, outside, made)
+	p.OC("new-app", outside, "--insecure-registry")
+	p.WaitFor("an application of the image", func(context.Context) error {
+		const path = `jsonpath={.spec.template.spec.containers[0].image} {.spec.template.metadata.annotations.openshift\.io/container\.outside\.image\.entrypoint}`
+		got, err := p.TryOC("get", "dc", "outside", "-o", path)
+		if err == nil && !strings.HasPrefix(got, strings.TrimSuffix(outside, ":v1")+"@"+digest.String()+` ["/bin/busybox","sh","-c",`) {
+			err = fmt.Errorf("it has %s", got)
+		}
+		return err
+	})
 	for range 2 { // the second time, its registry is gone
 		dir, err := p.pull("app:v1", p.token)
 		if err != nil {
