@@ -28,6 +28,7 @@ needs() {
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images
 		skopeo                              skopeo          tests of the registry
+		rsync                               rsync           tests of oc rsync
 		gpg                                 gnupg           tests of signatures
 		buildah                             buildah         make bench: builds beside ours
 		shellcheck                          shellcheck      make lint
