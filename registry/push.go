@@ -77,7 +77,9 @@ func (s *server) tag(ctx context.Context, c caller, store *store, t target, cont
 
 // mappingOf describes an image that the store has for the API server. The manifest itself stays here.
 func mappingOf(ctx context.Context, store *store, t target, content record.Content) (*imagev1.ImageStreamMapping, error) {
-	if !record.IsIndex(content.MediaType) {
+	if record.IsIndex(content.MediaType) {
+		content.Largest = store.largest(ctx, t.repository(), content.Manifest)
+	} else {
 		config, err := record.ConfigDigest(content.Manifest)
 		if err != nil {
 			return nil, err

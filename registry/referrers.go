@@ -154,19 +154,7 @@ func (s *store) referrersOf(ctx context.Context, repository string, subject dige
 
 // describe is the entry of a referrer in the answer.
 func (s *store) describe(ctx context.Context, name string, id digest.Digest) (ocispec.Descriptor, error) {
-	repository, err := s.repository(ctx, name)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	manifests, err := repository.Manifests(ctx)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	manifest, err := manifests.Get(ctx, id)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	mediaType, content, err := manifest.Payload()
+	mediaType, content, err := s.manifest(ctx, name, id)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}

@@ -104,3 +104,20 @@ func (s *store) blob(ctx context.Context, name string, id digest.Digest) ([]byte
 	}
 	return repository.Blobs(ctx).Get(ctx, id)
 }
+
+// manifest reads a manifest of a repository.
+func (s *store) manifest(ctx context.Context, name string, id digest.Digest) (mediaType string, content []byte, err error) {
+	repository, err := s.repository(ctx, name)
+	if err != nil {
+		return "", nil, err
+	}
+	manifests, err := repository.Manifests(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	manifest, err := manifests.Get(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	return manifest.Payload()
+}

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	stderrors "errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -139,6 +140,10 @@ func newestFirst(tags []string) {
 func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}
+	}
+	var told errors.APIStatus
+	if stderrors.As(err, &told) {
+		return told.Status()
 	}
 	status := errors.NewInternalError(err).ErrStatus
 	switch registryclient.Status(err) {

@@ -64,13 +64,13 @@ func Feature(options Options) apiserver.Feature {
 				virtual("imagetags", newImageTags),
 				virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
 				apiserver.Virtual{Plural: "imagestreammappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					return &mappings{newView(deps), options, deps.Authorizer}, nil
+					return &mappings{newView(deps), options, deps.Authorizer, newLimits(deps)}, nil
 				}},
 				virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)
-					return &imports{newView(deps), options, client, patience}, err
+					return &imports{newView(deps), options, client, newLimits(deps), patience}, err
 				}},
 				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)

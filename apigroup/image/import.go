@@ -26,6 +26,7 @@ type imports struct {
 	view
 	options Options
 	core    coreclient.CoreV1Interface
+	limits  limits
 	// patience is how long images are looked for; what has not been found until then has failed.
 	patience time.Duration
 }
@@ -95,6 +96,8 @@ type result struct {
 	image     *imagev1.Image // nil if it was not found
 	children  []imagev1.Image
 	status    metav1.Status
+	// unpointed says that the tag is not to be pointed at the image, of which the stream has too many.
+	unpointed bool
 }
 
 // fetch looks for everything that is wanted, and tells of it in the status.

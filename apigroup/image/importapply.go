@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -17,18 +18,8 @@ import (
 // CheckAnnotation on a stream is when it was last imported into, in RFC 3339.
 const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// apply makes what was found the newest of the stream's tags, in one change of the stream.
+// apply makes what was found the newest of the stream's tags, in one change of the stream, except for what the project's limits refuse.
 func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
-	for _, r := range results {
-		if r.image == nil || r.tag == "" {
-			continue
-		}
-		for _, image := range append(r.children, *r.image) {
-			if err := i.keepImage(ctx, &image, dryRun); err != nil {
-				return nil, err
-			}
-		}
-	}
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stream, err := i.stream(ctx, wanted.Name)
@@ -41,6 +32,14 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 		}
 		if missing {
 			stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace}}
+		}
+		results, err := i.refuse(stream, results)
+		if err != nil {
+			return err
+		}
+		tellAll(wanted, results)
+		if err := i.keepImages(ctx, results, dryRun); err != nil {
+			return err
 		}
 		stream = stream.DeepCopy()
 		point(stream, wanted, results)
@@ -89,6 +88,21 @@ func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamIm
 	return nil
 }
 
+// keepImages stores the images that tags become.
+func (i *imports) keepImages(ctx context.Context, results []result, dryRun []string) error {
+	for _, r := range results {
+		if r.image == nil || r.tag == "" {
+			continue
+		}
+		for _, image := range slices.Concat(r.children, []imagev1.Image{*r.image}) {
+			if err := i.keepImage(ctx, &image, dryRun); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // keepImage stores an image unless it is there.
 func (i *imports) keepImage(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	_, err := i.images.Create(request.WithNamespace(ctx, ""), image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
@@ -108,7 +122,7 @@ func point(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamImport, resul
 		stream.Spec.DockerImageRepository = repository.From.Name
 	}
 	for _, r := range results {
-		if r.tag == "" {
+		if r.tag == "" || r.unpointed {
 			continue
 		}
 		tag := imagev1.TagReference{

@@ -23,6 +23,7 @@ type mappings struct {
 	view
 	options    Options
 	authorizer authorizer.Authorizer
+	limits     limits
 }
 
 var (
@@ -49,19 +50,23 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 	if err := validate(ctx, mapping); err != nil {
 		return nil, err
 	}
-	if _, err := m.stream(ctx, mapping.Name); err != nil {
-		return nil, err
-	}
-	image := m.believed(ctx, &mapping.Image)
-	image.Namespace = ""
-	if _, err := m.images.Create(request.WithNamespace(ctx, ""), image, rest.ValidateAllObjectFunc, options); err != nil && !errors.IsAlreadyExists(err) {
+	stream, err := m.stream(ctx, mapping.Name)
+	if err != nil {
 		return nil, err
 	}
 	tag := mapping.Tag
 	if tag == "" {
 		tag = "latest"
 	}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	image := m.believed(ctx, &mapping.Image)
+	image.Namespace = ""
+	if err := m.checkLimits(stream, tag, image); err != nil {
+		return nil, err
+	}
+	if _, err := m.images.Create(request.WithNamespace(ctx, ""), image, rest.ValidateAllObjectFunc, options); err != nil && !errors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stream, err := m.stream(ctx, mapping.Name)
 		if err != nil {
 			return err
@@ -72,6 +77,19 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// checkLimits refuses an image before it is stored that the project may not have, or with which the stream would have too many.
+func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image) error {
+	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
+		return err
+	}
+	planned := stream.DeepCopy()
+	addEvent(planned, tag, imagev1.TagEvent{Image: image.Name, DockerImageReference: image.DockerImageReference})
+	if problems := m.limits.checkStream(planned, stream); len(problems) > 0 {
+		return errors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate())
+	}
+	return nil
 }
 
 // tagInto makes the image the newest of a tag; the history is kept whatever the tag is pointed at.

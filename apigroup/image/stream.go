@@ -23,9 +23,12 @@ type streams struct {
 	options Options
 	deps    apiserver.Deps
 	store   *registry.Store
+	limits  limits
 }
 
-func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) { s.deps, s.store = deps, store }
+func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
+	s.deps, s.store, s.limits = deps, store, newLimits(deps)
+}
 
 // prepare gives each tag that was changed the stream's new generation, and resolves it.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
@@ -63,7 +66,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 
 // validate finds the problems of a stream, with those of tags that the user may not use.
 func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
-	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old))
+	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		if before := specTag(old, tag.Name); before != nil && sameTarget(before, tag) {
@@ -81,7 +84,7 @@ func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream
 }
 
 func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
-	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old))
+	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 }
 
 // forget drops the history of tags that the user removed.

@@ -40,6 +40,8 @@ type Content struct {
 	Manifest  []byte
 	// Config is the blob of the configuration; none for an index.
 	Config []byte
+	// Largest is the size of the largest image of an index, in bytes, which is then the index's own; 0 if it is not known.
+	Largest int64
 }
 
 // Digest is the name of an image, sha256 of its manifest.
@@ -71,7 +73,7 @@ func Of(c Content) (*imagev1.Image, error) {
 	case mediaType == types.DockerManifestSchema1 || mediaType == types.DockerManifestSchema1Signed:
 		return nil, fmt.Errorf("image %q has a manifest of Docker's schema 1, which is not supported: push it again with a current client", image.Name)
 	case mediaType.IsIndex():
-		return image, index(image, c.Manifest)
+		return image, index(image, c)
 	case mediaType.IsImage():
 		return image, single(image, c)
 	}
@@ -79,8 +81,8 @@ func Of(c Content) (*imagev1.Image, error) {
 }
 
 // index lists the images of an index.
-func index(image *imagev1.Image, manifest []byte) error {
-	parsed, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
+func index(image *imagev1.Image, c Content) error {
+	parsed, err := v1.ParseIndexManifest(bytes.NewReader(c.Manifest))
 	if err != nil {
 		return fmt.Errorf("read index %q: %w", image.Name, err)
 	}
@@ -91,7 +93,7 @@ func index(image *imagev1.Image, manifest []byte) error {
 		}
 		image.DockerImageManifests = append(image.DockerImageManifests, child)
 	}
-	return describe(image, docker10.DockerImage{})
+	return describe(image, docker10.DockerImage{Size: c.Largest})
 }
 
 // single describes one image.

@@ -1,0 +1,156 @@
+package image
+
+import (
+	"fmt"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// limits are what the LimitRanges of projects allow: how large images may be (openshift.io/Image, storage), and how many references and images an image
+// stream may have (openshift.io/ImageStream, openshift.io/image-tags and openshift.io/images).
+//
+// Source: OpenShift Container Platform 3.11, limit ranges for images and image streams.
+type limits struct {
+	ranges corelisters.LimitRangeLister // the API server's cache
+}
+
+func newLimits(deps apiserver.Deps) limits {
+	return limits{deps.Informers.Core().V1().LimitRanges().Lister()}
+}
+
+// limit is the most that a LimitRange allows of something.
+type limit struct {
+	limitRange string
+	kind       corev1.LimitType
+	of         corev1.ResourceName
+	most       resource.Quantity
+}
+
+// exceeded says that what there would be goes over the limit.
+func (l *limit) exceeded(would *resource.Quantity) string {
+	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.most.String(), l.limitRange, would)
+}
+
+// strictest is the lowest limit of a project for something, or nil.
+func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.ResourceName) (*limit, error) {
+	all, err := l.ranges.LimitRanges(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list LimitRanges of project %q: %w", namespace, err)
+	}
+	var found *limit
+	for _, one := range all {
+		for _, item := range one.Spec.Limits {
+			most, limited := item.Max[of]
+			if item.Type == kind && limited && (found == nil || most.Cmp(found.most) < 0) {
+				found = &limit{one.Name, kind, of, most}
+			}
+		}
+	}
+	return found, nil
+}
+
+// checkImage refuses images that are larger than the project allows, and where it limits them also those of which nobody told the size.
+func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
+	found, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
+	if err != nil || found == nil {
+		return err
+	}
+	for _, image := range images {
+		described, err := record.Metadata(image)
+		if err != nil {
+			return err
+		}
+		would := resource.NewQuantity(described.Size, resource.BinarySI)
+		if described.Size <= 0 {
+			return errors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", found.limitRange))
+		}
+		if would.Cmp(found.most) > 0 {
+			return errors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", found.exceeded(would)))
+		}
+	}
+	return nil
+}
+
+// countStreams says whether what is in a project's image streams is limited at all.
+func (l limits) countStreams(namespace string) (bool, error) {
+	for _, of := range []corev1.ResourceName{imagev1.ResourceImageStreamTags, imagev1.ResourceImageStreamImages} {
+		if found, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || found != nil {
+			return found != nil, err
+		}
+	}
+	return false, nil
+}
+
+// checkStream finds where a stream, with a change, has more than the project allows. One that had more before may change as long as it does not grow;
+// old is nil for a new stream.
+func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
+	for _, counted := range []struct {
+		of    corev1.ResourceName
+		at    string
+		count func(*imagev1.ImageStream) int64
+	}{
+		{imagev1.ResourceImageStreamTags, "spec", referencesOf}, {imagev1.ResourceImageStreamImages, "status", imagesOf},
+	} {
+		at := field.NewPath(counted.at, "tags")
+		found, err := l.strictest(stream.Namespace, imagev1.LimitTypeImageStream, counted.of)
+		if err != nil {
+			problems = append(problems, field.InternalError(at, err))
+			continue
+		}
+		if found == nil {
+			continue
+		}
+		count := counted.count(stream)
+		would := resource.NewQuantity(count, resource.DecimalSI)
+		if would.Cmp(found.most) > 0 && (old == nil || count > counted.count(old)) {
+			problems = append(problems, field.Forbidden(at, found.exceeded(would)))
+		}
+	}
+	return problems
+}
+
+// referencesOf counts what the tags of a stream are pointed at, each once.
+func referencesOf(stream *imagev1.ImageStream) int64 {
+	seen := map[corev1.ObjectReference]bool{}
+	for _, tag := range stream.Spec.Tags {
+		if tag.From == nil {
+			continue
+		}
+		from := corev1.ObjectReference{Kind: tag.From.Kind, Name: tag.From.Name}
+		if from.Kind != dockerKind {
+			if from.Namespace = tag.From.Namespace; from.Namespace == "" {
+				from.Namespace = stream.Namespace
+			}
+			if from.Kind == tagKind && !strings.Contains(from.Name, ":") { // a tag of the stream itself
+				from.Name = stream.Name + ":" + from.Name
+			}
+		}
+		seen[from] = true
+	}
+	return int64(len(seen))
+}
+
+// imagesOf counts the images that the tags of a stream are and were, each once.
+func imagesOf(stream *imagev1.ImageStream) int64 {
+	seen := map[string]bool{}
+	for _, list := range stream.Status.Tags {
+		for _, event := range list.Items {
+			name := event.Image
+			if name == "" {
+				name = event.DockerImageReference
+			}
+			seen[name] = true
+		}
+	}
+	return int64(len(seen))
+}

@@ -1,0 +1,184 @@
+package image
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// limitsOf are those of the project shop: a lax LimitRange, and one with the maxima given.
+func limitsOf(t *testing.T, kind corev1.LimitType, most map[corev1.ResourceName]string) limits {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	lax := corev1.ResourceList{}
+	strict := corev1.ResourceList{}
+	for of, quantity := range most {
+		lax[of], strict[of] = resource.MustParse("1Ti"), resource.MustParse(quantity)
+	}
+	for name, list := range map[string]corev1.ResourceList{"lax": lax, "strict": strict} {
+		made := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		made.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: strict}, {Type: kind, Max: list}}
+		if err := indexer.Add(made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return limits{corelisters.NewLimitRangeLister(indexer)}
+}
+
+func sized(size int64) *imagev1.Image {
+	return &imagev1.Image{
+		ObjectMeta:          metav1.ObjectMeta{Name: id},
+		DockerImageMetadata: runtime.RawExtension{Raw: []byte(`{"Size":` + strconv.FormatInt(size, 10) + `}`)},
+	}
+}
+
+func TestImagesAreNoLargerThanTheProjectAllows(t *testing.T) {
+	limited := limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})
+	for what, tt := range map[string]struct {
+		namespace string
+		images    []*imagev1.Image
+		want      string
+	}{
+		"as large as allowed": {"shop", []*imagev1.Image{sized(1 << 20)}, ""},
+		"larger":              {"shop", []*imagev1.Image{sized(2 << 20)}, `maximum storage usage per openshift.io/Image is 1Mi by LimitRange "strict", but it would be 2Mi`},
+		"one of several":      {"shop", []*imagev1.Image{sized(1), sized(2 << 20)}, "but it would be 2Mi"},
+		"of an unknown size":  {"shop", []*imagev1.Image{{}}, `its size is not known, and LimitRange "strict" limits it`},
+		"in another project":  {"bank", []*imagev1.Image{sized(2 << 20)}, ""},
+		"unknown, in another": {"bank", []*imagev1.Image{{}}, ""},
+		"none":                {"shop", nil, ""},
+	} {
+		err := limited.checkImage(tt.namespace, tt.images...)
+		if tt.want == "" && err != nil || tt.want != "" && (!errors.IsForbidden(err) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", what, err, tt.want)
+		}
+	}
+}
+
+// streamOf is a stream whose tags are pointed at images, and were others.
+func streamOf(from []corev1.ObjectReference, images ...string) *imagev1.ImageStream {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	for n := range from {
+		stream.Spec.Tags = append(stream.Spec.Tags, imagev1.TagReference{Name: "t" + strconv.Itoa(n), From: &from[n]})
+	}
+	for _, image := range images {
+		addEvent(stream, "t0", imagev1.TagEvent{Image: image, DockerImageReference: "registry.example.com/app@" + image})
+	}
+	return stream
+}
+
+func TestAStreamHasNoMoreThanTheProjectAllows(t *testing.T) {
+	limited := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "2", imagev1.ResourceImageStreamImages: "2"})
+	external := func(name string) corev1.ObjectReference { return corev1.ObjectReference{Kind: dockerKind, Name: name} }
+	tag := func(namespace, name string) corev1.ObjectReference {
+		return corev1.ObjectReference{Kind: tagKind, Namespace: namespace, Name: name}
+	}
+	three := streamOf([]corev1.ObjectReference{external("a"), external("b"), external("c")}, "1", "2", "3")
+	const references = `spec.tags: Forbidden: maximum openshift.io/image-tags usage per openshift.io/ImageStream is 2 by LimitRange "strict", but it would be 3`
+	const images = `status.tags: Forbidden: maximum openshift.io/images usage per openshift.io/ImageStream is 2 by LimitRange "strict", but it would be 3`
+	for what, tt := range map[string]struct {
+		stream, old *imagev1.ImageStream
+		want        string
+	}{
+		"two of each":                 {streamOf([]corev1.ObjectReference{external("a"), external("b")}, "1", "2"), nil, ""},
+		"three references":            {streamOf([]corev1.ObjectReference{external("a"), external("b"), external("c")}), nil, references},
+		"a reference several times":   {streamOf([]corev1.ObjectReference{external("a"), external("a"), tag("", "app:t0"), tag("shop", "t0")}), nil, ""},
+		"tags of other projects":      {streamOf([]corev1.ObjectReference{tag("", "app:v1"), tag("bank", "app:v1"), tag("corp", "app:v1")}), nil, references},
+		"three images":                {streamOf(nil, "1", "2", "3"), streamOf(nil, "1", "2"), images},
+		"an image again":              {streamOf(nil, "1", "2", "1"), streamOf(nil, "1", "2"), ""},
+		"more before, not more since": {three, three, ""},
+	} {
+		if got := limited.checkStream(tt.stream, tt.old); (len(got) == 0) != (tt.want == "") || len(got) > 0 && got.ToAggregate().Error() != tt.want {
+			t.Errorf("%s: %v, want %q", what, got, tt.want)
+		}
+	}
+	three.Namespace = "bank"
+	if got := limited.checkStream(three, nil); len(got) != 0 {
+		t.Errorf("in another project: %v", got)
+	}
+}
+
+func TestTheChangeOfAStreamIsRefusedOverTheLimit(t *testing.T) {
+	streams := &streams{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "1", imagev1.ResourceImageStreamImages: "1"})}
+	from := []corev1.ObjectReference{{Kind: dockerKind, Name: "a"}, {Kind: dockerKind, Name: "b"}}
+	pointed := streamOf(from)
+	setStreamDefaults(pointed)
+	if problems := streams.validate(t.Context(), pointed, nil); len(problems) != 1 || problems[0].Field != "spec.tags" {
+		t.Errorf("two references: %v", problems)
+	}
+	if problems := streams.validateStatus(t.Context(), streamOf(nil, "1", "2"), streamOf(nil, "1")); len(problems) != 1 || problems[0].Field != "status.tags" {
+		t.Errorf("two images: %v", problems)
+	}
+}
+
+func TestAPushIsRefusedOverTheLimit(t *testing.T) {
+	large := &mappings{limits: limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})}
+	many := &mappings{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "1"})}
+	stream := streamOf(nil, "1")
+	if err := large.checkLimits(stream, "latest", sized(2<<20)); !errors.IsForbidden(err) {
+		t.Errorf("a large image: %v", err)
+	}
+	if err := many.checkLimits(stream, "latest", sized(1)); !errors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
+		t.Errorf("one image too many: %v", err)
+	}
+	again := sized(1)
+	again.Name = "1"
+	if err := many.checkLimits(stream, "latest", again); err != nil {
+		t.Errorf("an image that the stream has: %v", err)
+	}
+	if history(stream, "latest") != nil {
+		t.Error("the stream was changed")
+	}
+}
+
+func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
+	host := otherRegistry(t)
+	for tag, size := range map[string]int64{"v1": 100, "v2": 1 << 20, "v3": 200, "v4": 300} {
+		made, err := random.Image(size, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		push(t, host+"/team/app:"+tag, made)
+	}
+	large := limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "100Ki"})
+	many := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "2"})
+	pointed := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "3"})
+	for what, tt := range map[string]struct {
+		limits  limits
+		refused string // the numbers of the tags
+	}{"large images": {large, "2"}, "many images": {many, "34"}, "many references": {pointed, "4"}} {
+		imports := &imports{limits: tt.limits, patience: patience}
+		wanted := imported(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")
+		stream := streamOf(nil)
+		results, err := imports.refuse(stream, imports.fetch(t.Context(), fetcher{}, wanted))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tellAll(wanted, results)
+		point(stream, wanted, results)
+		recordResults(stream, results)
+		for n, told := range wanted.Status.Images {
+			number := strconv.Itoa(n + 1)
+			refused := strings.Contains(tt.refused, number)
+			if refused != (told.Status.Reason == metav1.StatusReasonForbidden) || refused != (told.Image == nil) ||
+				refused && !strings.Contains(told.Status.Message, `by LimitRange "strict"`) {
+				t.Errorf("%s: v%s: %+v", what, number, told.Status)
+			}
+			if has := len(history(stream, "v"+number)) == 1; has == refused {
+				t.Errorf("%s: the tag v%s has an image: %v", what, number, has)
+			}
+		}
+		if problems := tt.limits.checkStream(stream, nil); len(problems) != 0 {
+			t.Errorf("%s: %v", what, problems)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// largest is the size of the largest image of an index, in bytes. It is 0 if it is not known: if an image of the index cannot be read, or is an index itself.
+func (s *store) largest(ctx context.Context, repository string, index []byte) (most int64) {
+	parsed, err := v1.ParseIndexManifest(bytes.NewReader(index))
+	if err != nil {
+		return 0
+	}
+	for _, entry := range parsed.Manifests {
+		size, err := s.size(ctx, repository, digest.Digest(entry.Digest.String()))
+		if err != nil || size == 0 {
+			return 0
+		}
+		most = max(most, size)
+	}
+	return most
+}
+
+// size is that of an image, the layers with the configuration, as its manifest tells it; an index has none.
+func (s *store) size(ctx context.Context, name string, id digest.Digest) (int64, error) {
+	mediaType, content, err := s.manifest(ctx, name, id)
+	if err != nil {
+		return 0, err
+	}
+	image, err := record.Of(record.Content{MediaType: mediaType, Manifest: content})
+	if err != nil {
+		return 0, fmt.Errorf("read manifest %q: %w", id, err)
+	}
+	described, err := record.Metadata(image)
+	return described.Size, err
+}
