@@ -37,6 +37,9 @@ func TestStreamsOfLanguagesAreBuildersWithAnExample(t *testing.T) {
 		t.Errorf("there are streams %s", names)
 	}
 	for name, stream := range streams {
+		if shown := stream.GetAnnotations()["openshift.io/display-name"]; shown == "" {
+			t.Errorf("stream %q has no name that people are shown", name)
+		}
 		tags, _, err := unstructured.NestedSlice(stream.Object, "spec", "tags")
 		if err != nil || len(tags) != 2 {
 			t.Fatalf("stream %q has tags %v, %v", name, tags, err)
