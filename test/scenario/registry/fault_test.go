@@ -220,8 +220,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control plane, in KiB: a quarter of a MiB each.
-const reads, maxGrowth = 1000, 256 << 10
+// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control plane, in KiB: half a MiB each.
+const reads, maxGrowth = 1000, 512 << 10
 
 func TestAThousandReadersOfAManifest(t *testing.T) {
 	p := newProject(t)
