@@ -272,7 +272,7 @@ func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
 		return err
 	})
 	c.OC("delete", "namespace", "shop", "--timeout=100s")
-	if got := c.OC("get", "routes", "-A", "-o", "name"); got != "" {
+	if got := c.OC("get", "routes", "-n", "shop", "-o", "name"); got != "" {
 		t.Errorf("left: %s", got)
 	}
 }
