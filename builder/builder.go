@@ -43,6 +43,7 @@ type Builder struct {
 // Run builds. It returns what people read of a failure; why stands in the log and in the Build too.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
+	defer r.close() // after the report, for which people wait
 	err := r.build(ctx)
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
@@ -59,7 +60,8 @@ func (b *Builder) Run(ctx context.Context) error {
 type run struct {
 	*Builder
 	pull, push credentials
-	images     []credentials // of images that files are taken from
+	images     []credentials  // of images that files are taken from
+	engine     *engine.Engine // nil until it has started
 	// context is the directory that the image is made of.
 	context string
 }
@@ -72,27 +74,44 @@ func (r *run) build(ctx context.Context) error {
 	if r.push, err = readCredentials(filepath.Join(r.Secrets, "push")); err != nil {
 		return err
 	}
-	if err := r.fetch(ctx); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	e, err := engine.Start(ctx, engine.Config{
-		Root: filepath.Join(r.Work, "engine"), Runc: r.Runc,
-		Authorities: map[string][]string{registryHost: {r.Authority}},
-	})
-	if err != nil {
-		return err
-	}
-	defer e.Close() // the pod ends too
-	if err := r.addImages(ctx, e); err != nil {
+	if err := r.addImages(ctx, r.engine); err != nil {
 		return err
 	}
 	switch strategy := r.Build.Spec.Strategy; {
 	case strategy.DockerStrategy != nil:
-		return r.docker(ctx, e, strategy.DockerStrategy)
+		return r.docker(ctx, r.engine, strategy.DockerStrategy)
 	case strategy.SourceStrategy != nil:
-		return r.sourceToImage(ctx, e, strategy.SourceStrategy)
+		return r.sourceToImage(ctx, r.engine, strategy.SourceStrategy)
 	default:
 		return fmt.Errorf("build with strategy %q: this builder knows the strategies Docker and Source", strategy.Type)
+	}
+}
+
+// prepare starts the engine while the source comes in.
+func (r *run) prepare(ctx context.Context) error {
+	started := make(chan error, 1)
+	go func() {
+		var err error
+		r.engine, err = engine.Start(ctx, engine.Config{
+			Root: filepath.Join(r.Work, "engine"), Runc: r.Runc,
+			Authorities: map[string][]string{registryHost: {r.Authority}},
+		})
+		started <- err
+	}()
+	fetched := r.fetch(ctx)
+	if err := <-started; fetched == nil {
+		return err
+	}
+	return fetched // what the source lacks is what people can change
+}
+
+// close ends what has been started.
+func (r *run) close() {
+	if r.engine != nil {
+		_ = r.engine.Close() // the pod ends too
 	}
 }
 

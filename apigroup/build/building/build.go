@@ -151,6 +151,9 @@ func (l *buildLoop) postpone(ctx context.Context, build *buildv1.Build, why erro
 
 // follow writes down what has become of a build's pod.
 func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
+	if pushed(build) {
+		return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
+	}
 	pod, err := l.find(ctx, build)
 	if err != nil {
 		return err
@@ -160,6 +163,9 @@ func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
 	}
 	switch pod.Status.Phase {
 	case corev1.PodRunning:
+		if succeeded(pod) {
+			return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
+		}
 		if build.Status.Phase == buildv1.BuildPhaseRunning {
 			return nil
 		}
@@ -207,11 +213,19 @@ func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
 	return l.end(ctx, build, cancelled(build))
 }
 
+// farewell is how long the pod of a complete build has for its own end, for which the build has not waited.
+const farewell = time.Minute
+
 // stop removes a pod that goes on after its build has ended, as it does where somebody has written the end by hand. One that has ended keeps its log.
 func (l *buildLoop) stop(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(generate.PodName(build.Name))
 	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil // the cache has no other error than that there is none
+	}
+	if end := build.Status.CompletionTimestamp; end != nil && build.Status.Phase == buildv1.BuildPhaseComplete {
+		if left := farewell - time.Since(end.Time); left > 0 {
+			return controller.After(left)
+		}
 	}
 	return l.remove(ctx, pod)
 }

@@ -3,6 +3,7 @@ package building
 import (
 	"context"
 	"testing"
+	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	buildfake "github.com/openshift/client-go/build/clientset/versioned/fake"
@@ -71,6 +72,67 @@ func TestNoPodGoesOnAfterItsBuildHasEnded(t *testing.T) {
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
 			t.Errorf("a pod that is %s stays %v: %v", phase, !stays, err)
+		}
+	}
+}
+
+func TestABuildIsCompleteOnceItsImageIsPushed(t *testing.T) {
+	report := buildv1.BuildStatus{Phase: buildv1.BuildPhaseRunning}
+	report.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:0"}
+	for name, tt := range map[string]struct {
+		change func(*buildv1.Build)
+		want   buildv1.BuildPhase
+	}{
+		"pushed":                           {func(*buildv1.Build) {}, buildv1.BuildPhaseComplete},
+		"pushed before it is known to run": {func(b *buildv1.Build) { b.Status.Phase = buildv1.BuildPhasePending }, buildv1.BuildPhaseComplete},
+		"not pushed":                       {func(b *buildv1.Build) { b.Status.Output.To = nil }, buildv1.BuildPhaseRunning},
+		"failed":                           {func(b *buildv1.Build) { b.Status.Reason = buildv1.StatusReasonPostCommitHookFailed }, buildv1.BuildPhaseRunning},
+		"cancelled meanwhile":              {func(b *buildv1.Build) { b.Status.Cancelled = true }, buildv1.BuildPhaseCancelled},
+		"of a custom builder": {func(b *buildv1.Build) {
+			b.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{}}
+		}, buildv1.BuildPhaseRunning},
+	} {
+		reported := build()
+		report.DeepCopyInto(&reported.Status)
+		tt.change(reported)
+		loop := newLoop(t, []*buildv1.Build{reported}, podOf(reported, corev1.PodRunning))
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != tt.want {
+			t.Errorf("a build that is %s has the phase %q, want %q: %v", name, got.Status.Phase, tt.want, err)
+		}
+	}
+}
+
+func TestABuildIsCompleteOnceItsContainerHasEndedWell(t *testing.T) {
+	for code, want := range map[int32]buildv1.BuildPhase{0: buildv1.BuildPhaseComplete, 1: buildv1.BuildPhaseRunning} {
+		running := build()
+		running.Status.Phase = buildv1.BuildPhaseRunning
+		pod := podOf(running, corev1.PodRunning)
+		pod.Spec.Containers = []corev1.Container{{Name: "docker-build"}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}}
+		loop := newLoop(t, []*buildv1.Build{running}, pod)
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+			t.Error(err)
+		}
+		if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != want {
+			t.Errorf("after code %d the build has the phase %q, want %q: %v", code, got.Status.Phase, want, err)
+		}
+	}
+}
+
+func TestThePodOfACompleteBuildHasAMinuteForItsEnd(t *testing.T) {
+	for ago, stays := range map[time.Duration]bool{0: true, 2 * farewell: false} {
+		complete := build()
+		complete.Status.Phase, complete.Status.CompletionTimestamp = buildv1.BuildPhaseComplete, &metav1.Time{Time: time.Now().Add(-ago)}
+		loop := newLoop(t, []*buildv1.Build{complete}, podOf(complete, corev1.PodRunning))
+		// The error is to look again, when the pod stays.
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); (err != nil) != stays {
+			t.Errorf("%s after the end: %v", ago, err)
+		}
+		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
+			t.Errorf("%s after the end the pod stays %v: %v", ago, !stays, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package building
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -27,6 +28,13 @@ func cancelled(build *buildv1.Build) outcome {
 		return outcome{buildv1.BuildPhaseFailed, build.Status.Reason, build.Status.Message}
 	}
 	return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."}
+}
+
+// pushed says whether our builder has reported the image that it pushed, which is the last that it does: how its pod ends then changes nothing, and
+// kubelet tells of that one or two seconds later. What a custom builder still does after such a report is its own.
+func pushed(build *buildv1.Build) bool {
+	status := &build.Status
+	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""
 }
 
 // end writes down the end of a build.
@@ -90,6 +98,13 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 		}
 	}
 	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "Generic Build failure - check logs for details."}
+}
+
+// succeeded says whether the container of a pod has ended well. Kubelet says so of the pod a second later, when it has taken it down.
+func succeeded(pod *corev1.Pod) bool {
+	ended := terminations(pod)
+	return len(ended) > 0 && len(ended) == len(pod.Spec.Containers)+len(pod.Spec.InitContainers) &&
+		!slices.ContainsFunc(ended, func(state *corev1.ContainerStateTerminated) bool { return state.ExitCode != 0 })
 }
 
 // killed is what an exit code exceeds by the signal that has ended a process; signals bounds the signals.

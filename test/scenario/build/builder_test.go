@@ -76,6 +76,8 @@ ENV WORD=hello
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build makes its layers anew:\n%s", log)
 	}
+	// The build is complete before its pod is, which goes on to its own end.
+	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
 }
 
 func TestSourceBecomesAnImageThatRuns(t *testing.T) {
