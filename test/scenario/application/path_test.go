@@ -50,7 +50,7 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 		}
 		return err
 	})
-	waitOutput(c, "dc/nodejs-example", "{.status.latestVersion} {.status.replicas} {.status.availableReplicas}", "2 1 1")
+	waitOutput(c, "rc/nodejs-example-2", deploymentPhase, "Complete")
 	if failures := stop(); len(failures) > 0 {
 		t.Errorf("%d requests failed during the update, the first with: %v", len(failures), failures[0])
 	}
@@ -67,8 +67,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
 	c.MustSlipway("images", "publish", "localhost/second:latest", "openshift/python:3.11")
 	waitOutput(c, "build/"+persistent+"-2", "{.spec.triggeredBy[0].message} {.status.phase}", "Image change Complete")
-	waitOutput(c, "dc/"+persistent, "{.status.latestVersion} {.status.availableReplicas} {.spec.template.spec.containers[0].image}",
-		"2 1 "+c.OC("get", "istag/"+persistent+":latest", "-o", "jsonpath={.image.dockerImageReference}"))
+	waitOutput(c, "rc/"+persistent+"-2", deploymentPhase+" {.spec.template.spec.containers[0].image}",
+		"Complete "+c.OC("get", "istag/"+persistent+":latest", "-o", "jsonpath={.image.dockerImageReference}"))
 	if got := c.Exec(c.OnlyPod("name="+persistent).Name, "sh", "-c", "echo $BUILDER"); got != "second\n" {
 		t.Errorf("the new image is made of the builder %q", got)
 	}
@@ -80,6 +80,9 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 
 // persistent is the quickstart that counts visits in a file of its volume.
 const persistent = "python-persistent-example"
+
+// deploymentPhase is where a replication controller tells how far its deployment is.
+const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
 // visits are those that its page has had, several of them by this.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
