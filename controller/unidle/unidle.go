@@ -136,7 +136,11 @@ func (l *loop) awake(ctx context.Context, namespace string, targets []idling.Tar
 		if err != nil || slices.ContainsFunc(own, other) {
 			continue
 		}
-		problems = append(problems, forget(ctx, endpoints, service.GetName()), forget(ctx, services, service.GetName()))
+		err = forget(ctx, endpoints, service.GetName())
+		if err == nil { // the service is last: while it is idle, all of this is tried again
+			err = forget(ctx, services, service.GetName())
+		}
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }

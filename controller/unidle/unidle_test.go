@@ -3,6 +3,7 @@ package unidle
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/apitest"
@@ -113,5 +115,44 @@ func TestAServiceIsWoken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// refuser refuses the first change of endpoints, as the API server does when another writer was quicker.
+type refuser struct {
+	http.RoundTripper
+	refused bool
+}
+
+func (r *refuser) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/endpoints/") || r.refused {
+		return r.RoundTripper.RoundTrip(request)
+	}
+	r.refused = true
+	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+}
+
+func TestEndpointsAreWokenThoughAnotherWriterWasQuicker(t *testing.T) {
+	config, refused := apitest.Start(t).Config(), &refuser{}
+	r := reader{t, dynamic.NewForConfigOrDie(config)}
+	mark := map[string]any{idling.IdledAt: since, idling.Targets: `[]`}
+	r.add("services", "Service", "web", mark, 0)
+	r.add("endpoints", "Endpoints", "web", mark, 0)
+	busy := rest.CopyConfig(config)
+	busy.Wrap(func(next http.RoundTripper) http.RoundTripper { refused.RoundTripper = next; return refused })
+	l := &loop{objects: dynamic.NewForConfigOrDie(busy)}
+	if err := l.awake(t.Context(), "shop", nil); err == nil || !refused.refused {
+		t.Fatal("the change was not refused")
+	}
+	if got := r.state("services", "web"); got != "0 true" {
+		t.Errorf("the service is %q, and nobody wakes its endpoints any more", got)
+	}
+	if err := l.awake(t.Context(), "shop", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range []string{"services", "endpoints"} {
+		if got := r.state(resource, "web"); got != "0 false" {
+			t.Errorf("the %s are %q at last", resource, got)
+		}
 	}
 }
