@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package memory gives back to the machine what only the start of a process needed.
 package memory
 
