@@ -144,15 +144,7 @@ func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate 
 // Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
 func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	old, err := t.Get(ctx, name, &metav1.GetOptions{})
-	missing := errors.IsNotFound(err)
-	if err != nil && !missing {
-		return nil, false, err
-	}
-	if missing {
-		old = t.New()
-	}
-	changed, err := object.UpdatedObject(ctx, old)
+	old, changed, missing, err := wantedTag(ctx, t, name, object)
 	if err != nil {
 		return nil, false, err
 	}
@@ -168,25 +160,18 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err := validate(ctx, wanted, old); err != nil {
 		return nil, false, err
 	}
-	updated, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
+	stored, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, force, options)
 	if err != nil {
 		return nil, false, err
 	}
-	made, err := t.told(ctx, updated.(*imagev1.ImageStreamTag))
+	made, err := t.told(ctx, stored.(*imagev1.ImageStreamTag))
 	return made, false, err
 }
 
 // Delete removes a tag and its history from the stream.
 func (t *imageTags) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	tag, err := t.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, false, err
-	}
-	if err := validate(ctx, tag); err != nil {
-		return nil, false, err
-	}
-	return t.streamTags.Delete(ctx, name, rest.ValidateAllObjectFunc, options)
+	return t.deleteFrom(ctx, t, name, validate, options)
 }
 
 // streamTagOf is the change of a stream's tag that a tag means.

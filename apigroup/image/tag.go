@@ -174,15 +174,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 // Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
 func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	old, err := t.Get(ctx, fullName, &metav1.GetOptions{})
-	missing := errors.IsNotFound(err)
-	if err != nil && !missing {
-		return nil, false, err
-	}
-	if missing {
-		old = t.New()
-	}
-	changed, err := object.UpdatedObject(ctx, old)
+	old, changed, missing, err := wantedTag(ctx, t, fullName, object)
 	if err != nil {
 		return nil, false, err
 	}
@@ -205,13 +197,38 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 	if wanted.ResourceVersion != "" {
 		stream.ResourceVersion = wanted.ResourceVersion // a conflict is for the store to find
 	}
-	updated, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
-	return updated, false, err
+	made, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
+	return made, false, err
+}
+
+// tagView is a view of the tags of streams.
+type tagView interface {
+	rest.Storage
+	rest.Getter
+}
+
+// wantedTag is the tag of a name as a view shows it, and as an update wants it. One that is missing is an empty one before.
+func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, wanted runtime.Object, missing bool, err error) {
+	old, err = v.Get(ctx, name, &metav1.GetOptions{})
+	missing = errors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, nil, false, err
+	}
+	if missing {
+		old = v.New()
+	}
+	wanted, err = object.UpdatedObject(ctx, old)
+	return old, wanted, missing, err
 }
 
 // Delete removes a tag and its history from the stream.
 func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	tag, err := t.Get(ctx, fullName, &metav1.GetOptions{})
+	return t.deleteFrom(ctx, t, fullName, validate, options)
+}
+
+// deleteFrom is Delete for a view of the tags, whose object validate is asked about.
+func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	tag, err := v.Get(ctx, fullName, &metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
 	}

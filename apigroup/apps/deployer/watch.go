@@ -70,16 +70,17 @@ func away(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// follow calls see with all objects of a list, by name, at once and after each change, until it returns true or an error.
+// follow calls see with all objects that options select, by name, at once and after each change, until it returns true or an error.
 func follow[T any, P interface {
 	*T
 	metav1.Object
-}](ctx context.Context, list func() ([]T, string, error), from func(version string) (watch.Interface, error), see func(map[string]P) (bool, error)) error {
+}](ctx context.Context, options metav1.ListOptions, list func(metav1.ListOptions) ([]T, string, error),
+	from func(context.Context, metav1.ListOptions) (watch.Interface, error), see func(map[string]P) (bool, error)) error {
 	for {
 		var items []T
-		var version string
+		options.ResourceVersion = ""
 		err := persist(ctx, func() (err error) {
-			items, version, err = list()
+			items, options.ResourceVersion, err = list(options)
 			return err
 		})
 		if err != nil {
@@ -94,7 +95,7 @@ func follow[T any, P interface {
 		}
 		var changes watch.Interface
 		err = persist(ctx, func() (err error) {
-			changes, err = from(version)
+			changes, err = from(ctx, options)
 			return err
 		})
 		switch {
@@ -142,17 +143,14 @@ func each[T any, P interface {
 // deployments follows the ReplicationControllers of the configuration.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
 	client, options := r.Core.ReplicationControllers(r.Namespace), metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()}
-	return follow(ctx, func() ([]corev1.ReplicationController, string, error) {
-		options.ResourceVersion = ""
+	list := func(options metav1.ListOptions) ([]corev1.ReplicationController, string, error) {
 		all, err := client.List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}
 		return all.Items, all.ResourceVersion, nil
-	}, func(version string) (watch.Interface, error) {
-		options.ResourceVersion = version
-		return client.Watch(ctx, options)
-	}, func(known map[string]*corev1.ReplicationController) (bool, error) {
+	}
+	return follow(ctx, options, list, client.Watch, func(known map[string]*corev1.ReplicationController) (bool, error) {
 		if known[r.to] == nil {
 			return false, fmt.Errorf("deployment %q is gone", r.to)
 		}
@@ -163,17 +161,14 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 // pods follows the pods that options select.
 func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(known map[string]*corev1.Pod) (bool, error)) error {
 	client := r.Core.Pods(r.Namespace)
-	return follow(ctx, func() ([]corev1.Pod, string, error) {
-		options.ResourceVersion = ""
+	list := func(options metav1.ListOptions) ([]corev1.Pod, string, error) {
 		all, err := client.List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}
 		return all.Items, all.ResourceVersion, nil
-	}, func(version string) (watch.Interface, error) {
-		options.ResourceVersion = version
-		return client.Watch(ctx, options)
-	}, see)
+	}
+	return follow(ctx, options, list, client.Watch, see)
 }
 
 // named selects one object.
