@@ -108,7 +108,7 @@ func (c *collection) sweep(ctx context.Context) error {
 		}
 	}
 	err := c.content.Blobs().Enumerate(ctx, func(id digest.Digest) error {
-		data := path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
+		data := blobPath(id)
 		if c.used[id.String()] || !c.goes(ctx, link{id, id}, data) {
 			return nil
 		}

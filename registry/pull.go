@@ -150,7 +150,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 		return
 	}
 	if store.hasBlob(r.Context(), t.repository(), id) {
-		store.ServeHTTP(w, r)
+		store.serveBlob(w, r)
 		return
 	}
 	at, ok, err := s.findBlob(r.Context(), t)
@@ -160,7 +160,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 	case !ok:
 		serveError(w, errcode.ErrorCodeBlobUnknown.WithDetail(map[string]string{"digest": t.digest}))
 	case at.remote == "":
-		store.ServeHTTP(w, redirect(r, at.repository, "blobs", t.digest))
+		store.serveBlob(w, redirect(r, at.repository, "blobs", t.digest))
 	default:
 		s.pullBlobThrough(w, r, store, t, at)
 	}

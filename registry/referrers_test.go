@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -216,7 +217,12 @@ func (g *testRegistry) send(method, path string, header http.Header, body []byte
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	answer.Body.Close()
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return answer
 }
 

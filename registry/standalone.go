@@ -171,6 +171,8 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.upload(w, r)
 	case t.route == v2.RouteNameBlobUpload, t.route == v2.RouteNameBlobUploadChunk:
 		s.upload(w, r)
+	case t.route == v2.RouteNameBlob:
+		s.serveBlob(w, r)
 	default:
 		s.Handler.ServeHTTP(w, r)
 	}

@@ -23,6 +23,7 @@ type store struct {
 	driver   driver.StorageDriver
 	shutdown func() error
 	readOnly bool
+	files    bool // blobs are files, and nobody but the client is told of a pull
 }
 
 // lazyStore opens the store at its first use.
@@ -74,7 +75,10 @@ func openStore(ctx context.Context, settings *configuration.Configuration) (open
 		}
 	}()
 	app := handlers.NewApp(ctx, settings)
-	return &store{Handler: app, content: content, driver: files, shutdown: app.Shutdown, readOnly: readOnly(settings.Storage)}, nil
+	return &store{
+		Handler: app, content: content, driver: files, shutdown: app.Shutdown,
+		readOnly: readOnly(settings.Storage), files: settings.Storage.Type() == "filesystem" && len(settings.Notifications.Endpoints) == 0,
+	}, nil
 }
 
 // repository opens a repository of the store.

@@ -25,6 +25,7 @@ import (
 const (
 	registryLayers = 4        // of the image that is pushed and pulled, all at once
 	registryLayer  = 32 << 20 // bytes of each
+	registryPulls  = 8        // of the image, one after the other
 	registryReads  = 1000     // of one manifest, all at once
 	leastRegistry  = 0.95     // of the throughput of the distribution's package
 )
@@ -33,17 +34,12 @@ const (
 type registryRound struct {
 	push, pull float64 // MiB in a second
 	reads      float64 // manifests in a second
-	peak       float64 // the most memory that the process ever had, in bytes
+	peak       float64 // the most memory that the process ever had, in bytes, with its program
+	anonymous  float64 // the memory that it has of its own afterwards, in bytes
 }
 
-// registrySide is a registry that is measured: ours without a cluster, or the one of the distribution's package docker-registry.
-type registrySide struct {
-	program   string
-	arguments []string // before the file of the configuration
-	rounds    []registryRound
-}
-
-// runRegistry measures both registries in turns, each with an empty directory on the same disk and the same configuration, prints and writes it.
+// runRegistry measures ours without a cluster and the one of the distribution's package docker-registry, prints and writes it. In each round both run beside
+// each other, each with an empty directory on the same disk and the same configuration, and do everything in turns.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -54,19 +50,19 @@ func runRegistry(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("make image: %w", err)
 	}
-	sides := []*registrySide{{program: o.slipway, arguments: []string{"registry"}}, {program: stock, arguments: []string{"serve"}}}
+	var rounds [2][]registryRound
 	for range o.rounds {
-		for _, side := range sides {
-			result, err := side.measure(ctx, image)
-			if err != nil {
-				return fmt.Errorf("measure registry %s: %w", side.program, err)
-			}
-			side.rounds = append(side.rounds, result)
+		results, err := measureRegistries(ctx, image, []string{o.slipway, "registry"}, []string{stock, "serve"})
+		if err != nil {
+			return fmt.Errorf("measure registries: %w", err)
+		}
+		for side, result := range results {
+			rounds[side] = append(rounds[side], result)
 		}
 	}
-	conditions := fmt.Sprintf("%s.\n%s; medians of %d rounds, an image of %d layers with %d MiB each.\n",
-		machine, started.UTC().Format("2006-01-02 15:04 MST"), o.rounds, registryLayers, registryLayer>>20)
-	compared := compareRegistries(sides[0].rounds, sides[1].rounds)
+	conditions := fmt.Sprintf("%s.\n%s; medians of %d rounds, an image of %d layers with %d MiB each, pulled %d times.\n",
+		machine, started.UTC().Format("2006-01-02 15:04 MST"), o.rounds, registryLayers, registryLayer>>20, registryPulls)
+	compared := compareRegistries(rounds[0], rounds[1])
 	fmt.Print("\n" + conditions + "\n" + compared.text())
 	if o.markdown == "" {
 		return nil
@@ -95,47 +91,100 @@ func compareRegistries(own, stock []registryRound) table {
 	row("push", func(r registryRound) float64 { return r.push }, throughput, leastRegistry)
 	row("pull", func(r registryRound) float64 { return r.pull }, throughput, leastRegistry)
 	row(fmt.Sprintf("manifests, %d readers at once", registryReads), func(r registryRound) float64 { return r.reads }, perSecond, 0)
-	row("most memory of the process", func(r registryRound) float64 { return r.peak }, mebibytes, 0)
+	row("memory of its own afterwards", func(r registryRound) float64 { return r.anonymous }, mebibytes, 0)
+	row("most memory, with the program", func(r registryRound) float64 { return r.peak }, mebibytes, 0)
 	return t
 }
 
-// measure starts a registry, measures it and ends it.
-func (s *registrySide) measure(ctx context.Context, image v1.Image) (result registryRound, err error) {
+// measureRegistries starts both registries, measures them in turns and ends them. The one of each command comes with its configuration file as last argument.
+func measureRegistries(ctx context.Context, image v1.Image, commands ...[]string) (results [2]registryRound, err error) {
+	var sides []*registrySide
+	for _, command := range commands {
+		side, err := startRegistry(ctx, command)
+		if err != nil {
+			return results, fmt.Errorf("start %q: %w", command[0], err)
+		}
+		defer side.stop()
+		sides = append(sides, side)
+	}
+	for _, work := range []func(*registrySide, *registryRound) error{
+		func(s *registrySide, r *registryRound) (err error) { r.push, err = s.push(ctx, image); return err },
+		func(s *registrySide, r *registryRound) (err error) { r.reads, err = s.read(ctx); return err },
+	} {
+		for i, side := range sides {
+			if err := work(side, &results[i]); err != nil {
+				return results, err
+			}
+		}
+	}
+	var took [2]time.Duration
+	for range registryPulls {
+		for i, side := range sides {
+			time, err := side.pull(ctx, image)
+			if err != nil {
+				return results, err
+			}
+			took[i] += time
+		}
+	}
+	for i, side := range sides {
+		results[i].pull = registryPulls * registrySize / took[i].Seconds()
+		if results[i].peak, err = memoryOf(side.process.Process.Pid, "VmHWM"); err != nil {
+			return results, err
+		}
+		if results[i].anonymous, err = memoryOf(side.process.Process.Pid, "RssAnon"); err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// registrySize is that of the image in MiB.
+const registrySize = registryLayers * registryLayer >> 20
+
+// registrySide is a registry that runs.
+type registrySide struct {
+	dir     string
+	address string
+	process *exec.Cmd
+	client  *http.Client
+}
+
+func startRegistry(ctx context.Context, command []string) (*registrySide, error) {
 	dir, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return result, fmt.Errorf("make working directory: %w", err)
+		return nil, fmt.Errorf("make working directory: %w", err)
 	}
-	defer os.RemoveAll(dir)
 	address, err := freeAddress()
 	if err != nil {
-		return result, err
+		return nil, err
 	}
 	file := filepath.Join(dir, "config.yml")
 	config := fmt.Sprintf("version: 0.1\nlog: {level: warn, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s/images}}\nhttp: {addr: %q}\n", dir, address)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return result, err
+		return nil, err
 	}
-	command := exec.CommandContext(ctx, s.program, append(s.arguments, file)...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	if err := command.Start(); err != nil {
-		return result, err
+	process := exec.CommandContext(ctx, command[0], append(command[1:], file)...)
+	process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+	if err := process.Start(); err != nil {
+		return nil, err
 	}
-	defer func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	}()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: registryReads}}
-	defer client.CloseIdleConnections()
+	s := &registrySide{dir, address, process, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: registryReads}}}
 	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
-		return get(ctx, client, "http://"+address+"/v2/") == nil, nil
+		return get(ctx, s.client, "http://"+address+"/v2/") == nil, nil
 	})
-	if err == nil {
-		err = result.exercise(ctx, client, address, image)
+	if err != nil {
+		s.stop()
+		return nil, err
 	}
-	if err == nil {
-		result.peak, err = peakMemory(command.Process.Pid)
-	}
-	return result, err
+	return s, nil
+}
+
+func (s *registrySide) stop() {
+	s.client.CloseIdleConnections()
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	_ = os.RemoveAll(s.dir)
 }
 
 // freeAddress is an address that nobody listens at.
@@ -148,47 +197,45 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// exercise pushes the image, pulls its layers without looking at them, and reads its manifest.
-func (r *registryRound) exercise(ctx context.Context, client *http.Client, address string, image v1.Image) error {
-	tag, err := name.NewTag(address + "/bench/image:latest")
+// push stores the image; rate is in MiB in a second.
+func (s *registrySide) push(ctx context.Context, image v1.Image) (rate float64, err error) {
+	tag, err := name.NewTag(s.address + "/bench/image:latest")
 	if err != nil {
-		return err
+		return 0, err
 	}
+	began := time.Now()
+	err = remote.Write(tag, image, remote.WithContext(ctx), remote.WithJobs(registryLayers))
+	return registrySize / time.Since(began).Seconds(), err
+}
+
+// pull reads all layers at once without looking at them.
+func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Duration, err error) {
 	layers, err := image.Layers()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	const size = registryLayers * registryLayer >> 20
-	began := time.Now()
-	if err := remote.Write(tag, image, remote.WithContext(ctx), remote.WithJobs(registryLayers)); err != nil {
-		return err
-	}
-	r.push = size / time.Since(began).Seconds()
-
 	var pulls errgroup.Group
-	began = time.Now()
+	began := time.Now()
 	for _, layer := range layers {
 		id, err := layer.Digest()
 		if err != nil {
-			return err
+			return 0, err
 		}
-		pulls.Go(func() error { return get(ctx, client, "http://"+address+"/v2/bench/image/blobs/"+id.String()) })
+		pulls.Go(func() error { return get(ctx, s.client, "http://"+s.address+"/v2/bench/image/blobs/"+id.String()) })
 	}
-	if err := pulls.Wait(); err != nil {
-		return err
-	}
-	r.pull = size / time.Since(began).Seconds()
+	err = pulls.Wait()
+	return time.Since(began), err
+}
 
+// read reads the manifest many times at once; rate is in manifests in a second.
+func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	var reads errgroup.Group
-	began = time.Now()
+	began := time.Now()
 	for range registryReads {
-		reads.Go(func() error { return get(ctx, client, "http://"+address+"/v2/bench/image/manifests/latest") })
+		reads.Go(func() error { return get(ctx, s.client, "http://"+s.address+"/v2/bench/image/manifests/latest") })
 	}
-	if err := reads.Wait(); err != nil {
-		return err
-	}
-	r.reads = registryReads / time.Since(began).Seconds()
-	return nil
+	err = reads.Wait()
+	return registryReads / time.Since(began).Seconds(), err
 }
 
 // get reads all of an answer.
@@ -212,13 +259,13 @@ func get(ctx context.Context, client *http.Client, address string) error {
 	return nil
 }
 
-// peakMemory is the most that a process ever had, in bytes.
-func peakMemory(pid int) (float64, error) {
+// memoryOf is a quantity of /proc/<pid>/status, in bytes.
+func memoryOf(pid int, quantity string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read memory of process: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	_, rest, _ := strings.Cut(string(status), quantity+":")
 	size, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	kib, err := strconv.ParseFloat(size, 64)
 	if err != nil {

@@ -1,0 +1,52 @@
+package registry
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// blobPath is where the storage has the content of a digest.
+func blobPath(id digest.Digest) string {
+	return path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
+}
+
+// serveBlob answers the request for a blob. Whether there is one for this client, and with which header, distribution says. A blob that is a file is then
+// sent as one: by the kernel alone where there is no TLS. Distribution would read it through four megabytes of memory for each client.
+func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || !s.files {
+		s.Handler.ServeHTTP(w, r)
+		return
+	}
+	whole := r.Clone(r.Context())
+	whole.Method = http.MethodHead
+	for _, condition := range []string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
+		whole.Header.Del(condition)
+	}
+	answer := &held{header: http.Header{}}
+	s.Handler.ServeHTTP(answer, whole)
+	id, err := digest.Parse(answer.header.Get("Docker-Content-Digest"))
+	if answer.status != http.StatusOK || err != nil {
+		answer.release(w)
+		return
+	}
+	content, err := s.driver.Reader(r.Context(), blobPath(id), 0)
+	if err != nil { // it went in this moment, or the disk fails
+		s.Handler.ServeHTTP(w, r)
+		return
+	}
+	defer content.Close()
+	file, ok := content.(io.ReadSeeker)
+	if !ok {
+		s.Handler.ServeHTTP(w, r)
+		return
+	}
+	answer.header.Del("Content-Length") // of all of it
+	answer.header.Del("Accept-Ranges")
+	maps.Copy(w.Header(), answer.header)
+	http.ServeContent(w, r, "", time.Time{}, file)
+}
