@@ -20,7 +20,8 @@ import (
 // maxManifest bounds manifests, in bytes, as distribution does.
 const maxManifest = 4 << 20
 
-// pushManifest stores a manifest, and tags the image into its stream if the client named a tag. A push by digest is part of a larger one.
+// pushManifest stores a manifest, and tags the image into its stream if the client named a tag. A push by digest is part of a larger one. What the project
+// may not have is not stored.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
 	if err != nil {
@@ -34,15 +35,35 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
-	answer := &held{header: http.Header{}}
-	store.putManifest(answer, r, t.repository(), t.reference, manifest)
-	if _, err := digest.Parse(t.reference); err != nil && answer.status == http.StatusCreated {
-		if err := s.tag(r.Context(), callerOf(r), store, t, content); err != nil {
+	mapping, problem := mappingOf(r.Context(), store, t, content) // a problem may be one of the push, of which storing it tells the client
+	if problem == nil {
+		if err := s.mayHave(r.Context(), mapping); err != nil {
 			serveError(w, refusal(err))
 			return
 		}
 	}
+	answer := &held{header: http.Header{}}
+	store.putManifest(answer, r, t.repository(), t.reference, manifest)
+	if mapping != nil && mapping.Tag == "" || answer.status != http.StatusCreated {
+		answer.release(w)
+		return
+	}
+	if problem == nil {
+		problem = s.tag(r.Context(), callerOf(r), mapping)
+	}
+	if problem != nil {
+		serveError(w, refusal(problem))
+		return
+	}
 	answer.release(w)
+}
+
+// mayHave asks whether the project may have an image.
+func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
+	asked := mapping.DeepCopy()
+	asked.Tag = ""
+	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, asked, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }
 
 // refusal says why a push was stored but not accepted.
@@ -54,12 +75,8 @@ func refusal(err error) errcode.Error {
 }
 
 // tag makes an image that was pushed the newest of a stream's tag. The stream is made with the user's rights if there is none.
-func (s *server) tag(ctx context.Context, c caller, store *store, t target, content record.Content) error {
-	mapping, err := mappingOf(ctx, store, t, content)
-	if err != nil {
-		return err
-	}
-	_, err = s.images.ImageStreamMappings(t.namespace).Create(ctx, mapping, metav1.CreateOptions{})
+func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStreamMapping) error {
+	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
 	if !errors.IsNotFound(err) {
 		return err
 	}
@@ -67,15 +84,15 @@ func (s *server) tag(ctx context.Context, c caller, store *store, t target, cont
 	if err != nil {
 		return err
 	}
-	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}}
-	if _, err := user.ImageStreams(t.namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !errors.IsAlreadyExists(err) {
-		return fmt.Errorf("make image stream %q: %w", t.repository(), err)
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: mapping.Namespace, Name: mapping.Name}}
+	if _, err := user.ImageStreams(mapping.Namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !errors.IsAlreadyExists(err) {
+		return fmt.Errorf("make image stream %q: %w", mapping.Namespace+"/"+mapping.Name, err)
 	}
-	_, err = s.images.ImageStreamMappings(t.namespace).Create(ctx, mapping, metav1.CreateOptions{})
+	_, err = s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
 	return err
 }
 
-// mappingOf describes an image that the store has for the API server. The manifest itself stays here.
+// mappingOf describes an image whose parts the store has for the API server; without a tag if it is pushed by its digest. The manifest itself stays here.
 func mappingOf(ctx context.Context, store *store, t target, content record.Content) (*imagev1.ImageStreamMapping, error) {
 	if record.IsIndex(content.MediaType) {
 		content.Largest = store.largest(ctx, t.repository(), content.Manifest)
@@ -95,7 +112,11 @@ func mappingOf(ctx context.Context, store *store, t target, content record.Conte
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
 	image.Annotations[record.Managed], image.Annotations[record.ManifestStored] = "true", "true"
 	image.DockerImageReference = ServiceHost + "/" + t.repository() + "@" + image.Name
-	return &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}, Image: *image, Tag: t.reference}, nil
+	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}, Image: *image, Tag: t.reference}
+	if _, err := digest.Parse(t.reference); err == nil {
+		mapping.Tag = ""
+	}
+	return mapping, nil
 }
 
 // held keeps an answer back until it is known to be true.

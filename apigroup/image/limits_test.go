@@ -182,3 +182,29 @@ func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestImagesOfOtherStreamsAreNewToAStream(t *testing.T) {
+	tag := func(kind, namespace, name string) corev1.ObjectReference {
+		return corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
+	}
+	const large = "sha256:9"
+	for what, tt := range map[string]struct {
+		from corev1.ObjectReference
+		old  *imagev1.ImageStream
+		want bool
+	}{
+		"a tag of another project":      {tag(tagKind, "bank", "app:v1"), nil, true},
+		"a tag of another stream":       {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1"), true},
+		"an image of another stream":    {tag(imageKind, "", "other@"+large), nil, true},
+		"an image that it had before":   {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1", large, "sha256:2"), false},
+		"a tag of the stream itself":    {tag(tagKind, "", "v1"), nil, false},
+		"the same with the whole name":  {tag(tagKind, "shop", "app:v1"), nil, false},
+		"an image of another registry":  {tag(dockerKind, "", "registry.example.com/app"), nil, false},
+		"a stream of another's project": {tag(tagKind, "bank", "app:v1"), streamOf(nil, large), false},
+	} {
+		got := taken(streamOf([]corev1.ObjectReference{tt.from}, "sha256:1", large), tt.old)
+		if len(got) > 1 || (got[0] == large) != tt.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}

@@ -37,7 +37,8 @@ func (*mappings) New() runtime.Object { return &imagev1.ImageStreamMapping{} }
 // GetSingularName is the name of one.
 func (*mappings) GetSingularName() string { return "imagestreammapping" }
 
-// Create stores the image and tags it into the stream, which must exist.
+// Create stores the image and tags it into the stream, which must exist. A dry run without a tag says whether the project may have an image that no stream
+// is to know: one that is pushed by its digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
 	if problems := validateMapping(mapping); len(problems) > 0 {
@@ -50,16 +51,19 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 	if err := validate(ctx, mapping); err != nil {
 		return nil, err
 	}
+	image := m.believed(ctx, &mapping.Image)
+	image.Namespace = ""
+	tag := mapping.Tag
+	if tag == "" && len(options.DryRun) > 0 {
+		return &metav1.Status{Status: metav1.StatusSuccess}, m.limits.checkImage(mapping.Namespace, image)
+	}
+	if tag == "" {
+		tag = "latest"
+	}
 	stream, err := m.stream(ctx, mapping.Name)
 	if err != nil {
 		return nil, err
 	}
-	tag := mapping.Tag
-	if tag == "" {
-		tag = "latest"
-	}
-	image := m.believed(ctx, &mapping.Image)
-	image.Namespace = ""
 	if err := m.checkLimits(stream, tag, image); err != nil {
 		return nil, err
 	}

@@ -7,14 +7,12 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -67,20 +65,17 @@ const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
 // Admit replaces names of images.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	return p.each(a, func(container, old *corev1.Container, annotations map[string]string) error {
-		rule := p.config.rule(a.GetResource().GroupResource())
-		if old != nil && old.Image == container.Image {
-			return nil
-		}
-		reference, local, err := p.resolve(ctx, a.GetNamespace(), container.Image, rule.LocalNames, annotations[resolveNames] == "*")
+	rule := p.config.rule(a.GetResource().GroupResource())
+	return p.each(a, func(used usage, annotations map[string]string) error {
+		reference, local, err := p.resolve(ctx, a, used.image, rule.LocalNames, annotations[resolveNames] == "*")
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		if reference == "" && rule.Policy.requires() && !strings.Contains(container.Image, "@") {
-			return admission.NewForbidden(a, fmt.Errorf("image %q is in no image stream, as the image policy requires", container.Image))
+		if reference == "" && rule.Policy.requires() && !strings.Contains(used.image.Name, "@") {
+			return admission.NewForbidden(a, fmt.Errorf("image %q is in no image stream, as the image policy requires", used.image.Name))
 		}
 		if reference != "" && (local || rule.Policy.rewrites()) {
-			container.Image = reference
+			used.put(reference)
 		}
 		return nil
 	})
@@ -88,17 +83,17 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 
 // Validate decides whether the images may run.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	return p.each(a, func(container, old *corev1.Container, _ map[string]string) error {
-		if old != nil && old.Image == container.Image {
-			return nil
-		}
-		wanted := candidate{name: container.Image, registry: registryIn(container.Image)}
-		wanted.integrated = p.options.integrated(wanted.registry)
-		reference, _, err := p.resolve(ctx, a.GetNamespace(), container.Image, false, false)
-		if err == nil {
-			wanted.image, err = p.image(ctx, reference, container.Image)
-		}
+	return p.each(a, func(used usage, _ map[string]string) error {
+		reference, _, err := p.resolve(ctx, a, used.image, false, false)
 		if err != nil {
+			return admission.NewForbidden(a, err)
+		}
+		wanted := candidate{name: used.image.Name, registry: registryIn(used.image.Name)}
+		if used.image.Kind != dockerKind {
+			wanted.registry = registryIn(reference)
+		}
+		wanted.integrated = p.options.integrated(wanted.registry)
+		if wanted.image, err = p.image(ctx, reference, used.image.Name); err != nil {
 			return admission.NewForbidden(a, err)
 		}
 		reason := p.config.decide(a.GetResource().GroupResource(), wanted)
@@ -130,105 +125,35 @@ func (p *policy) ignored(name string) ([]string, error) {
 	return strings.FieldsFunc(namespace.Annotations[ignoreRules], func(r rune) bool { return r == ',' }), nil
 }
 
-// each visits the containers of what is made or changed, with what they were.
-func (p *policy) each(a admission.Attributes, visit func(container, old *corev1.Container, annotations map[string]string) error) error {
-	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
-		return nil
+// resolve finds the image with a digest that a reference stands for: a stream's tag or image, by whatever name. Without one it is "". It is local if
+// nobody else would find it by the name.
+func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, localNames, evenIfNotLocal bool) (reference string, local bool, err error) {
+	if of.Kind != dockerKind {
+		reference, err = p.resolveKind(ctx, a, of)
+		return reference, true, err
 	}
-	spec, annotations := podSpec(a.GetObject())
-	if spec == nil {
-		return nil
-	}
-	_, pod := a.GetObject().(*corev1.Pod)
-	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored { // kubelet runs it already, or removes it
-		return nil
-	}
-	old, _ := podSpec(a.GetOldObject())
-	if old == nil {
-		old = &corev1.PodSpec{}
-	}
-	before := containers(old)
-	for _, container := range containers(spec) {
-		if err := visit(container, named(before, container.Name), annotations); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// containers are all of a pod, the ephemeral ones too; their names differ.
-func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
-	for i := range spec.InitContainers {
-		all = append(all, &spec.InitContainers[i])
-	}
-	for i := range spec.Containers {
-		all = append(all, &spec.Containers[i])
-	}
-	for i := range spec.EphemeralContainers {
-		all = append(all, (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
-	}
-	return all
-}
-
-func named(containers []*corev1.Container, name string) *corev1.Container {
-	for _, container := range containers {
-		if container.Name == name {
-			return container
-		}
-	}
-	return nil
-}
-
-// podSpec is that of a pod or of a workload's template, with the annotations of the object.
-func podSpec(object runtime.Object) (*corev1.PodSpec, map[string]string) {
-	switch o := object.(type) {
-	case *corev1.Pod:
-		return &o.Spec, o.Annotations
-	case *corev1.ReplicationController:
-		if o.Spec.Template == nil {
-			return nil, nil
-		}
-		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.Deployment:
-		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template.Spec, o.Annotations
-	case *batchv1.Job:
-		return &o.Spec.Template.Spec, o.Annotations
-	case *batchv1.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template.Spec, o.Annotations
-	}
-	return nil, nil
-}
-
-// resolve finds the image with a digest that a name stands for: a local stream's tag, or a tag in the cluster's registry. Without one it is "".
-func (p *policy) resolve(ctx context.Context, namespace, name string, localNames, evenIfNotLocal bool) (reference string, local bool, err error) {
-	streamName, tag, digested := strings.Cut(name, ":")
-	if !digested {
+	streamName, tag, tagged := strings.Cut(of.Name, ":")
+	if !tagged {
 		tag = "latest"
 	}
-	if !strings.ContainsAny(name, "/@") {
+	if !strings.ContainsAny(of.Name, "/@") {
 		if !localNames {
 			return "", false, nil
 		}
-		stream, err := p.stream(ctx, namespace, streamName)
+		stream, err := p.stream(ctx, a.GetNamespace(), streamName)
 		if err != nil || stream == nil || !stream.Spec.LookupPolicy.Local && !evenIfNotLocal {
 			return "", false, err
 		}
 		return pullSpec(stream, tag, p.options.Registry), true, nil
 	}
-	if !p.options.integrated(registryIn(name)) {
+	if !p.options.integrated(registryIn(of.Name)) {
 		return "", false, nil
 	}
-	parsed, err := record.ParseReference(name)
+	parsed, err := record.ParseReference(of.Name)
 	if err != nil || parsed.Digest != "" {
 		return "", false, nil // kubelet says what is wrong with it
 	}
-	namespace, streamName, _ = strings.Cut(parsed.Repository, "/")
+	namespace, streamName, _ := strings.Cut(parsed.Repository, "/")
 	stream, err := p.stream(ctx, namespace, streamName)
 	if err != nil || stream == nil {
 		return "", false, err
@@ -237,6 +162,38 @@ func (p *policy) resolve(ctx context.Context, namespace, name string, localNames
 		tag = "latest"
 	}
 	return pullSpec(stream, tag, p.options.Registry), false, nil
+}
+
+// resolveKind is resolve for the kinds ImageStreamTag and ImageStreamImage. A stream of another project counts if the user may pull from it.
+func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of corev1.ObjectReference) (string, error) {
+	namespace := a.GetNamespace()
+	if of.Namespace != "" && of.Namespace != namespace {
+		name, _, _ := strings.Cut(strings.ReplaceAll(of.Name, "@", ":"), ":")
+		decision, _, err := p.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: a.GetUserInfo(), Verb: "get", Namespace: of.Namespace, Name: name, ResourceRequest: true,
+			APIGroup: imagev1.GroupName, APIVersion: imagev1.GroupVersion.Version, Resource: "imagestreams", Subresource: "layers",
+		})
+		if err != nil || decision != authorizer.DecisionAllow {
+			return "", err
+		}
+		namespace = of.Namespace
+	}
+	name, which, _ := strings.Cut(of.Name, map[string]string{tagKind: ":", imageKind: "@"}[of.Kind])
+	stream, err := p.stream(ctx, namespace, name)
+	if err != nil || stream == nil {
+		return "", err
+	}
+	if of.Kind == tagKind {
+		return pullSpec(stream, which, p.options.Registry), nil
+	}
+	for _, list := range stream.Status.Tags {
+		for _, event := range list.Items {
+			if event.Image == which || strings.HasPrefix(event.Image, "sha256:"+which) {
+				return event.DockerImageReference, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // pullSpec is where a node pulls the image of a tag, with its digest, or "".

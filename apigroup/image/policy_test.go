@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,8 +69,62 @@ executionRules:
 			t.Errorf("%s: %q, want %q", what, got, tt.want)
 		}
 	}
-	if got := read.decide(schema.GroupResource{Resource: "builds"}, candidate{}); got != "" {
+	if got := read.decide(buildv1.Resource("builds"), candidate{}); got != "" {
 		t.Errorf("a build: %q", got)
+	}
+	if got := read.decide(buildv1.Resource("builds"), candidate{image: image(denied, "")}); got == "" {
+		t.Error("a build of an image with a mark against it is allowed")
+	}
+}
+
+func TestThePolicyIsForTheImagesThatBuildsName(t *testing.T) {
+	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
+kind: ImagePolicyConfig
+executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true, matchRegistries: [bad.example.com]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	plugin.namespaces = corelisters.NewNamespaceLister(projects)
+	from := func(registry string) corev1.ObjectReference {
+		return corev1.ObjectReference{Kind: dockerKind, Name: registry + ".example.com/app"}
+	}
+	build := func(strategy buildv1.BuildStrategy, sources ...corev1.ObjectReference) *buildv1.Build {
+		build := &buildv1.Build{}
+		build.Spec.Strategy = strategy
+		for _, source := range sources {
+			build.Spec.Source.Images = append(build.Spec.Source.Images, buildv1.ImageSource{From: source})
+		}
+		return build
+	}
+	bad := from("bad")
+	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{From: &bad}}
+	for what, tt := range map[string]struct {
+		old, now *buildv1.Build
+		allowed  bool
+	}{
+		"a Dockerfile's":        {nil, build(docker), false},
+		"a Dockerfile's own":    {nil, build(buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}), true},
+		"a Source-to-Image's":   {nil, build(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: bad}}), false},
+		"a custom builder":      {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: bad}}), false},
+		"another":               {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: from("good")}}), true},
+		"one of the source's":   {nil, build(buildv1.BuildStrategy{}, from("good"), bad), false},
+		"others of the sources": {nil, build(buildv1.BuildStrategy{}, from("good")), true},
+		"there before":          {build(docker), build(docker), true},
+	} {
+		var old runtime.Object
+		operation := admission.Create
+		if tt.old != nil {
+			old, operation = tt.old, admission.Update
+		}
+		attributes := admission.NewAttributesRecord(tt.now, old, buildv1.GroupVersion.WithKind("Build"), "shop", "app-1",
+			buildv1.GroupVersion.WithResource("builds"), "", operation, nil, false, nil)
+		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

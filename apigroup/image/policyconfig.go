@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +15,7 @@ import (
 // PolicyName is the admission plug-in's name as the configuration has it.
 const PolicyName = "openshift.io/ImagePolicy"
 
-// denyExecution on an image says with "true" that no pod may run it.
+// denyExecution on an image says with "true" that no pod may run it, and no build begin with it.
 const denyExecution = "images.openshift.io/deny-execution"
 
 // resolution says whether names of images are replaced by those with a digest.
@@ -67,8 +68,10 @@ type groupResource struct {
 	Resource string `json:"resource"`
 }
 
+// covers says whether a rule for g is one for a resource. The resources of OpenShift had no group once: {resource: builds} are builds.
 func (g groupResource) covers(resource schema.GroupResource) bool {
-	return g.Group == resource.Group && (g.Resource == "*" || g.Resource == resource.Resource)
+	sameGroup := g.Group == resource.Group || g.Group == "" && strings.HasSuffix(resource.Group, ".openshift.io")
+	return sameGroup && (g.Resource == "*" || g.Resource == resource.Resource)
 }
 
 // valueCondition holds for a value; Set for the mere presence of the key.
@@ -100,7 +103,7 @@ func defaultPolicy() policyConfig {
 func (c *policyConfig) completeLocalNames() {
 	for _, resource := range []groupResource{
 		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
-		{"batch", "jobs"}, {"batch", "cronjobs"},
+		{"batch", "jobs"}, {"batch", "cronjobs"}, {"build.openshift.io", "builds"},
 	} {
 		if !slices.ContainsFunc(c.ResolutionRules, func(r resolutionRule) bool {
 			return r.TargetResource.covers(schema.GroupResource(resource))

@@ -66,7 +66,8 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 
 // validate finds the problems of a stream, with those of tags that the user may not use.
 func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
-	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
+	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old),
+		s.checkTaken(ctx, stream, old))
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		if before := specTag(old, tag.Name); before != nil && sameTarget(before, tag) {
@@ -109,14 +110,10 @@ func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag 
 	if from == nil || tag.Reference || from.Kind == dockerKind {
 		return nil
 	}
-	separator := map[string]string{tagKind: ":", imageKind: "@"}[from.Kind]
-	name, rest, found := strings.Cut(from.Name, separator)
-	if !found { // a tag of the stream itself
-		name, rest = stream.Name, from.Name
-	}
+	namespace, name, rest := targetOf(stream, from)
 	source := stream
-	if namespace := from.Namespace; name != stream.Name || namespace != "" && namespace != stream.Namespace {
-		if source = s.read(ctx, from, name, stream.Namespace); source == nil {
+	if name != stream.Name || namespace != stream.Namespace {
+		if source = s.read(ctx, namespace, name, stream.Namespace); source == nil {
 			return nil
 		}
 	}
@@ -136,12 +133,23 @@ func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag 
 	return nil
 }
 
-func (s *streams) read(ctx context.Context, from *corev1.ObjectReference, name, namespace string) *imagev1.ImageStream {
-	if from.Namespace != "" && from.Namespace != namespace {
-		namespace = from.Namespace
-		if !s.may(ctx, namespace, name) {
-			return nil
-		}
+// targetOf is the stream that a tag is pointed at, and its tag or image there.
+func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namespace, name, rest string) {
+	namespace = from.Namespace
+	if namespace == "" {
+		namespace = stream.Namespace
+	}
+	name, rest, found := strings.Cut(from.Name, map[string]string{tagKind: ":", imageKind: "@"}[from.Kind])
+	if !found { // a tag of the stream itself
+		return namespace, stream.Name, from.Name
+	}
+	return namespace, name, rest
+}
+
+// read reads a stream for one of a project, nil where there is none, or none that the user may pull from.
+func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
+	if namespace != project && !s.may(ctx, namespace, name) {
+		return nil
 	}
 	found, err := s.store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 	if err != nil {

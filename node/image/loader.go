@@ -129,7 +129,17 @@ func (l Loader) loadSelf(ctx context.Context) error {
 	if err := l.load(ctx, self); err != nil || l.HasSelf == nil {
 		return err
 	}
+	return l.tell(ctx)
+}
+
+// tell tells HasSelf until it takes it, and logs what is in the way, once as long as that is the same.
+func (l Loader) tell(ctx context.Context) error {
+	logged := ""
 	for err := l.HasSelf(ctx); err != nil; err = l.HasSelf(ctx) {
+		if reason := err.Error(); reason != logged {
+			slog.WarnContext(ctx, "node not marked as one that has the image of slipway, trying again", "part", l.Name(), "error", err)
+			logged = reason
+		}
 		select {
 		case <-ctx.Done():
 			return err

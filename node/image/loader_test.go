@@ -1,8 +1,10 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,5 +211,24 @@ func TestUnusableBusyboxIsNamedWithTheRemedy(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "apt-get install busybox-static") {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+func TestItIsLoggedOnceWhatKeepsANodeFromItsMark(t *testing.T) {
+	var logged bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	answers := []error{errors.New("no right"), errors.New("no right"), nil}
+	loader := Loader{HasSelf: func(context.Context) error {
+		next := answers[0]
+		answers = answers[1:]
+		return next
+	}}
+	if err := loader.tell(t.Context()); err != nil || len(answers) != 0 {
+		t.Errorf("%v, %d answers are left", err, len(answers))
+	}
+	if count := strings.Count(logged.String(), "no right"); count != 1 {
+		t.Errorf("it is logged %d times", count)
 	}
 }

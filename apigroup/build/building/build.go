@@ -50,11 +50,12 @@ func (l *buildLoop) loop(builds, pods, streams cache.SharedIndexInformer) contro
 	}
 }
 
-// forStream are the builds that wait for an image stream to push to.
+// forStream are the builds that wait for an image stream to push to, or for an image to begin with.
 func (l *buildLoop) forStream(object any) (keys []controller.Key) {
 	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything()) // listing from the cache does not fail
 	for _, build := range builds {
-		if build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonInvalidOutputReference {
+		reason := build.Status.Reason
+		if build.Status.Phase == buildv1.BuildPhaseNew && (reason == buildv1.StatusReasonInvalidOutputReference || reason == buildv1.StatusReasonInvalidImageReference) {
 			keys = append(keys, cache.MetaObjectToName(build))
 		}
 	}

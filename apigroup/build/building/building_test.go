@@ -22,6 +22,7 @@ func newMaker(t *testing.T) *maker {
 	streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.DockerImageRepository = "registry:5000/shop/app"
+	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "base", Items: []imagev1.TagEvent{{Image: "sha256:1", DockerImageReference: "registry:5000/shop/app@sha256:1"}}}}
 	if err := streams.Add(stream); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,10 @@ func TestTheWorkSpaceIsLimited(t *testing.T) {
 
 func TestABuildThatCannotBeginYetSaysWhy(t *testing.T) {
 	for want, change := range map[string]func(*buildv1.Build){
-		"InvalidOutputReference":       func(b *buildv1.Build) { b.Spec.Output.To.Name = "missing:latest" },
+		"InvalidOutputReference": func(b *buildv1.Build) { b.Spec.Output.To.Name = "missing:latest" },
+		"InvalidImageReference": func(b *buildv1.Build) {
+			b.Spec.Strategy.DockerStrategy.From = &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "app:missing"}
+		},
 		"CannotRetrieveServiceAccount": func(b *buildv1.Build) { b.Spec.ServiceAccount = "missing" },
 		"UnresolvableEnvironmentVariable": func(b *buildv1.Build) {
 			b.Spec.Strategy.DockerStrategy.Env = []corev1.EnvVar{{Name: "GIT_SSH_COMMAND", ValueFrom: &corev1.EnvVarSource{}}}
@@ -115,6 +119,21 @@ func TestABuildThatCannotBeginYetSaysWhy(t *testing.T) {
 		if problem, ok := err.(*problem); !ok || string(problem.reason) != want {
 			t.Errorf("the problem is %v, want %s", err, want)
 		}
+	}
+}
+
+func TestABuildSomebodyWroteMayNameTags(t *testing.T) {
+	build := build()
+	build.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "ImageStreamTag", Name: "app:base"}}}
+	pod, _, err := newMaker(t).pod(t.Context(), build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := pod.Spec.Containers[0].Image; got != "registry:5000/shop/app@sha256:1" {
+		t.Errorf("the builder is %q", got)
+	}
+	if got := build.Spec.Strategy.CustomStrategy.From.Kind; got != "ImageStreamTag" {
+		t.Errorf("the build names a %s now", got)
 	}
 }
 

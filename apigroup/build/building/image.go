@@ -87,20 +87,7 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	barred := false
-	images := generate.Images(func(namespace, name string) (*imagev1.ImageStream, error) {
-		stream, err := l.streams.ImageStreams(namespace).Get(name)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		may, err := l.rights.may(ctx, config.Namespace, &config.Spec.CommonSpec, toPull, namespace, name)
-		if barred = barred || !may; err != nil || !may {
-			return nil, err
-		}
-		return stream, nil
-	})
+	images := l.rights.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &barred)
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
 		if trigger == nil || trigger.Paused {

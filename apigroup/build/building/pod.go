@@ -42,6 +42,9 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 		told.Status.OutputDockerImageReference = output
 		told.Spec.Output.To = &corev1.ObjectReference{Kind: generate.DockerKind, Name: output}
 	}
+	if err := m.resolve(ctx, told); err != nil {
+		return nil, "", err
+	}
 	decided := m.Settings.now.Load() // once, so that a pod does not get a part of each
 	decided.applyTo(&told.Spec)
 	if err := resolveFields(told); err != nil {
@@ -104,6 +107,19 @@ func (m *maker) output(ctx context.Context, build *buildv1.Build) (string, error
 			build.Name, name, namespace, generate.AccountOf(&build.Spec.CommonSpec))
 	}
 	return "", &problem{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
+}
+
+// resolve puts images in place of the tags that a build names which somebody wrote himself; those of configurations name images.
+func (m *maker) resolve(ctx context.Context, build *buildv1.Build) error {
+	images := m.rights.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
+	for _, reference := range generate.References(&build.Spec.CommonSpec) {
+		image, err := images.Resolve(build.Namespace, reference)
+		if err != nil {
+			return &problem{reason: buildv1.StatusReasonInvalidImageReference, message: "Referenced image could not be resolved.", cause: err}
+		}
+		*reference = corev1.ObjectReference{Kind: generate.DockerKind, Name: image}
+	}
+	return nil
 }
 
 // container is the one container of a build's pod.

@@ -6,7 +6,9 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
@@ -40,4 +42,25 @@ func (r rights) may(ctx context.Context, project string, spec *buildv1.CommonSpe
 		return false, fmt.Errorf("check the right of %q to image stream %q in namespace %q: %w", account.GetName(), stream, namespace, err)
 	}
 	return answer.Status.Allowed, nil
+}
+
+// images finds image streams for builds of a specification in a project. One that they may not pull from is as if it were not there; barred is set then.
+func (r rights) images(ctx context.Context, streams imagelisters.ImageStreamLister, project string, spec *buildv1.CommonSpec, barred *bool) generate.Images {
+	return func(namespace, name string) (*imagev1.ImageStream, error) {
+		stream, err := streams.ImageStreams(namespace).Get(name)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		may, err := r.may(ctx, project, spec, toPull, namespace, name)
+		if barred != nil && !may {
+			*barred = true
+		}
+		if err != nil || !may {
+			return nil, err
+		}
+		return stream, nil
+	}
 }

@@ -78,16 +78,20 @@ func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	return nil
 }
 
-// resolve puts images in place of the references of a build's specification.
-func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images) error {
-	references := []*corev1.ObjectReference{}
+// References are the images that a build is made from: its strategy's, if it names one, and those that source comes from.
+func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference) {
 	if from := From(&spec.Strategy); from != nil {
 		references = append(references, from)
 	}
 	for i := range spec.Source.Images {
 		references = append(references, &spec.Source.Images[i].From)
 	}
-	for _, reference := range references {
+	return references
+}
+
+// resolve puts images in place of the references of a build's specification.
+func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images) error {
+	for _, reference := range References(&spec.CommonSpec) {
 		image := triggered(config, reference)
 		if image == "" {
 			var err error

@@ -26,8 +26,20 @@ spec:
 		}
 		return nil
 	})
-
+	digest, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.push(dir, "pushed@"+digest.String(), p.token); err == nil || !strings.Contains(err.Error(), "denied") || !strings.Contains(err.Error(), want) {
+		t.Errorf("a push by digest alone: %v", err)
+	}
 	reference, _ := elsewhere(p, made)
+	other := p.Namespace + "-other"
+	p.OC("new-project", other, "--skip-config-write")
+	p.OC("import-image", "large:v1", "--from="+reference, "--confirm", "--insecure", "--namespace="+other)
+	if got, err := p.TryOC("tag", other+"/large:v1", "taken:v1"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a tag of another project: %s, %v", got, err)
+	}
 	p.Apply(fmt.Sprintf(`
 apiVersion: image.openshift.io/v1
 kind: ImageStream

@@ -18,6 +18,7 @@ kind: ImagePolicyConfig
 resolveImages: AttemptRewrite
 executionRules:
 - name: execution-denied
+  onResources: [{resource: pods}, {resource: builds}]
   reject: true
   matchImageAnnotations: [{key: images.openshift.io/deny-execution, value: "true"}]
   skipOnResolutionFailure: true
@@ -111,6 +112,15 @@ func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
 	try("marked", own+":v1", "", `rule "execution-denied" rejects`)
+	p.Apply(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {source: {dockerfile: FROM scratch},
+		strategy: {dockerStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`)
+	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+own) {
+		t.Errorf("a build of a marked image: %s, %v", out, err)
+	}
+	byHand := `{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: by-hand}, spec: {strategy: {sourceStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`
+	if out, err := p.TryOCWithInput(byHand, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+own) {
+		t.Errorf("a build of a marked image that somebody writes himself: %s, %v", out, err)
+	}
 	p.OC("annotate", "namespace", p.Namespace, "alpha.image.policy.openshift.io/ignore-rules=execution-denied,never")
 	p.WaitFor("the project ignores the rule", func(context.Context) error {
 		_, err := p.pod("one", own+":v1")

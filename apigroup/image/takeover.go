@@ -1,0 +1,102 @@
+package image
+
+import (
+	"context"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// taken are the images that tags of a stream have from other streams and that are new to it, by the tags' places in its specification.
+func taken(stream, old *imagev1.ImageStream) map[int]string {
+	images := map[int]string{}
+	for i := range stream.Spec.Tags {
+		tag := &stream.Spec.Tags[i]
+		items := history(stream, tag.Name)
+		if tag.From == nil || tag.Reference || tag.From.Kind == dockerKind || len(items) == 0 {
+			continue
+		}
+		if namespace, name, _ := targetOf(stream, tag.From); (namespace != stream.Namespace || name != stream.Name) && !knows(old, items[0].Image) {
+			images[i] = items[0].Image
+		}
+	}
+	return images
+}
+
+// knows says whether an image is in the history of any tag of a stream, which may be nil.
+func knows(stream *imagev1.ImageStream, image string) bool {
+	if stream == nil {
+		return false
+	}
+	for _, list := range stream.Status.Tags {
+		for _, event := range list.Items {
+			if event.Image == image {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkTaken refuses images that a stream would take over from others and that are larger than its project allows.
+func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStream) (problems field.ErrorList) {
+	at := field.NewPath("spec", "tags")
+	limited, err := s.limits.strictest(stream.Namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
+	if err != nil {
+		return field.ErrorList{field.InternalError(at, err)}
+	}
+	if limited == nil {
+		return nil
+	}
+	for i, id := range taken(stream, old) {
+		in := at.Key(stream.Spec.Tags[i].Name).Child("from")
+		images, err := s.weighed(ctx, id)
+		if err != nil {
+			problems = append(problems, field.InternalError(in, err))
+			continue
+		}
+		if err := s.limits.checkImage(stream.Namespace, images...); err != nil {
+			problems = append(problems, field.Forbidden(in, err.Error()))
+		}
+	}
+	return problems
+}
+
+// weighed are the records that tell the size of an image: its own, or those of its images if it is an index that was imported, of which only they have one.
+func (s *streams) weighed(ctx context.Context, id string) ([]*imagev1.Image, error) {
+	image, err := s.image(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	described, err := record.Metadata(image)
+	if err != nil || described.Size > 0 || len(image.DockerImageManifests) == 0 {
+		return []*imagev1.Image{image}, err
+	}
+	var images []*imagev1.Image
+	for n := range image.DockerImageManifests {
+		child, err := s.image(ctx, image.DockerImageManifests[n].Digest)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, child)
+	}
+	return images, nil
+}
+
+// image reads the record of an image. Of one that is gone there is no more than its name.
+func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) {
+	found, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found.(*imagev1.Image), nil
+}
