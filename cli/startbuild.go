@@ -155,8 +155,8 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 		return nil, err
 	case s.source.Given() && kind == build.OfBuild:
 		return nil, util.UsageErrorf(command, "an earlier build has its source; name a build config to send another one")
-	case s.source.Given() && (len(s.env) > 0 || len(s.args) > 0):
-		return nil, util.UsageErrorf(command, "a build whose source is sent takes neither --env nor --build-arg; set them in the build config")
+	case s.source.Given() && (len(s.env) > 0 || len(s.args) > 0 || s.noCache):
+		return nil, util.UsageErrorf(command, "a build whose source is sent takes none of --env, --build-arg and --no-cache; set them in the build config")
 	case s.source.Given():
 		s.source.In, s.source.Progress = s.streams.In, s.streams.ErrOut
 		if s.exclude != "" {

@@ -93,8 +93,9 @@ func (y *yard) measure(ctx context.Context, rounds int) error {
 	if err := y.prepare(ctx); err != nil {
 		return err
 	}
-	for range rounds {
-		if err := errors.Join(y.round(ctx, &y.result.cold, true), y.round(ctx, &y.result.cached, false)); err != nil {
+	for i := range rounds {
+		config := fmt.Sprintf("app-%d", i)
+		if err := errors.Join(y.forget(ctx, config), y.round(ctx, config, &y.result.cold), y.round(ctx, config, &y.result.cached)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,7 @@ func (y *yard) measure(ctx context.Context, rounds int) error {
 	return y.measureTriggers(ctx)
 }
 
-// prepare writes the source and the base image, and makes the build configurations.
+// prepare writes the source and the base image.
 func (y *yard) prepare(ctx context.Context) error {
 	noise := rand.NewChaCha8([32]byte{}) // the same in every run
 	content := make([]byte, buildFileSize)
@@ -120,17 +121,20 @@ func (y *yard) prepare(ctx context.Context) error {
 	if err := y.pushBase(ctx, noise); err != nil {
 		return fmt.Errorf("push base image: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644); err != nil {
-		return err
-	}
+	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
+}
+
+// forget makes a build configuration that has never built, whose image stream has no image, and empties the storage of buildah.
+func (y *yard) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
-		{"create", "imagestream", "app"}, {"new-build", "--name=app", "--binary", "--strategy=docker", "--to=app:ours"},
+		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},
 	} {
 		if _, err := y.run(ctx, args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := y.buildah(ctx, "rmi", "--all", "--force")
+	return err
 }
 
 // run runs oc beside the cluster.
@@ -154,30 +158,25 @@ func (y *yard) command(ctx context.Context, program string, args ...string) (str
 	return output.String(), nil
 }
 
-// round builds once on each side, ours first. cold is without anything of earlier builds: a build pod has nothing anyway, of buildah the storage is emptied.
-func (y *yard) round(ctx context.Context, into *built, cold bool) error {
+// round builds once on each side, ours first.
+func (y *yard) round(ctx context.Context, config string, into *built) error {
 	began := time.Now()
-	if _, err := y.run(ctx, "start-build", "app", "--from-dir="+y.work, fmt.Sprintf("--no-cache=%t", cold), "--wait"); err != nil {
+	if _, err := y.run(ctx, "start-build", config, "--from-dir="+y.work, "--wait"); err != nil {
 		return err
 	}
 	into.ours = append(into.ours, time.Since(began))
-	config, err := y.builds.BuildConfigs(buildProject).Get(ctx, "app", metav1.GetOptions{})
+	made, err := y.builds.BuildConfigs(buildProject).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	build, err := y.builds.Builds(buildProject).Get(ctx, fmt.Sprintf("app-%d", config.Status.LastVersion), metav1.GetOptions{})
+	build, err := y.builds.Builds(buildProject).Get(ctx, fmt.Sprintf("%s-%d", config, made.Status.LastVersion), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	into.inside = append(into.inside, inside(build))
-	if cold {
-		if _, err := y.buildah(ctx, "rmi", "--all", "--force"); err != nil {
-			return err
-		}
-	}
 	began = time.Now()
-	const image = beside + "/app:buildah"
-	if _, err := y.buildah(ctx, "bud", "--tls-verify=false", "--isolation=oci", "--runtime="+y.runc, "--layers", fmt.Sprintf("--no-cache=%t", cold),
+	image := beside + "/" + config + ":buildah"
+	if _, err := y.buildah(ctx, "bud", "--tls-verify=false", "--isolation=oci", "--runtime="+y.runc, "--layers",
 		"--build-arg=BASE="+y.base, "--tag="+image, y.work); err != nil {
 		return err
 	}
