@@ -53,8 +53,11 @@ func (d *Deployer) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rollout.Phase(to) == appsv1.DeploymentStatusComplete { // we were killed after the last step
+	switch rollout.Phase(to) {
+	case appsv1.DeploymentStatusComplete: // we were killed after the last step
 		return nil
+	case appsv1.DeploymentStatusFailed: // or after we had given up
+		return fmt.Errorf("deploy %q: it has failed already; try again with: oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
 	}
 	r := &run{Deployer: d, to: to.Name}
 	if r.config, err = rollout.Config(to); err != nil {
@@ -77,25 +80,36 @@ func (d *Deployer) Run(ctx context.Context) error {
 		err = fmt.Errorf("deploy %q: unknown strategy %q", r.to, strategy.Type)
 	}
 	if err != nil {
-		return err
+		return r.giveUp(ctx, err)
 	}
 	r.say("Success")
-	return r.complete(ctx)
-}
-
-// complete writes down that the deployment is complete, unless somebody has cancelled it at the last moment: what becomes of it then is the controllers' to say.
-func (r *run) complete(ctx context.Context) error {
-	err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
-		if rollout.Cancelled(rc) {
-			return false
-		}
-		rollout.Complete(rc, time.Now())
-		return true
-	})
-	if err != nil {
+	if err := r.end(ctx, rollout.Complete); err != nil {
 		return fmt.Errorf("complete deployment %q: %w", r.to, err)
 	}
 	return nil
+}
+
+// giveUp writes down that the deployment has failed, and returns why. What becomes of one whose deployer is told to end is the controllers' to say.
+func (r *run) giveUp(ctx context.Context, why error) error {
+	if ctx.Err() != nil {
+		return why
+	}
+	if err := r.end(ctx, rollout.Fail); err != nil { // the end of the pod says it, a little later
+		r.say("The failure cannot be written down: %v", err)
+	}
+	return why
+}
+
+// end is the last that a deployer does: it writes down how the deployment has ended. One that somebody has cancelled at the last moment, or ended, stays as it is.
+func (r *run) end(ctx context.Context, how func(*corev1.ReplicationController, time.Time)) error {
+	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
+		if rollout.Cancelled(rc) || rollout.Ended(rc) {
+			return false
+		}
+		how(rc, time.Now())
+		return true
+	})
+	return err
 }
 
 // read reads a deployment.
@@ -153,32 +167,34 @@ func (r *run) say(format string, values ...any) {
 	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
 }
 
-// change reads a deployment and writes it back as do changes it, again and again while others write it too. It writes nothing where do says false.
-func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) error {
+// change reads a deployment and writes it back as do changes it, again and again while others write it too. It writes nothing where do says false. It
+// returns the deployment as it is then.
+func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) (rc *corev1.ReplicationController, err error) {
 	client := r.Core.ReplicationControllers(r.Namespace)
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		return persist(ctx, func() error {
-			rc, err := client.Get(ctx, name, metav1.GetOptions{})
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		return persist(ctx, func() (err error) {
+			rc, err = client.Get(ctx, name, metav1.GetOptions{})
 			if err != nil || !do(rc) {
 				return err
 			}
-			_, err = client.Update(ctx, rc, metav1.UpdateOptions{})
+			rc, err = client.Update(ctx, rc, metav1.UpdateOptions{})
 			return err
 		})
 	})
+	return rc, err
 }
 
-// scale sets the number of pods of a deployment.
-func (r *run) scale(ctx context.Context, name string, replicas int32) error {
-	err := r.change(ctx, name, func(rc *corev1.ReplicationController) bool {
+// scale sets the number of pods of a deployment, and returns it.
+func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.ReplicationController, error) {
+	rc, err := r.change(ctx, name, func(rc *corev1.ReplicationController) bool {
 		same := ptr.Deref(rc.Spec.Replicas, 1) == replicas
 		rc.Spec.Replicas = &replicas
 		return !same
 	})
 	if err != nil {
-		return fmt.Errorf("scale deployment %q to %d: %w", name, replicas, err)
+		return nil, fmt.Errorf("scale deployment %q to %d: %w", name, replicas, err)
 	}
-	return nil
+	return rc, nil
 }
 
 // seconds is a parameter as a duration; a missing one is the default of OpenShift 3.

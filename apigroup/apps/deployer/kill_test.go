@@ -3,9 +3,11 @@ package deployer
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
@@ -61,18 +63,67 @@ func TestADeployerThatIsKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatIsCancelledAtTheLastMomentIsNotComplete(t *testing.T) {
+// TestADeployerThatGivesUpSaysSo kills deployers that fail before each of their requests: the deployment fails once, and is not begun again.
+func TestADeployerThatGivesUpSaysSo(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
-	s.onHook = func(name string) {
-		if name == "post" {
-			s.annotate(t, "web-2", appsv1.DeploymentCancelledAnnotation, "true")
+	for after := int64(0); ; after++ {
+		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
+		s.hooks["mid"] = corev1.PodFailed
+		ctx, kill := context.WithCancel(t.Context())
+		s.kill = kill
+		s.left.Store(after)
+		first := s.deploy(ctx)
+		killed := ctx.Err() != nil
+		kill()
+		s.left.Store(-1)
+		next := s.deploy(t.Context())
+		if first == nil || next == nil {
+			t.Errorf("killed after %d requests: %v, and the next deployer: %v", after, first, next)
+		}
+		if want := []string{"pre hook", "web-1 0", "mid hook"}; !slices.Equal(s.journal, want) {
+			t.Errorf("killed after %d requests: done: %q, want %q", after, s.journal, want)
+		}
+		if to := s.deployment(t, "web-2"); rollout.Phase(to) != appsv1.DeploymentStatusFailed || to.Annotations[rollout.DesiredAnnotation] != "2" {
+			t.Errorf("killed after %d requests: the deployment is %+v", after, to)
+		}
+		if !killed {
+			return
 		}
 	}
-	if err := s.deploy(t.Context()); err != nil {
-		t.Fatal(err)
+}
+
+func TestADeploymentThatIsCancelledAtTheLastMomentIsLeftToTheControllers(t *testing.T) {
+	t.Parallel()
+	for _, end := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
+		s.hooks["post"], s.onHook = end, func(name string) {
+			if name == "post" {
+				s.annotate(t, "web-2", appsv1.DeploymentCancelledAnnotation, "true")
+			}
+		}
+		if err := s.deploy(t.Context()); (err == nil) != (end == corev1.PodSucceeded) {
+			t.Errorf("its last hook has %s: %v", end, err)
+		}
+		if to := s.deployment(t, "web-2"); rollout.Phase(to) != appsv1.DeploymentStatusNew {
+			t.Errorf("its last hook has %s: it is %s", end, rollout.Phase(to))
+		}
 	}
-	if to := s.deployment(t, "web-2"); rollout.Phase(to) != appsv1.DeploymentStatusNew {
-		t.Errorf("it is %s", rollout.Phase(to))
+}
+
+func TestADeploymentThatSomebodyHasEndedIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, end := range []appsv1.DeploymentStatus{appsv1.DeploymentStatusComplete, appsv1.DeploymentStatusFailed} {
+		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
+		s.onHook = func(name string) {
+			if name == "mid" {
+				s.annotate(t, "web-2", appsv1.DeploymentStatusAnnotation, string(end))
+			}
+		}
+		if err := s.deploy(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody has ended") {
+			t.Errorf("%s: %v", end, err)
+		}
+		if to := s.deployment(t, "web-2"); rollout.Phase(to) != end {
+			t.Errorf("it was %s and is %s", end, rollout.Phase(to))
+		}
 	}
 }

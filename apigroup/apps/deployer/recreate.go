@@ -19,7 +19,7 @@ func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStra
 	timeout := seconds(params.TimeoutSeconds, defaultTimeout)
 	for _, old := range r.from {
 		r.say("Scaling %s down to zero", old)
-		if err := r.scale(ctx, old, 0); err != nil {
+		if _, err := r.scale(ctx, old, 0); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,8 @@ func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	if to.Spec.Replicas != nil && *to.Spec.Replicas >= replicas {
 		return nil
 	}
-	return r.scale(ctx, r.to, replicas)
+	_, err = r.scale(ctx, r.to, replicas)
+	return err
 }
 
 // waitForEnd returns when no pod of another deployment is left, so that what they use alone, such as a volume, is free.

@@ -2,7 +2,6 @@ package deployer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -59,7 +58,7 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 	}
 	for _, older := range r.from[1:] {
 		r.say("Scaling older deployment %s down to zero", older)
-		if err := r.scale(ctx, older, 0); err != nil {
+		if _, err := r.scale(ctx, older, 0); err != nil {
 			return err
 		}
 	}
@@ -77,7 +76,7 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 
 // noteOriginal writes down how many pods the previous deployment had.
 func (r *run) noteOriginal(ctx context.Context) error {
-	err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
+	_, err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
 		if old.Annotations[rollout.OriginalAnnotation] != "" {
 			return false
 		}
@@ -99,49 +98,54 @@ type update struct {
 	last            time.Time // of a change of ours
 }
 
-// roll makes the next step whenever pods have become available or are gone. It gives up when nothing changes for the timeout.
+// roll makes the next step whenever pods have become available or are gone. It gives up when there is no step to make for the timeout.
 func (u *update) roll(ctx context.Context) error {
-	for {
-		var old, new count
-		err := within(ctx, u.timeout, func(ctx context.Context) error {
-			return u.deployments(ctx, func(known map[string]*corev1.ReplicationController) (bool, error) {
-				old, new = countOf(known[u.old]), countOf(known[u.to])
-				oldWanted, newWanted := u.next(old, new)
-				return u.done(old, new) || oldWanted != old.wanted || newWanted != new.wanted, nil
-			})
-		})
+	patient, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	patience := time.AfterFunc(u.timeout, func() { giveUp(errTimeout) })
+	defer patience.Stop()
+	err := u.deployments(patient, func(known map[string]*corev1.ReplicationController) (bool, error) {
+		old, new := countOf(known[u.old]), countOf(known[u.to])
+		oldWanted, newWanted := u.next(old, new)
 		switch {
-		case errors.Is(err, errTimeout):
-			return fmt.Errorf("wait for pods of %q to be available: %w after %s without progress", u.to, err, u.timeout)
-		case err != nil:
-			return fmt.Errorf("follow deployments of %q: %w", u.config.Name, err)
 		case u.done(old, new):
-			return nil
+			return true, nil
+		case oldWanted == old.wanted && newWanted == new.wanted:
+			return false, nil
 		}
-		if err := u.step(ctx, old, new); err != nil {
-			return err
-		}
+		patience.Stop()
+		defer patience.Reset(u.timeout)
+		return false, u.step(ctx, known, oldWanted, newWanted)
+	})
+	switch {
+	case err != nil && ctx.Err() == nil && patient.Err() != nil:
+		return fmt.Errorf("wait for pods of %q to be available: %w after %s without progress", u.to, errTimeout, u.timeout)
+	case err != nil:
+		return fmt.Errorf("follow deployments of %q: %w", u.config.Name, err)
 	}
+	return nil
 }
 
-// step scales both sides, no sooner than a period after the last time.
-func (u *update) step(ctx context.Context, old, new count) error {
+// step scales both sides, no sooner than a period after the last time, and makes known what they are then.
+func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationController, old, new int32) error {
 	pause(ctx, time.Until(u.last.Add(u.period)))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	oldWanted, newWanted := u.next(old, new)
-	if newWanted != new.wanted {
-		u.say("Scaling %s up to %d", u.to, newWanted)
-		if err := u.scale(ctx, u.to, newWanted); err != nil {
+	for _, side := range []struct {
+		name, direction string
+		pods            int32
+	}{{u.to, "up", new}, {u.old, "down", old}} {
+		rc := known[side.name]
+		if rc == nil || ptr.Deref(rc.Spec.Replicas, 1) == side.pods {
+			continue
+		}
+		u.say("Scaling %s %s to %d", side.name, side.direction, side.pods)
+		rc, err := u.scale(ctx, side.name, side.pods)
+		if err != nil {
 			return err
 		}
-	}
-	if oldWanted != old.wanted {
-		u.say("Scaling %s down to %d", u.old, oldWanted)
-		if err := u.scale(ctx, u.old, oldWanted); err != nil {
-			return err
-		}
+		known[side.name] = rc
 	}
 	u.last = time.Now()
 	return nil

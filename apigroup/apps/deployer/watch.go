@@ -70,7 +70,8 @@ func away(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// follow calls see with all objects that options select, by name, at once and after each change, until it returns true or an error.
+// follow calls see with all objects that options select, by name, at once and after each change, until it returns true or an error. What see itself
+// changes it may put into the map: changes from before are passed over.
 func follow[T any, P interface {
 	*T
 	metav1.Object
@@ -130,6 +131,9 @@ func each[T any, P interface {
 			if !ok { // an error, such as that the version is too old: all are read again
 				return false, nil
 			}
+			if last, found := known[object.GetName()]; found && last.GetUID() == object.GetUID() && last.GetGeneration() > object.GetGeneration() {
+				continue
+			}
 			if known[object.GetName()] = object; event.Type == watch.Deleted {
 				delete(known, object.GetName())
 			}
@@ -151,8 +155,11 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 		return all.Items, all.ResourceVersion, nil
 	}
 	return follow(ctx, options, list, client.Watch, func(known map[string]*corev1.ReplicationController) (bool, error) {
-		if known[r.to] == nil {
+		switch to := known[r.to]; {
+		case to == nil:
 			return false, fmt.Errorf("deployment %q is gone", r.to)
+		case rollout.Ended(to):
+			return false, fmt.Errorf("somebody has ended deployment %q: it is %s", r.to, rollout.Phase(to))
 		}
 		return see(known)
 	})

@@ -74,8 +74,11 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	made, err := l.creator.Pods(rc.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-		if err == nil && !deploys(made, rc) {
+		switch {
+		case err == nil && !deploys(made, rc):
 			return l.fail(ctx, rc, rollout.UnrelatedPod)
+		case err == nil && made.DeletionTimestamp != nil: // that of an earlier attempt, which ends
+			return controller.After(firstRetry)
 		}
 	}
 	if err != nil {
@@ -126,11 +129,7 @@ func deploys(pod *corev1.Pod, rc *corev1.ReplicationController) bool {
 
 // follow writes down what has become of the deployer pod, and ends it when the deployment is cancelled.
 func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationController) error {
-	name := rollout.DeployerName(rc.Name)
-	pod, err := l.pods.Pods(rc.Namespace).Get(name)
-	if apierrors.IsNotFound(err) { // the cache may be behind
-		pod, err = l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
-	}
+	pod, err := l.find(ctx, rc)
 	switch {
 	case apierrors.IsNotFound(err):
 		return l.fail(ctx, rc, rollout.DeployerGone)
@@ -155,6 +154,16 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 		})
 	}
 	return nil
+}
+
+// find is the pod with the name of a deployment's deployer. The cache may be behind: it may not have it yet, or still that of an earlier attempt, which has ended.
+func (l *deployerLoop) find(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
+	name := rollout.DeployerName(rc.Name)
+	pod, err := l.pods.Pods(rc.Namespace).Get(name)
+	if err == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		return pod, nil
+	}
+	return l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // fail writes down that a deployment has failed. A reason that stands there, such as who cancelled it, stays.

@@ -7,7 +7,11 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
 // TestAQuotaCanCountDeployers: where a quota wants requests of each container, and limits pods that end, a strategy gives its deployer both.
@@ -25,5 +29,32 @@ func TestAQuotaCanCountDeployers(t *testing.T) {
 	}
 	if ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) != 600 {
 		t.Errorf("the deployer ends after %v", pod.Spec.ActiveDeadlineSeconds)
+	}
+}
+
+// TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext: whoever tries a failed deployment again removes its pod, of which the name is needed.
+func TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext(t *testing.T) {
+	dc := configuration(1)
+	rc := deployed(t, dc, appsv1.DeploymentStatusNew)
+	ending := podOf(rc, "-deploy", corev1.PodRunning)
+	ending.DeletionTimestamp, ending.Finalizers = ptr.To(metav1.Now()), []string{"test"}
+	l := newLoops(t, dc, []*corev1.ReplicationController{rc}, ending)
+	if err := l.deployer.reconcile(t.Context(), key("web-1")); err == nil {
+		t.Error("it does not look again")
+	}
+	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusNew {
+		t.Errorf("with a deployer that ends it is %s", got)
+	}
+
+	// The cache may have it for longer than it is there.
+	rc = deployed(t, dc, appsv1.DeploymentStatusRunning)
+	running := podOf(rc, "-deploy", corev1.PodRunning)
+	l = newLoops(t, dc, []*corev1.ReplicationController{rc}, running)
+	l.deployer.pods = corelisters.NewPodLister(known(t, podOf(rc, "-deploy", corev1.PodFailed)))
+	if err := l.deployer.reconcile(t.Context(), key("web-1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusRunning {
+		t.Errorf("with the failed deployer of an earlier attempt in the cache it is %s", got)
 	}
 }

@@ -97,6 +97,12 @@ func Complete(rc *corev1.ReplicationController, at time.Time) {
 	delete(rc.Annotations, DesiredAnnotation)
 }
 
+// Fail writes down that a deployment had failed at a time, as its deployer does for the same reason. It may be tried again: how many pods it is to have stays.
+func Fail(rc *corev1.ReplicationController, at time.Time) {
+	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusFailed))
+	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
+}
+
 // Cancelled says whether somebody wants a deployment to stop.
 func Cancelled(rc *corev1.ReplicationController) bool {
 	return rc.Annotations[appsv1.DeploymentCancelledAnnotation] == "true"

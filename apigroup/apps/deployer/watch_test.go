@@ -1,0 +1,38 @@
+package deployer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// TestWhatWasBeforeAChangeOfOursIsPassedOver: a step that was made by what is known must not be made once more because the server tells of the time before.
+func TestWhatWasBeforeAChangeOfOursIsPassedOver(t *testing.T) {
+	t.Parallel()
+	of := func(uid types.UID, generation int64) *corev1.ReplicationController {
+		return &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: uid, Generation: generation}}
+	}
+	changes := watch.NewFakeWithChanSize(4, false)
+	for _, rc := range []*corev1.ReplicationController{of("a", 1), of("a", 2), of("a", 3), of("b", 1)} {
+		changes.Modify(rc)
+	}
+	changes.Stop()
+	var seen []string
+	known := map[string]*corev1.ReplicationController{"web-1": of("a", 1)}
+	done, err := each(t.Context(), changes, known, func(known map[string]*corev1.ReplicationController) (bool, error) {
+		rc := known["web-1"]
+		seen = append(seen, fmt.Sprint(rc.UID, rc.Generation))
+		if len(seen) == 1 {
+			known["web-1"] = of("a", 3) // what a step has made of it
+		}
+		return false, nil
+	})
+	if want := []string{"a1", "a3", "b1"}; done || err != nil || !slices.Equal(seen, want) {
+		t.Errorf("%t, %v, seen %q, want %q", done, err, seen, want)
+	}
+}
