@@ -57,6 +57,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		c.ServiceAccountConfig.ManagedNames = []string{"builder", "deployer", "default"}
 	}
 
+	if c.TemplateServiceBrokerConfig.TemplateNamespaces == nil {
+		c.TemplateServiceBrokerConfig.TemplateNamespaces = []string{"openshift"}
+	}
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)

@@ -60,6 +60,7 @@ func actedUpon(kind string) []string {
 			"serviceAccountConfig.managedNames",
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",
+			"templateServiceBrokerConfig.templateNamespaces",
 			"slipway",
 		}...)
 	}

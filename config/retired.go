@@ -25,7 +25,5 @@ func retiredMasterKeys() map[string]bool {
 		"policyConfig.bootstrapPolicyFile":               true,
 		"policyConfig.openshiftInfrastructureNamespace":  true,
 		"policyConfig.openshiftSharedResourcesNamespace": true,
-		// The template service broker became a deployment of its own in 3.7.
-		"templateServiceBrokerConfig": true,
 	}
 }

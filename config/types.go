@@ -9,8 +9,16 @@ import (
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
+	// TemplateServiceBrokerConfig is a block of OpenShift 3 that the types no longer have.
+	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
 	// Slipway holds what OpenShift 3 has no key for; it may be left out.
 	Slipway MasterExtension `json:"slipway"`
+}
+
+// TemplateServiceBrokerConfig says what the template service broker offers.
+type TemplateServiceBrokerConfig struct {
+	// TemplateNamespaces are the projects whose templates are services of the broker, `openshift` by default.
+	TemplateNamespaces []string `json:"templateNamespaces"`
 }
 
 // MasterExtension is the block `slipway` of a MasterConfig.

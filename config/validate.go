@@ -10,6 +10,7 @@ import (
 
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -60,6 +61,11 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.arguments("kubernetesMasterConfig.schedulerArguments", kube.SchedulerArguments)
 
 	c.domain("routingConfig.subdomain", m.RoutingConfig.Subdomain)
+	for i, name := range m.TemplateServiceBrokerConfig.TemplateNamespaces {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			c.fail(indexed("templateServiceBrokerConfig.templateNamespaces", i), "is %q, must be the name of a project", name)
+		}
+	}
 	c.audit(m)
 	c.oauth(m)
 	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)

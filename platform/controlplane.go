@@ -109,7 +109,7 @@ func (h *host) features() ([]apiserver.Feature, error) {
 		build.Feature(rules),
 		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain),
-		template.Feature(),
+		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
 		quota.Feature(rules),
 		networkapi.Feature(),
 		versionFeature(),

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/template/broker"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it.
-func Feature() apiserver.Feature {
-	return apiserver.Feature{Groups: []apiserver.Group{{
+// Feature is the API group as the API server serves it, and the template service broker, which offers the templates of namespaces.
+func Feature(offered []string) apiserver.Feature {
+	return apiserver.Feature{Hooks: brokerHooks(offered), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,
 		Install:      install,
 		Legacy:       templatev1.DeprecatedInstallWithoutGroup,
@@ -31,6 +32,13 @@ func Feature() apiserver.Feature {
 			}},
 		},
 	}}}
+}
+
+func brokerHooks(offered []string) func(apiserver.Deps) (apiserver.Hooks, error) {
+	return func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		handler, err := broker.New(deps, offered)
+		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: broker.Root, Handler: handler}}}, err
+	}
 }
 
 // processedKind is what a template is called as the answer to a request for its processing.

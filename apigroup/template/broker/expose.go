@@ -1,0 +1,89 @@
+package broker
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// The prefixes of annotations that expose something: the rest of the name is the credential's, the value a JSONPath template of the object.
+const (
+	exposePrefix       = "template.openshift.io/expose-"
+	base64ExposePrefix = "template.openshift.io/base64-expose-"
+)
+
+// exposed adds to found what the annotations of an object expose of its content. With base64ExposePrefix, bytes are given in base64 and may be any.
+func exposed(found, annotations map[string]string, content any) error {
+	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {
+		name, plain := strings.CutPrefix(annotation, exposePrefix)
+		if !plain {
+			var encoded bool
+			if name, encoded = strings.CutPrefix(annotation, base64ExposePrefix); !encoded {
+				continue
+			}
+		}
+		if name == "" {
+			continue
+		}
+		if _, taken := found[name]; taken {
+			return refuse(http.StatusBadRequest, "annotation %s: another one exposes %q too", annotation, name)
+		}
+		value, err := evaluate(annotations[annotation], content, !plain)
+		if err != nil {
+			return refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
+		}
+		found[name] = value
+	}
+	return nil
+}
+
+// evaluate fills in a JSONPath template. What is missing is empty; more than one value for one expression is an error.
+func evaluate(template string, content any, encode bool) (string, error) {
+	path := jsonpath.New("expose").AllowMissingKeys(true)
+	if err := path.Parse(template); err != nil {
+		return "", fmt.Errorf("read JSONPath: %w", err)
+	}
+	results, err := path.FindResults(content)
+	if err != nil {
+		return "", fmt.Errorf("evaluate JSONPath: %w", err)
+	}
+	var text strings.Builder
+	for _, values := range results {
+		if len(values) > 1 {
+			return "", fmt.Errorf("an expression has %d values, and may have one", len(values))
+		}
+		for _, value := range values {
+			written, err := write(value, encode)
+			if err != nil {
+				return "", err
+			}
+			text.WriteString(written)
+		}
+	}
+	return text.String(), nil
+}
+
+// write is a single value as text.
+func write(value reflect.Value, encode bool) (string, error) {
+	for value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer {
+		if value.IsNil() {
+			return "", nil
+		}
+		value = value.Elem()
+	}
+	switch kind := value.Kind(); {
+	case kind == reflect.Slice && value.Type().Elem().Kind() == reflect.Uint8 && encode:
+		return base64.StdEncoding.EncodeToString(value.Bytes()), nil
+	case kind == reflect.Slice && value.Type().Elem().Kind() == reflect.Uint8:
+		return string(value.Bytes()), nil
+	case kind == reflect.String, kind == reflect.Bool, value.CanInt(), value.CanUint(), value.CanFloat():
+		return fmt.Sprint(value.Interface()), nil
+	}
+	return "", fmt.Errorf("an expression has a %s, and may have a text, number, truth value or bytes", value.Kind())
+}

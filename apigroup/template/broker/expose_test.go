@@ -1,0 +1,72 @@
+package broker
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// database is a Secret or a Service with annotations.
+func database(t *testing.T, kind string, annotations map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	var object runtime.Object = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: annotations}, Data: map[string][]byte{"password": []byte("p\xc3\xa4ss"), "key": {0, 255}},
+	}
+	if kind == "Service" {
+		object = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: annotations}, Spec: corev1.ServiceSpec{
+			ClusterIP: "172.30.1.2", Ports: []corev1.ServicePort{{Name: "sql", Port: 5432}, {Name: "web", Port: 80}},
+		}}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &unstructured.Unstructured{Object: content}
+	made.SetAPIVersion("v1")
+	made.SetKind(kind)
+	return made
+}
+
+func TestAnnotationsExposeWhatAnObjectHolds(t *testing.T) {
+	for template, want := range map[string]struct{ kind, plain, encoded string }{
+		`{.data.password}`:                               {"Secret", "päss", "cMOkc3M="},
+		`{.data['key']}`:                                 {"Secret", "\x00\xff", "AP8="},
+		`{.metadata.name}:{.data.password}`:              {"Secret", "db:päss", "db:cMOkc3M="},
+		`{.data.absent}`:                                 {"Secret", "", ""},
+		`sql://{.spec.clusterIP}:{.spec.ports[0].port}/`: {"Service", "sql://172.30.1.2:5432/", "sql://172.30.1.2:5432/"},
+		`{.spec.ports[?(@.name=="web")].port}`:           {"Service", "80", "80"},
+		`{.spec.publishNotReadyAddresses}`:               {"Service", "", ""},
+		`plain`:                                          {"Service", "plain", "plain"},
+	} {
+		for prefix, value := range map[string]string{exposePrefix: want.plain, base64ExposePrefix: want.encoded} {
+			found := map[string]string{}
+			if err := expose(found, database(t, want.kind, map[string]string{prefix + "it": template, prefix: "{", "other": "{"})); err != nil {
+				t.Errorf("%s of %s: %v", template, want.kind, err)
+			}
+			if len(found) != 1 || found["it"] != value {
+				t.Errorf("%s of %s with %s: %q, want %q", template, want.kind, prefix, found, value)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBeExposedIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"syntax":    {map[string]string{exposePrefix + "a": "{.spec"}, "annotation template.openshift.io/expose-a: read JSONPath"},
+		"several":   {map[string]string{exposePrefix + "a": "{.spec.ports[*].port}"}, "has 2 values"},
+		"structure": {map[string]string{exposePrefix + "a": "{.spec}"}, "has a map"},
+		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another one exposes "a" too`},
+	} {
+		err := expose(map[string]string{}, database(t, "Service", tt.annotations))
+		if code, _ := codeOf(err); err == nil || code != 400 || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}

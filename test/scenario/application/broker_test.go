@@ -1,0 +1,166 @@
+package application
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// platform is a caller of the template service broker.
+type platform struct {
+	t      *testing.T
+	client *http.Client
+	root   string
+	token  string
+}
+
+// newPlatform is a caller with the token of the account that is made for a service catalog.
+func newPlatform(t *testing.T, c *kit.Cluster) *platform {
+	t.Helper()
+	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := c.In("openshift-template-service-broker").OC("serviceaccounts", "get-token", "templateservicebroker-client")
+	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
+}
+
+// ask makes a request for a user, if one is named, and decodes the answer if there is a place for it.
+func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+p.token)
+	request.Header.Set("X-Broker-API-Version", "2.13")
+	request.Header.Set("Content-Type", "application/json")
+	if user != "" {
+		named := fmt.Sprintf(`{"username": %q, "groups": ["system:authenticated", "system:authenticated:oauth"]}`, user)
+		request.Header.Set("X-Broker-API-Originating-Identity", "kubernetes "+base64.StdEncoding.EncodeToString([]byte(named)))
+	}
+	answer, err := p.client.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if into != nil {
+		if err := json.Unmarshal(content, into); err != nil {
+			p.t.Fatalf("%s %s: %v\n%s", method, path, err, content)
+		}
+	}
+	return answer.StatusCode, string(content)
+}
+
+// expect makes a request whose answer has a code and a text.
+func (p *platform) expect(user, method, path, body string, code int, want string) {
+	p.t.Helper()
+	if got, text := p.ask(user, method, path, body, nil); got != code || !strings.Contains(text, want) {
+		p.t.Errorf("%s %s for %q: %d %s, want %d and %q", method, path, user, got, text, code, want)
+	}
+}
+
+// wait asks until an operation has succeeded.
+func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
+	p.t.Helper()
+	c.WaitFor(operation, func(context.Context) error {
+		if _, text := p.ask(user, http.MethodGet, instance+"/last_operation?operation="+operation, "", nil); !strings.Contains(text, `"succeeded"`) {
+			return fmt.Errorf("its state is %s", text)
+		}
+		return nil
+	})
+}
+
+// database is a template whose objects expose how to reach it.
+const database = `{apiVersion: template.openshift.io/v1, kind: Template, metadata: {name: broker-database, annotations: {tags: "sql,database"}},
+	parameters: [{name: NAME, required: true}, {name: PASSWORD, generate: expression, from: "[a-z]{12}"}],
+	objects: [
+		{apiVersion: v1, kind: Secret, metadata: {name: "${NAME}", annotations: {
+			template.openshift.io/expose-password: "{.data.password}", template.openshift.io/base64-expose-encoded: "{.data.password}"}}, stringData: {password: "${PASSWORD}"}},
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-user: "{.data.user}"}}, data: {user: "${NAME}"}},
+		{apiVersion: v1, kind: Service, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-uri: "sql://{.spec.clusterIP}:{.spec.ports[0].port}"}}, spec: {ports: [{port: 5432}]}},
+		{apiVersion: v1, kind: Route, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-web: "http://{.spec.host}"}}, spec: {host: db.example.com, to: {name: "${NAME}"}}}]}`
+
+func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
+	c := kit.Shared(t)
+	c.In("openshift").Apply(database)
+	t.Cleanup(func() { c.In("openshift").OC("delete", "template/broker-database") })
+	c.OC("policy", "add-role-to-user", "edit", "alice")
+	c.OC("policy", "add-role-to-user", "view", "eve")
+	p := newPlatform(t, c)
+
+	stranger := *p
+	stranger.token = strings.TrimSpace(c.OC("serviceaccounts", "get-token", "default"))
+	stranger.expect("alice", http.MethodGet, "catalog", "", http.StatusForbidden, "")
+	var catalog struct{ Services []struct{ ID, Name string } }
+	p.ask("", http.MethodGet, "catalog", "", &catalog)
+	at := slices.IndexFunc(catalog.Services, func(s struct{ ID, Name string }) bool { return s.Name == "broker-database" })
+	if at < 0 {
+		t.Fatalf("the catalog has %v", catalog.Services)
+	}
+
+	const id, bound = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11", "5c2a1f8e-95bd-4f0c-8a0f-3e0a9e0c7b55"
+	const instance, binding = "service_instances/" + id, "service_instances/" + id + "/service_bindings/" + bound
+	ask := func(parameters string) string {
+		return fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q, "context": {"platform": "kubernetes", "namespace": %q}, "parameters": {%s}}`,
+			catalog.Services[at].ID, c.Namespace, parameters)
+	}
+	const begin, remove = instance + "?accepts_incomplete=true", instance + "?accepts_incomplete=true&service_id=s&plan_id=p"
+	good := ask(`"NAME": "db", "customLabelParam": "team = red"`)
+	p.expect("eve", http.MethodPut, begin, good, http.StatusForbidden, `user \"eve\" may not create templateinstances`)
+	p.expect("", http.MethodPut, begin, good, http.StatusForbidden, "templateservicebroker-client")
+	p.expect("alice", http.MethodPut, begin, ask(`"NAEM": "db"`), http.StatusBadRequest, "parameters.NAEM")
+	if made := c.OC("get", "brokertemplateinstances", "-o", "name"); made != "" {
+		t.Errorf("what was refused made %s", made)
+	}
+	p.expect("alice", http.MethodPut, begin, good, http.StatusAccepted, `"provisioning"`)
+	p.wait(c, "alice", instance, "provisioning")
+	p.expect("alice", http.MethodPut, begin, good, http.StatusOK, "")
+	p.expect("alice", http.MethodPut, begin, ask(`"NAME": "other"`), http.StatusConflict, "other parameters")
+	p.expect("mallory", http.MethodGet, instance+"/last_operation?operation=provisioning", "", http.StatusForbidden, "may not get")
+	waitOutput(c, "templateinstance/"+id, "{.spec.requester.username}", "alice")
+	waitOutput(c, "route/db", "{.metadata.labels.team}", "red")
+
+	bind := ask("")
+	p.expect("eve", http.MethodPut, binding, bind, http.StatusForbidden, "may not update")
+	var given struct{ Credentials map[string]string }
+	if code, text := p.ask("alice", http.MethodPut, binding, bind, &given); code != http.StatusCreated {
+		t.Errorf("bind: %d %s", code, text)
+	}
+	password, err := base64.StdEncoding.DecodeString(given.Credentials["encoded"])
+	address := c.OC("get", "svc/db", "-o", "jsonpath={.spec.clusterIP}")
+	if got := given.Credentials; err != nil || len(got) != 5 || len(password) != 12 || string(password) != got["password"] ||
+		got["user"] != "db" || got["uri"] != "sql://"+address+":5432" || got["web"] != "http://db.example.com" {
+		t.Errorf("credentials are %v (%v)", got, err)
+	}
+	p.expect("alice", http.MethodPut, binding, bind, http.StatusOK, given.Credentials["password"])
+	waitOutput(c, "brokertemplateinstance/"+id, "{.spec.bindingIDs}", `["`+bound+`"]`)
+	p.expect("eve", http.MethodDelete, binding, "", http.StatusForbidden, "may not delete")
+	p.expect("alice", http.MethodDelete, binding, "", http.StatusOK, "{}")
+	p.expect("alice", http.MethodDelete, binding, "", http.StatusGone, "{}")
+
+	p.expect("eve", http.MethodDelete, remove, "", http.StatusForbidden, "may not delete")
+	p.expect("alice", http.MethodDelete, remove, "", http.StatusAccepted, `"deprovisioning"`)
+	p.wait(c, "alice", instance, "deprovisioning")
+	p.expect("alice", http.MethodDelete, remove, "", http.StatusGone, "{}")
+	c.WaitFor("the instance to be gone", func(context.Context) error {
+		if left := c.OC("get", "secret/db", "secret/"+id, "svc/db", "route/db", "brokertemplateinstance/"+id, "-o", "name", "--ignore-not-found"); left != "" {
+			return fmt.Errorf("there are %s", left)
+		}
+		return nil
+	})
+}
