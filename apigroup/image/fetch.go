@@ -4,7 +4,6 @@ import (
 	"context"
 	stderrors "errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -19,20 +18,30 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxConfig bounds the configuration of an image, in bytes.
-const maxConfig = 4 << 20
-
 // maxImages bounds the images of an index that are all imported; published indexes have about a dozen.
 const maxImages = 100
 
 // fetcher reads images of other registries for one import.
 type fetcher struct {
-	keychain registryclient.Keychain
-	insecure bool
+	insecure          bool // so is every registry
+	checked, careless *registryclient.Session
 }
 
-func (f fetcher) client(insecure bool) registryclient.Client {
-	return registryclient.Client{Keychain: f.keychain, Insecure: f.insecure || insecure}
+func newFetcher(keychain registryclient.Keychain, insecure bool) (fetcher, error) {
+	checked, err := registryclient.Client{Keychain: keychain}.Session()
+	if err != nil {
+		return fetcher{}, err
+	}
+	careless, err := registryclient.Client{Keychain: keychain, Insecure: true}.Session()
+	return fetcher{insecure, checked, careless}, err
+}
+
+// session is the one for registries that are insecure, or that are not.
+func (f fetcher) session(insecure bool) *registryclient.Session {
+	if f.insecure || insecure {
+		return f.careless
+	}
+	return f.checked
 }
 
 // image reads an image. Of an index it takes the image for this machine's kind, or with PreserveOriginal the index and all that are in it.
@@ -41,8 +50,8 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	if err != nil {
 		return nil, nil, err
 	}
-	client := f.client(policy.Insecure)
-	image, err := f.one(ctx, client, reference, from)
+	session := f.session(policy.Insecure)
+	image, err := one(ctx, session, reference, from)
 	if err != nil || len(image.DockerImageManifests) == 0 {
 		return image, nil, err
 	}
@@ -51,7 +60,7 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 		if err != nil {
 			return nil, nil, err
 		}
-		image, err := f.one(ctx, client, reference, reference.AtDigest(child))
+		image, err := one(ctx, session, reference, reference.AtDigest(child))
 		return image, nil, err
 	}
 	if n := len(image.DockerImageManifests); n > maxImages {
@@ -59,7 +68,7 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	}
 	var children []imagev1.Image
 	for _, entry := range image.DockerImageManifests {
-		child, err := f.one(ctx, client, reference, reference.AtDigest(entry.Digest))
+		child, err := one(ctx, session, reference, reference.AtDigest(entry.Digest))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -81,8 +90,8 @@ func ours(index *imagev1.Image) (digest string, err error) {
 }
 
 // one reads a single manifest, with its configuration.
-func (f fetcher) one(ctx context.Context, client registryclient.Client, reference record.Reference, at string) (*imagev1.Image, error) {
-	manifest, err := client.Manifest(ctx, at)
+func one(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
+	manifest, err := session.Manifest(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +103,8 @@ func (f fetcher) one(ctx context.Context, client registryclient.Client, referenc
 	if err != nil {
 		return nil, err
 	}
-	blob, _, err := client.Blob(ctx, reference.Name(), config)
-	if err != nil {
+	if content.Config, err = session.Blob(ctx, reference.Name(), config); err != nil {
 		return nil, err
-	}
-	defer blob.Close()
-	if content.Config, err = io.ReadAll(io.LimitReader(blob, maxConfig+1)); err != nil {
-		return nil, fmt.Errorf("read configuration of %q: %w", at, err)
-	}
-	if len(content.Config) > maxConfig {
-		return nil, fmt.Errorf("read configuration of %q: it is larger than %d bytes", at, maxConfig)
 	}
 	image, err := record.Of(content)
 	return located(image, reference), err

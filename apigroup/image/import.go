@@ -79,12 +79,9 @@ func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport
 	if err != nil {
 		return fetcher{}, err
 	}
-	made := fetcher{}
-	made.keychain, _ = registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
-	if stream, err := i.stream(ctx, wanted.Name); err == nil {
-		made.insecure = insecureStream(stream)
-	}
-	return made, nil
+	keychain, _ := registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
+	stream, err := i.stream(ctx, wanted.Name)
+	return newFetcher(keychain, err == nil && insecureStream(stream))
 }
 
 // result is an image that was looked for, and what the tag of a stream shall say about it.
@@ -155,7 +152,7 @@ func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, wanted *im
 	reference, err := record.ParseReference(spec.From.Name)
 	var tags []string
 	if err == nil {
-		tags, err = fetch.client(spec.ImportPolicy.Insecure).Tags(ctx, reference.Name())
+		tags, err = fetch.session(spec.ImportPolicy.Insecure).Tags(ctx, reference.Name())
 	}
 	if told.Status = outcome(err, spec.From.Name); err != nil {
 		return nil

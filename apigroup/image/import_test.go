@@ -60,6 +60,16 @@ func push(t *testing.T, reference string, what remote.Taggable) {
 	}
 }
 
+// reading is a fetcher without credentials.
+func reading(t *testing.T) fetcher {
+	t.Helper()
+	made, err := newFetcher(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
 	host := otherRegistry(t)
 	var index v1.ImageIndex = empty.Index
@@ -77,14 +87,14 @@ func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
 	}
 	push(t, host+"/team/app:v1", index)
-	image, children, err := fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{})
+	image, children, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := digests[runtime.GOARCH]; image.Name != want || image.DockerImageReference != host+"/team/app@"+want || len(children) != 0 {
 		t.Errorf("image %q at %q with %d others, want %q", image.Name, image.DockerImageReference, len(children), want)
 	}
-	image, children, err = fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	image, children, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,18 +114,18 @@ func TestAnIndexOfTooManyImagesIsNotImportedWhole(t *testing.T) {
 		entries[i] = mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}}
 	}
 	push(t, host+"/team/app:v1", mutate.AppendManifests(empty.Index, entries...))
-	_, _, err = fetcher{}.image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	_, _, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
 	if err == nil || !strings.Contains(err.Error(), "has 101 images") {
 		t.Errorf("all of them: %v", err)
 	}
-	if _, _, err := (fetcher{}).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}); err != nil {
+	if _, _, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}); err != nil {
 		t.Errorf("one of them: %v", err)
 	}
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	from := otherRegistry(t) + "/team/app:v1"
-	_, _, err := fetcher{}.image(t.Context(), from, imagev1.TagImportPolicy{})
+	_, _, err := reading(t).image(t.Context(), from, imagev1.TagImportPolicy{})
 	if status := outcome(err, from); status.Reason != metav1.StatusReasonNotFound || !strings.Contains(status.Message, from) {
 		t.Errorf("%+v", status)
 	}
@@ -142,7 +152,7 @@ func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) 
 	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	imports := &imports{patience: 100 * time.Millisecond}
 	wanted := imported(host + "/team/app:v1")
-	results := imports.fetch(t.Context(), fetcher{}, wanted)
+	results := imports.fetch(t.Context(), reading(t), wanted)
 	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "deadline exceeded") {
 		t.Errorf("%+v", results)
 	}
@@ -167,7 +177,7 @@ func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
 		}
 	})
 	imports := &imports{patience: time.Minute}
-	for _, r := range imports.fetch(t.Context(), fetcher{}, imported(slow+"/app:v1", other+"/app:v1")) {
+	for _, r := range imports.fetch(t.Context(), reading(t), imported(slow+"/app:v1", other+"/app:v1")) {
 		if strings.Contains(r.status.Message, "deadline") {
 			t.Errorf("%s: %s", r.from, r.status.Message)
 		}

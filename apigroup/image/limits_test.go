@@ -159,7 +159,7 @@ func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
 		imports := &imports{limits: tt.limits, patience: patience}
 		wanted := imported(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")
 		stream := streamOf(nil)
-		results, err := imports.refuse(stream, imports.fetch(t.Context(), fetcher{}, wanted))
+		results, err := imports.refuse(stream, imports.fetch(t.Context(), reading(t), wanted))
 		if err != nil {
 			t.Fatal(err)
 		}

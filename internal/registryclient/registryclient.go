@@ -35,15 +35,11 @@ type Manifest struct {
 
 // Manifest reads the manifest of a reference such as "registry.example.com/app:v1". One of more than 4 MiB, the most that distribution takes, is an error.
 func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error) {
-	parsed, err := name.ParseReference(reference, c.Names()...)
+	session, err := c.Session()
 	if err != nil {
 		return Manifest{}, err
 	}
-	found, err := remote.Get(parsed, c.options(ctx, maxAnswer)...)
-	if err != nil {
-		return Manifest{}, fmt.Errorf("read manifest of %q: %w", reference, err)
-	}
-	return Manifest{MediaType: string(found.MediaType), Digest: found.Digest.String(), Bytes: found.Manifest}, nil
+	return session.Manifest(ctx, reference)
 }
 
 // Blob opens a blob of a repository such as "registry.example.com/app", and tells its size. What is read is checked against the digest: at the end
@@ -53,7 +49,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	if err != nil {
 		return nil, 0, err
 	}
-	layer, err := remote.Layer(parsed, c.options(ctx, 0)...)
+	layer, err := remote.Layer(parsed, append(c.options(c.Carrier()), remote.WithContext(ctx))...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, err)
 	}
@@ -66,41 +62,6 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 		return nil, 0, fmt.Errorf("read blob %q of %q: %w", digest, repository, err)
 	}
 	return content, size, nil
-}
-
-// maxTags is how many tags of a repository are read at most.
-const maxTags = 10_000
-
-// Tags lists the tags of a repository; of one that has more than 10,000 the first ones.
-func (c Client) Tags(ctx context.Context, repository string) ([]string, error) {
-	parsed, err := name.NewRepository(repository, c.Names()...)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := c.firstTags(ctx, parsed)
-	if err != nil {
-		return nil, fmt.Errorf("list tags of %q: %w", repository, err)
-	}
-	return tags, nil
-}
-
-func (c Client) firstTags(ctx context.Context, repository name.Repository) (tags []string, err error) {
-	puller, err := remote.NewPuller(c.options(ctx, maxAnswer)...)
-	if err != nil {
-		return nil, err
-	}
-	pages, err := puller.Lister(ctx, repository)
-	if err != nil {
-		return nil, err
-	}
-	for pages.HasNext() && len(tags) < maxTags {
-		page, err := pages.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		tags = append(tags, page.Tags...)
-	}
-	return tags[:min(len(tags), maxTags)], nil
 }
 
 // Status is the code of the HTTP answer that an error stands for, or 0.
@@ -120,18 +81,13 @@ func (c Client) Names() []name.Option {
 	return nil
 }
 
-// options are those of requests whose answers may have up to limit bytes; 0 means any number.
-func (c Client) options(ctx context.Context, limit int64) []remote.Option {
-	options := []remote.Option{remote.WithContext(ctx)}
+// options are those of requests that carrier carries.
+func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
-	carrier := c.Carrier()
 	if len(c.Via) > 0 {
 		carrier = passing{carrier, c.Via}
-	}
-	if limit > 0 {
-		carrier = bounded{carrier, limit}
 	}
 	return append(options, remote.WithTransport(carrier))
 }

@@ -2,13 +2,10 @@ package registryclient
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,15 +42,6 @@ func TestAnAnswerThatIsTooLargeIsAnErrorAndNotCut(t *testing.T) {
 	}
 }
 
-func TestATagListThatIsTooLargeIsAnError(t *testing.T) {
-	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxAnswer), "{}"...)) // the client hangs up
-	})
-	if _, err := (Client{}).Tags(t.Context(), host+"/app"); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestBlobsMayBeLarge(t *testing.T) {
 	blob := make([]byte, maxAnswer+1)
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
@@ -66,25 +54,5 @@ func TestBlobsMayBeLarge(t *testing.T) {
 	defer content.Close()
 	if read, err := io.ReadAll(content); err != nil || len(read) != len(blob) || size != int64(len(blob)) {
 		t.Errorf("%d of %d bytes, %v", len(read), size, err)
-	}
-}
-
-func TestOfEndlessTagsTheFirstAreRead(t *testing.T) {
-	var asked atomic.Int32
-	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
-		page := map[string][]string{}
-		for i := range maxTags/4 + 1 {
-			page["tags"] = append(page["tags"], fmt.Sprintf("v%d.%d", asked.Load(), i))
-		}
-		asked.Add(1)
-		w.Header().Set("Link", fmt.Sprintf(`<%s?after=%d>; rel="next"`, r.URL.Path, asked.Load()))
-		_ = json.NewEncoder(w).Encode(page)
-	})
-	tags, err := Client{}.Tags(t.Context(), host+"/app")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(tags) != maxTags || tags[0] != "v0.0" || asked.Load() != 4 {
-		t.Errorf("%d tags of %d answers", len(tags), asked.Load())
 	}
 }

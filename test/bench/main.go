@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, that of applications, that of the router, and that of builds.
+// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, that of applications, that of the router, that of builds, and that of imports.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	csiSection      = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
@@ -33,6 +33,7 @@ var (
 	registrySection = markdown.Section{Begin: "<!-- registry:begin -->", End: "<!-- registry:end -->"}
 	routerSection   = markdown.Section{Begin: "<!-- router:begin -->", End: "<!-- router:end -->"}
 	buildsSection   = markdown.Section{Begin: "<!-- builds:begin -->", End: "<!-- builds:end -->"}
+	importsSection  = markdown.Section{Begin: "<!-- imports:begin -->", End: "<!-- imports:end -->"}
 )
 
 // options are the flags.
@@ -60,7 +61,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster or registry")
+	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster, registry or imports")
 	flag.DurationVar(&o.load, "load", 3*time.Second, "how long each load of requests to the router lasts, in whole seconds")
 	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes that a router is measured with")
 	flag.Parse()
@@ -85,7 +86,7 @@ func run(ctx context.Context, o options) error {
 	parts := []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"builds", runBuilds}, {"cluster", runClusters}, {"registry", runRegistry}}
+	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"builds", runBuilds}, {"cluster", runClusters}, {"registry", runRegistry}, {"imports", runImports}}
 	known := o.only == ""
 	for _, part := range parts {
 		if o.only == "" || o.only == part.name {
@@ -96,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster or registry", o.only)
+		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry or imports", o.only)
 	}
 	return nil
 }

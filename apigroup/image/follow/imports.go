@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -38,8 +40,9 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 }
 
 const (
-	// maxTags is how many tags are imported by one request, which has 20 seconds for all of them.
-	maxTags = 5
+	// maxTags is how many tags are imported by one request, which has 20 seconds for all of them. They are of one registry: one that does not answer keeps
+	// nobody else's waiting.
+	maxTags = 50
 	// putOff is when scheduled imports that are too many at the moment are tried again.
 	putOff = 10 * time.Second
 	// lookAgain is when a stream is read again that has changed during an import; the cache knows by then.
@@ -83,10 +86,22 @@ func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamIm
 			images = append(images, imageOf(tag))
 		}
 	}
-	for few := range slices.Chunk(images, maxTags) {
-		specs = append(specs, imagev1.ImageStreamImportSpec{Import: true, Images: few})
+	slices.SortStableFunc(images, func(a, b imagev1.ImageImportSpec) int { return strings.Compare(registryOf(a), registryOf(b)) })
+	for len(images) > 0 {
+		n := 1
+		for n < min(len(images), maxTags) && registryOf(images[n]) == registryOf(images[0]) {
+			n++
+		}
+		specs = append(specs, imagev1.ImageStreamImportSpec{Import: true, Images: images[:n]})
+		images = images[n:]
 	}
 	return specs
+}
+
+// registryOf is the registry that an image is imported from.
+func registryOf(image imagev1.ImageImportSpec) string {
+	reference, _ := record.ParseReference(image.From.Name) // what cannot be read the import refuses
+	return reference.Registry
 }
 
 // due says whether the scheduled tags of a stream are to be imported again, and else after how long; 0 if there are none.

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,24 @@ func TestAFewTagsAreImportedAtOnceIntoTheStreamThatWasSeen(t *testing.T) {
 	}
 	if tags != 2*maxTags+1 {
 		t.Errorf("%d tags are imported", tags)
+	}
+}
+
+func TestTagsOfOneRegistryAreImportedTogether(t *testing.T) {
+	stream := app(6, 0)
+	for i := range stream.Spec.Tags {
+		stream.Spec.Tags[i].From.Name = []string{"a.example.com/app", "b.example.com/app"}[i%2]
+	}
+	var got []string
+	for _, spec := range wanted(stream, false) {
+		of := ""
+		for _, image := range spec.Images {
+			of += image.From.Name[:1] + image.To.Name + " "
+		}
+		got = append(got, of)
+	}
+	if want := []string{"av0 av2 av4 ", "bv1 bv3 bv5 "}; !slices.Equal(got, want) {
+		t.Errorf("imports of %q, want %q", got, want)
 	}
 }
 

@@ -1,0 +1,98 @@
+package registryclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+)
+
+func session(t *testing.T) *Session {
+	t.Helper()
+	made, err := Client{}.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestATagListThatIsTooLargeIsAnError(t *testing.T) {
+	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxAnswer), "{}"...)) // the client hangs up
+	})
+	if _, err := session(t).Tags(t.Context(), host+"/app"); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOfEndlessTagsTheFirstAreRead(t *testing.T) {
+	var asked atomic.Int32
+	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		page := map[string][]string{}
+		for i := range maxTags/4 + 1 {
+			page["tags"] = append(page["tags"], fmt.Sprintf("v%d.%d", asked.Load(), i))
+		}
+		asked.Add(1)
+		w.Header().Set("Link", fmt.Sprintf(`<%s?after=%d>; rel="next"`, r.URL.Path, asked.Load()))
+		_ = json.NewEncoder(w).Encode(page)
+	})
+	tags, err := session(t).Tags(t.Context(), host+"/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tags) != maxTags || tags[0] != "v0.0" || asked.Load() != 4 {
+		t.Errorf("%d tags of %d answers", len(tags), asked.Load())
+	}
+}
+
+func TestASessionReadsOnceWhatHasTheSameDigest(t *testing.T) {
+	manifest, config := []byte("{}"), []byte(`{"os": "linux"}`)
+	var asked atomic.Int32
+	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+		_, _ = w.Write(map[bool][]byte{true: manifest, false: config}[strings.Contains(r.URL.Path, "/manifests/")])
+	})
+	s := session(t)
+	var readers errgroup.Group
+	for range 10 {
+		readers.Go(func() error {
+			if _, err := s.Manifest(t.Context(), host+"/app@"+digest.FromBytes(manifest).String()); err != nil {
+				return err
+			}
+			read, err := s.Blob(t.Context(), host+"/app", digest.FromBytes(config).String())
+			if err == nil && !bytes.Equal(read, config) {
+				err = fmt.Errorf("read %q", read)
+			}
+			return err
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("%d requests for a manifest and a blob", n)
+	}
+}
+
+func TestASessionReadsSoMuchAndNoMore(t *testing.T) {
+	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...)) // the client hangs up
+	})
+	s, whole := session(t), 0
+	var err error
+	for ; err == nil && whole <= maxAnswers/maxAnswer; whole++ {
+		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, whole))
+	}
+	if err == nil || !strings.Contains(err.Error(), "read less") || whole != maxAnswers/maxAnswer+1 {
+		t.Errorf("after %d answers: %v", whole, err)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// importTags are those of the repository that is imported.
+const importTags = 1000
+
+// importsMaster lets one import bring all of them.
+const importsMaster = `apiVersion: v1
+kind: MasterConfig
+imagePolicyConfig: {maxImagesBulkImportedPerRepository: 1000}
+`
+
+// importRow is how an import of all tags went.
+type importRow struct {
+	name     string
+	took     time.Duration
+	requests int64   // to the registry that has the images
+	most     float64 // of the memory of its own that the control plane had, in bytes
+}
+
+// runImports measures imports of a thousand tags on a cluster of its own, prints and writes it.
+func runImports(ctx context.Context, o options) error {
+	machine, started := describeMachine(), time.Now()
+	work, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return fmt.Errorf("make working directory: %w", err)
+	}
+	defer os.RemoveAll(work)
+	program, err := filepath.Abs(o.slipway)
+	if err != nil {
+		return err
+	}
+	var rows []importRow
+	err = onSlipway(ctx, filepath.Join(work, "imports"), "/slipway-bench-imports", program, importsMaster, func(_ *cluster, s *slipway) (err error) {
+		rows, err = measureImports(ctx, s)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("measure imports: %w", err)
+	}
+	t := table{heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "control plane at most"}}
+	for _, row := range rows {
+		t.rows = append(t.rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), mebibytes(row.most)})
+	}
+	conditions := fmt.Sprintf("%s.\n%s; each answer of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), answerDelay.Milliseconds())
+	fmt.Print("\n" + conditions + "\n" + t.text())
+	if o.markdown == "" {
+		return nil
+	}
+	return importsSection.Write(o.markdown, conditions+"\n"+t.markdown())
+}
+
+// importer is the cluster that imports.
+type importer struct {
+	host    *host
+	streams imageclient.ImageStreamInterface
+	imports imageclient.ImageStreamImportInterface
+	from    *farRegistry
+}
+
+func measureImports(ctx context.Context, s *slipway) (rows []importRow, err error) {
+	from, err := newFarRegistry(s.host, importTags)
+	if err != nil {
+		return nil, err
+	}
+	defer from.stop()
+	config, err := hostConfig(s.host, s.data("admin.kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := imageclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	i := &importer{s.host, client.ImageStreams("default"), client.ImageStreamImports("default"), from}
+	for _, measured := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"oc import-image --all", i.repository}, {"oc create, of a stream with as many tags", i.stream}, {"again, as scheduled", i.scheduled},
+	} {
+		row := importRow{name: measured.name}
+		stop := i.watchMemory(ctx, &row.most)
+		before, began := from.requests.Load(), time.Now()
+		err := measured.do(ctx)
+		row.took, row.requests = time.Since(began), from.requests.Load()-before
+		stop()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", measured.name, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// repository imports all tags in one request.
+func (i *importer) repository(ctx context.Context) error {
+	done, err := i.imports.Create(ctx, &imagev1.ImageStreamImport{
+		ObjectMeta: metav1.ObjectMeta{Name: "all"},
+		Spec: imagev1.ImageStreamImportSpec{Import: true, Repository: &imagev1.RepositoryImportSpec{
+			From: corev1.ObjectReference{Kind: "DockerImage", Name: i.from.repository},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	for _, image := range done.Status.Repository.Images {
+		if image.Image == nil {
+			return fmt.Errorf("tag %q: %s", image.Tag, image.Status.Message)
+		}
+	}
+	return i.complete(ctx, "all", nil)
+}
+
+// stream makes a stream whose tags are imported one and all.
+func (i *importer) stream(ctx context.Context) error {
+	made := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "each"}}
+	for n := range importTags {
+		made.Spec.Tags = append(made.Spec.Tags, imagev1.TagReference{
+			Name: tagName(n), From: &corev1.ObjectReference{Kind: "DockerImage", Name: i.from.repository + ":" + tagName(n)},
+			ImportPolicy: imagev1.TagImportPolicy{Scheduled: true},
+		})
+	}
+	if _, err := i.streams.Create(ctx, made, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return i.complete(ctx, "each", nil)
+}
+
+// scheduled changes all images and has the stream believe that its last import was long ago.
+func (i *importer) scheduled(ctx context.Context) error {
+	before, err := i.streams.Get(ctx, "each", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := i.from.fill(importTags, "changed"); err != nil {
+		return err
+	}
+	const long = `{"metadata": {"annotations": {"openshift.io/image.dockerRepositoryCheck": "2020-01-01T00:00:00Z"}}}`
+	if _, err := i.streams.Patch(ctx, "each", types.MergePatchType, []byte(long), metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	return i.complete(ctx, "each", before)
+}
+
+// complete waits until all tags of a stream have images, others than before.
+func (i *importer) complete(ctx context.Context, stream string, before *imagev1.ImageStream) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	old := map[string]bool{}
+	if before != nil {
+		for _, tag := range before.Status.Tags {
+			old[tag.Items[0].Image] = true
+		}
+	}
+	imported := 0
+	err := poll(ctx, 200*time.Millisecond, func(ctx context.Context) (bool, error) {
+		found, err := i.streams.Get(ctx, stream, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		imported = 0
+		for _, tag := range found.Status.Tags {
+			if len(tag.Items) > 0 && !old[tag.Items[0].Image] {
+				imported++
+			}
+		}
+		return imported == importTags, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d tags were imported: %w", imported, importTags, err)
+	}
+	return nil
+}
+
+// watchMemory looks at the control plane until stop is called and notes the most that it has.
+func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = poll(ctx, 200*time.Millisecond, func(context.Context) (bool, error) {
+			processes, err := i.host.processes()
+			for _, p := range processes {
+				if p.name != "slipway control-plane" {
+					continue
+				}
+				if now, err := memoryOf(p.pid, "RssAnon"); err == nil {
+					*most = max(*most, now)
+				}
+			}
+			return false, err
+		})
+	}()
+	return func() { cancel(); <-done }
+}
