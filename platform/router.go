@@ -82,7 +82,10 @@ func (*edge) Name() string { return "router" }
 // Notes gets the function that tells what the part does without.
 func (e *edge) Notes(note func(string)) {
 	last := ""
+	var mu sync.Mutex
 	e.note = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if text != last {
 			note(text)
 		}
@@ -127,6 +130,7 @@ func (e *edge) serve(ctx context.Context, ready func()) (err error) {
 	if e.router.Program, err = findHAProxy(); err != nil {
 		return err
 	}
+	e.router.Trouble = e.note
 	return e.router.Run(ctx, ready)
 }
 

@@ -12,18 +12,11 @@ import (
 
 	"github.com/slipway-platform/slipway/router/certificate"
 	"github.com/slipway-platform/slipway/router/claim"
-	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/model"
 )
 
 // ExtendedValidationFailed is the reason of routes whose certificates cannot be used.
 const ExtendedValidationFailed = "ExtendedValidationFailed"
-
-// broken is a route as it was when HAProxy did not take it.
-type broken struct {
-	resourceVersion string
-	reason          string
-}
 
 // routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
 // which cost little, are not to wait for them.
@@ -157,10 +150,10 @@ func (s *session) host(route *routev1.Route) string {
 func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()
-	found := s.broken[key(route)]
+	refused := s.refused[key(route)]
 	s.mu.Unlock()
-	if found.resourceVersion == route.ResourceVersion && found.reason != "" {
-		verdict.Reason, verdict.Message = ExtendedValidationFailed, found.reason
+	if sameWish(refused, route) {
+		verdict.Reason, verdict.Message = ExtendedValidationFailed, "HAProxy does not accept the route's certificate or settings; the router's log says why"
 		return
 	}
 	if route.Spec.TLS == nil {
@@ -184,27 +177,4 @@ func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]er
 
 func key(route *routev1.Route) model.ServiceAliasConfigKey {
 	return model.ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
-}
-
-// rejected sets aside the routes that HAProxy names as the reason for which it does not take a configuration, so that the others are served.
-func (s *session) rejected(_ *haproxy.Config, reason error) {
-	text := reason.Error()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.broken
-	s.broken = map[model.ServiceAliasConfigKey]broken{}
-	found := false
-	for _, route := range s.seen.shard() {
-		name := string(key(route))
-		if known := before[key(route)]; known.resourceVersion == route.ResourceVersion {
-			s.broken[key(route)] = known
-		} else if strings.Contains(text, "/"+name+".pem") || strings.Contains(text, ":"+name+"'") {
-			s.broken[key(route)] = broken{route.ResourceVersion, "HAProxy does not accept the route's certificate or settings"}
-			slog.Warn("a route is set aside, since HAProxy does not accept it", "namespace", route.Namespace, "route", route.Name)
-			found = true
-		}
-	}
-	if found {
-		s.again()
-	}
 }

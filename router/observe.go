@@ -25,18 +25,27 @@ import (
 // metrics are those of the router itself.
 type metrics struct {
 	reload, write prometheus.Summary
+	failure       prometheus.Gauge
 }
 
 func newMetrics() *metrics {
 	return &metrics{
 		reload: prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_reload_seconds", Help: "Seconds that reloads of HAProxy took"}),
 		write:  prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_write_config_seconds", Help: "Seconds that writing the configuration took"}),
+		failure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "template_router_reload_failure", Help: "1 when HAProxy did not take the newest configuration, and serves a former one",
+		}),
 	}
 }
 
 func (m *metrics) observe(written, reloaded time.Duration) {
 	m.write.Observe(written.Seconds())
 	m.reload.Observe(reloaded.Seconds())
+	m.failed(false)
+}
+
+func (m *metrics) failed(it bool) {
+	m.failure.Set(map[bool]float64{true: 1}[it])
 }
 
 // health is what is asked of a router's state.
@@ -75,7 +84,7 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 	})
 	if s.Text("ROUTER_METRICS_TYPE") == "haproxy" {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(m.reload, m.write, newCollector(s, engine.Stats))
+		registry.MustRegister(m.reload, m.write, m.failure, newCollector(s, engine.Stats))
 		mux.Handle("GET /metrics", who.guardMetrics(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	}
 	page := &httputil.ReverseProxy{
@@ -85,7 +94,7 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 		}},
 	}
 	mux.Handle("/", who.guard(page))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve statistics: %w", err)

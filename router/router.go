@@ -47,6 +47,8 @@ type Router struct {
 	Grace time.Duration
 	// Outlive lets HAProxy go on serving when this process is killed, until the next router of Dir takes over.
 	Outlive bool
+	// Trouble, if set, is told what keeps HAProxy from serving what it should, and nothing when it does.
+	Trouble func(string)
 }
 
 // Name is the part's name.
@@ -64,9 +66,10 @@ type session struct {
 	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router gives them
 	checked map[*routev1.Route]error          // what is wrong with the certificates of routes
 
-	mu     sync.Mutex
-	broken map[model.ServiceAliasConfigKey]broken // routes that HAProxy did not take
-	again  func()                                 // has the configuration made once more
+	mu       sync.Mutex
+	refused  map[model.ServiceAliasConfigKey]*routev1.Route // those that HAProxy did not take, as they were
+	again    func()                                         // has the configuration made once more
+	observed *metrics
 
 	leaving atomic.Bool  // the router serves only what still comes
 	first   atomic.Int64 // the number of the first configuration with routes; 0 before
@@ -86,16 +89,18 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	observed := newMetrics()
+	if r.Trouble == nil {
+		r.Trouble = func(string) {}
+	}
 	s := &session{
-		Router: r, seen: seen, broken: map[model.ServiceAliasConfigKey]broken{}, again: seen.all,
+		Router: r, seen: seen, refused: map[model.ServiceAliasConfigKey]*routev1.Route{}, again: seen.all, observed: newMetrics(),
 		builder: model.Builder{Source: seen.source()}, hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
 		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
 		writer: haproxy.Writer{Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA},
 	}
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
-		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: observed.observe,
+		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: s.reloaded,
 	}
 	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") && !s.engine.Serves() {
 		empty, err := s.writer.Write(model.Build(nil, model.Source{}), nil, true)
@@ -134,13 +139,19 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
 		who := access{settings: r.Settings, reviews: reviews}
-		part(func() error { return serve(ctx, address, who, s.engine, observed, s.unready) })
+		part(func() error { return serve(ctx, address, who, s.engine, s.observed, s.unready) })
 	}
 	group.Wait()
 	if cause := context.Cause(ctx); cause != context.Canceled {
 		return cause
 	}
 	return nil
+}
+
+// reloaded notes that HAProxy serves a configuration, and how long that took.
+func (s *session) reloaded(written, reloaded time.Duration) {
+	s.observed.observe(written, reloaded)
+	s.Trouble("")
 }
 
 // unready is why the router is not to be sent requests: it is about to end, or does not serve the routes yet that there were at its start.

@@ -193,8 +193,8 @@ func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
 	broken := b.config()
 	broken.Frame += "\nnonsense here\n"
 	b.engine.Set(broken)
-	if err := <-b.refused; !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("the reason is %v", err)
+	if got := <-b.refused; !strings.Contains(got.reason.Error(), "nonsense") || len(got.routes) > 0 {
+		t.Errorf("it is refused with %v", got)
 	}
 	b.until("http://web.com", "web")
 	b.route("next", "next.com", "web")

@@ -84,9 +84,20 @@ func (c *Config) files() map[string][]byte {
 		all[path] = lines(table, func(e Entry) string { return e.Key + " " + e.Value })
 	}
 	if c.Tables != nil {
-		all[certificateListFile] = lines(c.Certificates, func(e Entry) string { return e.Value + " " + e.Key })
+		all[certificateListFile] = c.certificateList()
 	}
 	return all
+}
+
+// certificateList are the certificates as HAProxy reads them.
+func (c *Config) certificateList() []byte {
+	return lines(c.Certificates, func(e Entry) string { return e.Value + " " + e.Key })
+}
+
+// certificateOf is the file of an entry of certificates.
+func certificateOf(entry Entry) string {
+	file, _, _ := strings.Cut(entry.Value, " ")
+	return file
 }
 
 func lines(table []Entry, line func(Entry) string) []byte {

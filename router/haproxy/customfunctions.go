@@ -112,8 +112,7 @@ func expressionTable(name string, state *model.State, certificates []Entry) []st
 	var exact, wild []string
 	if name == "cert_config.map" {
 		for _, entry := range certificates {
-			file, _, _ := strings.Cut(entry.Value, " ")
-			exact = append(exact, file+" "+entry.Key)
+			exact = append(exact, certificateOf(entry)+" "+entry.Key)
 		}
 		return exact
 	}

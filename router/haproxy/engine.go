@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/slipway-platform/slipway/router/model"
 )
 
 // Engine runs HAProxy with the newest configuration that it was given. What a HAProxy can be told while it runs, it is told at once; for the rest another one
@@ -29,8 +31,10 @@ type Engine struct {
 	StatsTimeout time.Duration
 	// Outlive lets HAProxy go on serving when this process is killed. The next engine of the directory takes over from it.
 	Outlive bool
-	// Rejected, if set, is told the configuration that HAProxy did not take, with its reason.
-	Rejected func(*Config, error)
+	// Takeover is how long a HAProxy that was started may take to serve before it is killed; 0 means a minute.
+	Takeover time.Duration
+	// Rejected, if set, is told why a configuration is not served, and the routes for which HAProxy refuses it, where these can be found.
+	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
 	// Observe, if set, is told how long writing and reloading took.
 	Observe func(written, reloaded time.Duration)
 
@@ -124,6 +128,8 @@ type running struct {
 	former   []*process     // those that still have connections
 	demand   map[string]int // spare backends to have, by shape
 	number   int            // of reloads
+	failed   int            // reloads in a row
+	retry    time.Time      // nothing is reloaded before
 }
 
 // Run runs HAProxy from the first configuration until ctx ends. ready is called when HAProxy serves. A HAProxy that ends is started again.
@@ -155,7 +161,6 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		if now.reload != nil {
 			reloaded = now.reload.done
 		}
-		var wait time.Duration
 		select {
 		case <-ctx.Done():
 			return nil
@@ -163,8 +168,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		case <-timer.C:
 		case err := <-reloaded:
 			if err = e.finish(now, err); err != nil && ctx.Err() == nil {
-				slog.Error("the router's configuration is not as it should be", "error", err)
-				wait = again
+				slog.Error("the router's configuration is not as it should be", "error", err, "again in", time.Until(now.retry).Round(time.Second))
 			}
 		case <-ended:
 			if now.reload == nil { // otherwise the next one may have taken over
@@ -176,10 +180,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			ready()
 			ready = func() {}
 		}
-		if wait == 0 {
-			wait = e.step(ctx, now)
-		}
-		if wait > 0 {
+		if wait := e.step(ctx, now); wait > 0 {
 			timer.Reset(wait)
 		}
 	}
@@ -223,7 +224,8 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 		return 0
 	}
 	if now.served == nil {
-		if wait = again - time.Since(now.reloaded); wait <= 0 && now.reload == nil {
+		wait = max(again-time.Since(now.reloaded), time.Until(now.retry))
+		if wait <= 0 && now.reload == nil {
 			e.start(ctx, now, config, number)
 		}
 		return max(wait, 0)
@@ -241,6 +243,9 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	due := now.reloaded.Add(e.Interval)
 	if soon := now.served.since.Add(e.Interval); all && !now.served.scarce() && soon.After(due) {
 		due = soon
+	}
+	if now.retry.After(due) {
+		due = now.retry
 	}
 	if wait = time.Until(due); wait <= 0 {
 		e.start(ctx, now, config, number)

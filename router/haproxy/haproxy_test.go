@@ -42,7 +42,13 @@ type bench struct {
 	peers     []model.Endpoint
 	made      int // pods
 	reloads   chan struct{}
-	refused   chan error
+	refused   chan rejection
+}
+
+// rejection is what an engine tells of a configuration that is not served.
+type rejection struct {
+	routes []model.ServiceAliasConfigKey
+	reason error
 }
 
 // free are ports that nobody else gets until the test ends, no two of them the same. They are bound, as HAProxy binds them: with SO_REUSEPORT.
@@ -98,13 +104,13 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, authority: certtest.New(t), routes: map[string]*routev1.Route{}, pods: map[string][]string{}, reloads: make(chan struct{}, 1000), refused: make(chan error, 1000)}
+	b := &bench{t: t, authority: certtest.New(t), routes: map[string]*routev1.Route{}, pods: map[string][]string{}, reloads: make(chan struct{}, 1000), refused: make(chan rejection, 1000)}
 	pair := b.authority.Issue(t, "default")
 	b.writer = Writer{Dir: dir, Settings: s, DefaultCertificate: []byte(text(t, pair.CertFile) + text(t, pair.KeyFile))}
 	b.engine = &Engine{
 		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), Grace: 200 * time.Millisecond,
 		Observe:  func(_, _ time.Duration) { b.reloads <- struct{}{} },
-		Rejected: func(_ *Config, err error) { b.refused <- err },
+		Rejected: func(routes []model.ServiceAliasConfigKey, err error) { b.refused <- rejection{routes, err} },
 	}
 	return b
 }

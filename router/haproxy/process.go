@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,16 +28,12 @@ type process struct {
 	err    error // what it ended with; valid when ended is closed
 }
 
-// start runs HAProxy on a configuration file. It takes the listening sockets over from the ones before, if there are any, and tells them
-// to end with their connections; if the configuration is not valid, they go on. The kernel ends the master with this process unless it is to outlive
-// it; the worker, which changes its user, would not be ended so.
-func start(program, file, socket string, outlive bool, before ...*process) (*process, error) {
+// start runs HAProxy on a configuration file. It shares the listening sockets of the one that answers on a socket, if there is one: both take connections until
+// the former is told to leave. The kernel ends the master with this process unless it is to outlive it; the worker, which changes its user, would not be ended so.
+func start(program, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
-	if len(before) > 0 {
-		args = append(args, "-x", socket, "-sf")
-	}
-	for _, former := range before {
-		args = append(args, strconv.Itoa(former.pid))
+	if socket != "" {
+		args = append(args, "-x", socket)
 	}
 	p, command := &process{ended: make(chan struct{})}, exec.Command(program, args...)
 	command.Stdout, command.Stderr = &p.output, &p.output
@@ -75,9 +70,9 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	for {
 		select {
 		case <-p.ended:
-			return fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))
+			return &refusal{fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))}
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-again.C:
 		}
 		if answer, err := control.ask("show info"); err == nil && p.isParentOf(workerOf(answer)) {
@@ -85,6 +80,12 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 		}
 	}
 }
+
+// refusal is the end of a HAProxy that has not begun to serve.
+type refusal struct{ reason error }
+
+func (r *refusal) Error() string { return r.reason.Error() }
+func (r *refusal) Unwrap() error { return r.reason }
 
 // remedy is what to do about what HAProxy says.
 func remedy(output string) string {
@@ -126,9 +127,20 @@ func (p *process) alive() bool {
 	}
 }
 
+// leave has the process take no more connections, and end with those that it has.
+func (p *process) leave() {
+	_ = p.handle.Signal(syscall.SIGUSR1) // it may have ended
+}
+
+// kill ends the process with its workers, even such as do not react, and waits for it.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it leads their group; they may have ended
+	<-p.ended
+}
+
 // stop lets the process finish its requests, for as long as grace says.
 func (p *process) stop(grace time.Duration) {
-	_ = p.handle.Signal(syscall.SIGUSR1) // it may have ended
+	p.leave()
 	select {
 	case <-p.ended:
 		return
@@ -138,8 +150,7 @@ func (p *process) stop(grace time.Duration) {
 	select {
 	case <-p.ended:
 	case <-time.After(time.Second):
-		_ = p.handle.Kill()
-		<-p.ended
+		p.kill()
 	}
 }
 

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/router/model"
 )
 
 // reload is the start of a HAProxy that takes over.
@@ -20,7 +23,8 @@ type reload struct {
 	files  map[string][]byte // that the configuration needs
 	socket string            // of the next process alone
 	before []*process
-	next   *process // valid when done has told its end
+	next   *process                      // valid when done has told its end
+	blamed []model.ServiceAliasConfigKey // the routes for which HAProxy refuses the configuration; valid when done has told its end
 	took   [2]time.Duration
 	cancel func()
 	done   chan error // tells the end once
@@ -30,7 +34,7 @@ type reload struct {
 func (e *Engine) start(ctx context.Context, now *running, config *Config, number int) {
 	now.reloaded = time.Now()
 	now.number++
-	limited, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("HAProxy does not answer"))
+	limited, cancel := context.WithTimeoutCause(ctx, e.takeover(), fmt.Errorf("HAProxy was started and does not answer within %s", e.takeover()))
 	r := &reload{
 		config: config, number: number, files: config.files(), socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
 		cancel: cancel, done: make(chan error, 1),
@@ -49,7 +53,11 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	now.reload = r
 	go func() {
 		defer cancel()
-		r.done <- e.replace(limited, r, text, had, serving)
+		err := e.replace(limited, r, text, had, serving)
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
+			r.blamed = e.blame(ctx, config, err.Error())
+		}
+		r.done <- err
 	}()
 }
 
@@ -76,30 +84,55 @@ func (e *Engine) replace(ctx context.Context, r *reload, text string, had map[st
 		stopAll(r.before, 0)
 		r.before = nil
 	}
-	next, err := start(e.Program, e.File(), e.control().socket, e.Outlive, r.before...)
+	socket := ""
+	if len(r.before) > 0 {
+		socket = e.control().socket
+	}
+	next, err := start(e.Program, e.File(), socket, e.Outlive)
 	if err != nil {
 		return err
 	}
 	if err = next.waitReady(ctx, runtime{r.socket, e.control().timeout}); err != nil {
-		if next.alive() {
-			next.stop(0)
-		}
+		next.kill() // those before it serve on
 		return err
+	}
+	for _, former := range r.before {
+		former.leave()
 	}
 	r.next = next
 	return nil
 }
+
+// mostHold is the longest time for which nothing is tried after failures.
+const mostHold = time.Minute
+
+// hold puts the next reload off after one that failed, for ever longer unless the reason is known and will be set aside.
+func (r *running) hold(known bool) {
+	if known {
+		r.failed = 0
+	}
+	r.retry = time.Now().Add(min(again<<r.failed, mostHold))
+	r.failed = min(r.failed+1, 10)
+}
+
+// takeover is how long a HAProxy that was started may take to serve. Meanwhile the one before it serves everything, and is told on.
+func (e *Engine) takeover() time.Duration { return cmp.Or(e.Takeover, time.Minute) }
 
 // finish takes what a reload has come to.
 func (e *Engine) finish(now *running, err error) error {
 	r := now.reload
 	now.reload = nil
 	if err != nil {
-		if e.Rejected != nil && !errors.Is(err, context.Canceled) {
-			e.Rejected(r.config, err)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		now.hold(len(r.blamed) > 0)
+		if e.Rejected != nil {
+			e.Rejected(r.blamed, err)
 		}
 		return err
 	}
+	now.failed, now.retry = 0, time.Time{}
 	removeFiles(e.Dir, now.files, r.files)
 	now.files = r.files
 	if r.next != nil {
@@ -108,7 +141,7 @@ func (e *Engine) finish(now *running, err error) error {
 	}
 	now.served = &served{
 		control: runtime{r.socket, e.control().timeout}, dir: e.Dir, config: r.config, files: r.files, tables: r.config.Tables, spares: r.spares,
-		places: map[string]string{}, asked: map[string]string{}, parked: map[string]Server{},
+		places: map[string]string{}, asked: map[string]string{}, parked: map[string]Server{}, damaged: map[string]bool{},
 	}
 	e.reach(r.number)
 	if e.Observe != nil {

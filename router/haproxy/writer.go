@@ -271,9 +271,12 @@ func ownCertificate(alias *model.ServiceAliasConfig) bool {
 	return alias.Certificates[alias.Host].Contents != "" && alias.TLSTermination != routev1.TLSTerminationPassthrough
 }
 
+// certificateFile is the file of a route's certificate. A name with a colon is one that HAProxy's commands cannot tell.
 func certificateFile(key model.ServiceAliasConfigKey) string {
-	return "router/certs/" + string(key) + ".pem"
+	return "router/certs/" + strings.ReplaceAll(string(key), ":", "_") + ".pem"
 }
+
+// authoritiesFile is the file of the authorities of a route's pods, where templates of OpenShift find it.
 func authoritiesFile(key model.ServiceAliasConfigKey) string {
 	return "router/cacerts/" + string(key) + ".pem"
 }

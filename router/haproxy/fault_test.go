@@ -1,0 +1,131 @@
+package haproxy
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// hanging has the next HAProxy hang, as long as a file is there.
+func (b *bench) hanging() (file string) {
+	b.t.Helper()
+	file = filepath.Join(b.writer.Dir, "hang")
+	program := filepath.Join(b.writer.Dir, "program")
+	script := "#!/bin/sh\n[ -e " + file + " ] && exec sleep 1000\nexec " + b.engine.Program + ` "$@"` + "\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	b.engine.Program = program
+	return file
+}
+
+func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
+	b := newBench(t, nil)
+	file := b.hanging()
+	b.engine.Takeover = 2 * time.Second
+	b.pod("web", "web", nil)
+	b.route("web", "web.com", "web")
+	b.run()
+	b.until("http://web.com", "web")
+	stop := b.load("http://web.com")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s")) // which no spare backend has
+	b.apply()
+	b.route("plain", "plain.com", "web")
+	b.apply()
+	b.until("http://plain.com", "web") // from the former one
+	if got := <-b.refused; !strings.Contains(got.reason.Error(), "does not answer") || len(got.routes) > 0 {
+		t.Errorf("it is told as %v", got)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	b.until("http://slow.com", "web")
+	if failed := stop(); len(failed) > 0 {
+		t.Errorf("%d requests failed, the first with %s", len(failed), failed[0])
+	}
+}
+
+func TestTheRouteIsFoundForWhichHAProxyRefusesAConfiguration(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("web", "web", nil)
+	for i := range 40 {
+		b.route("r"+strconv.Itoa(i), "h"+strconv.Itoa(i)+".com", "web")
+	}
+	b.run()
+	b.until("http://h7.com", "web")
+	broken := *b.config()
+	broken.Backends = slices.Clone(broken.Backends)
+	for i, backend := range broken.Backends {
+		if strings.HasSuffix(backend.Name, ":r7") || strings.HasSuffix(backend.Name, ":r31") {
+			changed := *backend
+			changed.Shape += "  nonsense\n"
+			broken.Backends[i] = &changed
+		}
+	}
+	b.engine.Set(&broken)
+	if got := <-b.refused; !slices.Equal(got.routes, []model.ServiceAliasConfigKey{"shop:r31", "shop:r7"}) {
+		t.Errorf("found are %v, for %v", got.routes, got.reason)
+	}
+	b.until("http://h7.com", "web")
+}
+
+// Whatever HAProxy does not take about one route, and whatever keeps it from being reloaded, the endpoints of others change.
+func TestARefusedCommandHoldsUpOneRouteAlone(t *testing.T) {
+	b := newBench(t, nil)
+	b.pod("bad", "bad", nil)
+	b.pod("bad", "bad", nil)
+	b.pod("good", "first", nil)
+	b.route("bad", "bad.com", "bad")
+	b.route("good", "good.com", "good")
+	b.run()
+	b.until("http://good.com", "first")
+	config := b.config()
+	name := "be_http:shop:bad/" + config.Backends[0].Servers[0].Name
+	refused, err := b.engine.control().tell([]string{"set server " + name + " state maint", "del server " + name})
+	if err != nil || len(refused) > 0 {
+		t.Fatalf("take a server away behind the engine's back: %v, %v", refused, err)
+	}
+	config.Frame += "\nnonsense\n" // keeps it from being reloaded
+	b.pods["bad"] = b.pods["bad"][1:]
+	b.pods["good"] = nil
+	b.pod("good", "second", nil)
+	next := b.config()
+	next.Frame = config.Frame
+	b.engine.Set(next)
+	b.until("http://good.com", "second")
+	<-b.refused
+	b.pods["good"] = nil
+	b.pod("good", "third", nil)
+	last := b.config()
+	last.Frame = config.Frame
+	b.engine.Set(last)
+	b.until("http://good.com", "third")
+	if got := len(b.refused); got > 5 {
+		t.Errorf("it was tried %d times more", got)
+	}
+}
+
+func TestReloadsThatFailAreTriedEverMoreSeldom(t *testing.T) {
+	now := &running{}
+	var waits []time.Duration
+	for range 12 {
+		now.hold(false)
+		waits = append(waits, time.Until(now.retry).Round(time.Second))
+	}
+	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.EqualFunc(waits[:8], want, func(got, want time.Duration) bool { return got == want*time.Second }) || waits[11] != mostHold {
+		t.Errorf("it waits for %v", waits)
+	}
+	now.hold(true)
+	if got := time.Until(now.retry); got > again {
+		t.Errorf("when the reason is known it waits for %s", got)
+	}
+}

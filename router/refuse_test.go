@@ -1,0 +1,67 @@
+package router
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// A route that HAProxy has refused stays aside until somebody changes what it asks for: its status, which says so, is no such change.
+func TestARefusedRouteStaysAsideUntilItIsChanged(t *testing.T) {
+	variables := read(t, nil)
+	seen, err := newView(&rest.Config{}, variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: seen, observed: newMetrics(), again: func() { made++ }}
+	route := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}
+	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
+	if err := seen.routes.GetStore().Add(route); err != nil {
+		t.Fatal(err)
+	}
+	admitted := func(route *routev1.Route) bool {
+		verdict := claim.Verdict{Route: route}
+		s.validate(&verdict, map[*routev1.Route]error{})
+		return verdict.Admitted()
+	}
+	s.rejected(nil, errors.New("out of memory"))
+	if made != 0 || !admitted(route) {
+		t.Error("a refusal for another reason sets a route aside")
+	}
+	s.rejected([]model.ServiceAliasConfigKey{"shop:front"}, errors.New("unknown keyword"))
+	told := route.DeepCopy()
+	told.ResourceVersion, told.Status.Ingress = "2", []routev1.RouteIngress{{Host: "www.example.com"}}
+	if err := seen.routes.GetStore().Update(told); err != nil {
+		t.Fatal(err)
+	}
+	s.rejected([]model.ServiceAliasConfigKey{"shop:other"}, errors.New("unknown keyword"))
+	if made != 2 || admitted(told) {
+		t.Errorf("the configuration was made %d times, and the route is admitted: %t", made, admitted(told))
+	}
+	for _, change := range []func(*routev1.Route){
+		func(r *routev1.Route) { r.Spec.Path = "/other" }, func(r *routev1.Route) { r.Annotations = map[string]string{"a": "b"} },
+	} {
+		changed := told.DeepCopy()
+		change(changed)
+		if !admitted(changed) {
+			t.Errorf("a route that asks for %+v now stays aside", changed)
+		}
+	}
+}
+
+func TestTheReasonOfARefusalIsBrief(t *testing.T) {
+	long := "run HAProxy: exit status 1: [NOTICE] (1) : path\n[ALERT] (1) : config : unknown keyword 'x'\n[ALERT] (1) : more"
+	if got := brief(long); got != "(1) : config : unknown keyword 'x'" {
+		t.Errorf("it is %q", got)
+	}
+	if got := brief(strings.Repeat("é", 1000)); len(got) > longestReason {
+		t.Errorf("it has %d bytes", len(got))
+	}
+}
