@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/image/signature"
+	"github.com/slipway-platform/slipway/cli/migrate"
 )
 
 // newAdm makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
@@ -30,7 +31,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		newPrune(factory, streams),
 		newBuildChain(factory, streams),
 		signature.New(factory, streams),
-		newMigrate(factory, streams),
+		migrate.New(factory, streams),
 		newAdmNewProject(factory, streams),
 		newAdmRegistry(factory, streams),
 		newPolicy(factory, streams, true),

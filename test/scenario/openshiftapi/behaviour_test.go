@@ -296,3 +296,40 @@ func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 	}
 	return found
 }
+
+func TestManyObjectsAreMigratedAtOnce(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: app}, spec: {tags: [{name: v1, reference: true, from: {kind: DockerImage, name: "old.invalid/app:v1"}}]}}
+---
+{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: app}, spec: {replicas: 0, selector: {a: b},
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: app, image: "old.invalid/app:v1"}]}}}}
+---
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: app}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: v1, kind: DeploymentConfig, name: app}}}
+`)
+	c.OC("create", "secret", "docker-registry", "pull", "--docker-server=old.invalid", "--docker-username=a", "--docker-password=b")
+	references := func(flags ...string) string {
+		t.Helper()
+		return c.OC(append([]string{"adm", "migrate", "image-references", "old.invalid/*=new.invalid/*", "--namespace=" + c.Namespace, "--include=imagestreams,secrets,dc"}, flags...)...)
+	}
+	if out := references(); !strings.Contains(out, "summary (dry run):") || !strings.Contains(out, "migrated=3") {
+		t.Errorf("a trial: %s", out)
+	}
+	if out := references("--confirm"); !strings.Contains(out, "migrated secrets/pull -n "+c.Namespace) || !strings.Contains(out, "migrated=3") {
+		t.Errorf("confirmed: %s", out)
+	}
+	if out := references("--confirm"); !strings.Contains(out, "migrated=0") {
+		t.Errorf("again: %s", out)
+	}
+	images := c.OC("get", "is/app", "dc/app", "-o", "jsonpath={.items[*].spec.tags[*].from.name} {.items[*].spec.template.spec.containers[*].image}")
+	if images != "new.invalid/app:v1 new.invalid/app:v1" {
+		t.Errorf("the images are %q", images)
+	}
+	c.OC("adm", "migrate", "legacy-hpa", "--confirm", "--namespace="+c.Namespace)
+	if got := c.OC("get", "hpa/app", "-o", "jsonpath={.spec.scaleTargetRef.apiVersion}"); got != "apps.openshift.io/v1" {
+		t.Errorf("what is scaled is of %q", got)
+	}
+	if out := c.OC("adm", "migrate", "storage", "--bandwidth=0"); !strings.Contains(out, "errors=0") {
+		t.Errorf("everything is stored anew: %s", out)
+	}
+}

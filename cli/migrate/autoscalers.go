@@ -1,0 +1,68 @@
+package migrate
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newAutoscalers makes `oc adm migrate legacy-hpa`.
+func newAutoscalers(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	w := newWalk("horizontalpodautoscalers.autoscaling")
+	command := &cobra.Command{
+		Use: "legacy-hpa", Short: "Update HPAs to point to the latest group-version-kinds",
+		Long: `Let horizontal pod autoscalers name what they scale as it is served now.
+
+Deployment configurations without a group (v1), or with the group extensions as the web console wrote it, are of apps.openshift.io/v1; deployments and replica sets
+of extensions and of the beta versions of apps are of apps/v1; replication controllers are of v1.`,
+		Example: `  # What would change
+  oc adm migrate legacy-hpa
+
+  # Change it
+  oc adm migrate legacy-hpa --confirm`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(cobra.NoArgs(command, args))
+			util.CheckErr(w.run(command.Context(), factory, streams.Out, migration{change: retarget}))
+		},
+	}
+	w.addFlags(command)
+	return command
+}
+
+// targets are the old versions of what is scaled, by kind, and the present ones.
+func targets() map[metav1.TypeMeta]string {
+	const deploymentConfigs, apps = "apps.openshift.io/v1", "apps/v1"
+	return map[metav1.TypeMeta]string{
+		{Kind: "DeploymentConfig"}:                                        deploymentConfigs,
+		{Kind: "DeploymentConfig", APIVersion: "v1"}:                      deploymentConfigs,
+		{Kind: "DeploymentConfig", APIVersion: "extensions/v1beta1"}:      deploymentConfigs,
+		{Kind: "Deployment", APIVersion: "extensions/v1beta1"}:            apps,
+		{Kind: "Deployment", APIVersion: "apps/v1beta1"}:                  apps,
+		{Kind: "Deployment", APIVersion: "apps/v1beta2"}:                  apps,
+		{Kind: "ReplicaSet", APIVersion: "extensions/v1beta1"}:            apps,
+		{Kind: "ReplicaSet", APIVersion: "apps/v1beta2"}:                  apps,
+		{Kind: "StatefulSet", APIVersion: "apps/v1beta1"}:                 apps,
+		{Kind: "StatefulSet", APIVersion: "apps/v1beta2"}:                 apps,
+		{Kind: "ReplicationController", APIVersion: "extensions/v1beta1"}: "v1",
+	}
+}
+
+// retarget lets an autoscaler name the present version of what it scales.
+func retarget(object *unstructured.Unstructured) (bool, error) {
+	var named metav1.TypeMeta
+	at := []string{"spec", "scaleTargetRef"}
+	target, _, err := unstructured.NestedStringMap(object.Object, at...)
+	if err != nil {
+		return false, fmt.Errorf("read what it scales: %w", err)
+	}
+	named.APIVersion, named.Kind = target["apiVersion"], target["kind"]
+	present, old := targets()[named]
+	if !old {
+		return false, nil
+	}
+	return true, unstructured.SetNestedField(object.Object, present, append(at, "apiVersion")...)
+}

@@ -1,0 +1,107 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	registryname "github.com/google/go-containerregistry/pkg/name"
+)
+
+// docker is the registry of names without one, as clients of Docker know it.
+func docker() string {
+	named, _ := reference.ParseNormalizedNamed("any") // which is a name
+	return reference.Domain(named)
+}
+
+// mapping replaces registries and names of images. A * stands for any registry or name, and on the right for the one that was there.
+type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
+
+// parseMapping reads REGISTRY/NAME=REGISTRY/NAME.
+func parseMapping(text string) (m mapping, err error) {
+	from, to, found := strings.Cut(text, "=")
+	var ok, okay bool
+	m.fromRegistry, m.fromName, ok = strings.Cut(from, "/")
+	m.toRegistry, m.toName, okay = strings.Cut(to, "/")
+	wrong := func(why string) (mapping, error) { return m, fmt.Errorf("mapping %q: %s", text, why) }
+	switch {
+	case !found || !ok || !okay || slices.Contains([]string{m.fromRegistry, m.fromName, m.toRegistry, m.toName}, ""):
+		return wrong("must be REGISTRY/NAME=REGISTRY/NAME, where * stands for any")
+	case m.fromName == "*" != (m.toName == "*"):
+		return wrong("names must be * on both sides or on none")
+	case m.fromRegistry == "*" && m.fromName == "*":
+		return wrong("at least the registry or the name that is replaced must be given")
+	case strings.ContainsAny(strings.ReplaceAll(from+to, "*", ""), "@ ") || strings.ContainsAny(m.fromName+m.toName, ":"):
+		return wrong("tags and digests stay as they are: leave them out")
+	}
+	return m, nil
+}
+
+// replace gives the registry and the name that take the place of others, and says whether the mapping is for them.
+func (m mapping) replace(registry, name string) (string, string, bool) {
+	if m.fromRegistry != "*" && m.fromRegistry != registry || m.fromName != "*" && m.fromName != name {
+		return registry, name, false
+	}
+	if m.toRegistry != "*" {
+		registry = m.toRegistry
+	}
+	if m.toName != "*" {
+		name = m.toName
+	}
+	return registry, name, true
+}
+
+// mappings are tried in their order; the first that fits counts.
+type mappings []mapping
+
+// image gives the reference that takes the place of another one; tags and digests stay. A name without a registry is one of Docker's.
+func (all mappings) image(image string) string {
+	registry, rest, found := strings.Cut(image, "/")
+	implicit := !found || !strings.ContainsAny(registry, ".:") && registry != "localhost"
+	if implicit {
+		registry, rest = docker(), image
+	}
+	name, suffix := rest, ""
+	if at := strings.IndexAny(rest, ":@"); at >= 0 {
+		name, suffix = rest[:at], rest[at:]
+	}
+	for _, m := range all {
+		toRegistry, toName, fits := m.replace(registry, name)
+		switch {
+		case !fits:
+		case implicit && toRegistry == registry:
+			return toName + suffix
+		default:
+			return toRegistry + "/" + toName + suffix
+		}
+	}
+	return image
+}
+
+// account gives the place that takes the place of another one of which credentials are known: a registry, or one with a path, with or without https://, as
+// clients of Docker write them.
+func (all mappings) account(place string) string {
+	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")
+	registry, name, _ := strings.Cut(bare, "/")
+	for _, version := range []string{"v1", "v2"} {
+		if name == version {
+			name = ""
+		}
+		name = strings.TrimPrefix(name, version+"/")
+	}
+	if registry == registryname.DefaultRegistry { // as accounts are stored there
+		registry = docker()
+	}
+	for _, m := range all {
+		toRegistry, toName, fits := m.replace(registry, name)
+		if !fits {
+			continue
+		}
+		if toName != "" {
+			return toRegistry + "/" + toName
+		}
+		return toRegistry
+	}
+	return place
+}

@@ -1,0 +1,211 @@
+package migrate
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newReferences makes `oc adm migrate image-references`.
+func newReferences(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	w := newWalk("imagestreams", "images", "secrets")
+	command := &cobra.Command{
+		Use: "image-references REGISTRY/NAME=REGISTRY/NAME...", Short: "Update embedded image references",
+		Long: `Replace the registry or the name in the references of images, after these have moved.
+
+Image streams, images and secrets with credentials of registries are changed, or what --include names: build configs, pods, and what has a pod template (deployments,
+deployment configs, replication controllers, daemon sets, jobs, ...).
+
+A * on the left stands for any registry or any name, on the right for what was there; tags and digests stay. A name without a registry is one of Docker's. The
+first mapping that fits counts. Without --confirm it is only shown what would change.`,
+		Example: `  # What would change when a registry gets another name
+  oc adm migrate image-references 'old.example.com/*=new.example.com/*'
+
+  # Do it, in one project
+  oc adm migrate image-references 'old.example.com/*=new.example.com/*' --include=imagestreams -n shop --confirm
+
+  # Deployments and build configs of all projects
+  oc adm migrate image-references 'old.example.com/*=new.example.com/*' --include=deployments,deploymentconfigs,buildconfigs --confirm`,
+		Run: func(command *cobra.Command, args []string) {
+			all, err := parseMappings(args)
+			util.CheckErr(err)
+			util.CheckErr(w.run(command.Context(), factory, streams.Out, migration{change: references{all}.change, save: references{all}.save}))
+		},
+	}
+	w.addFlags(command)
+	return command
+}
+
+func parseMappings(args []string) (all mappings, err error) {
+	if len(args) == 0 {
+		return nil, errors.New("name at least one mapping as REGISTRY/NAME=REGISTRY/NAME")
+	}
+	for _, arg := range args {
+		mapping, err := parseMapping(arg)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mapping)
+	}
+	return all, nil
+}
+
+// references changes the images that objects name.
+type references struct{ mappings }
+
+// save stores an object. The status of an image stream goes first: a new specification lets tags be imported again, which the old status would hide.
+func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if object.GetKind() == "ImageStream" {
+		saved, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if changed, err := r.change(saved); err != nil || !changed {
+			return saved, err
+		}
+		object = saved
+	}
+	return objects.Update(ctx, object, metav1.UpdateOptions{})
+}
+
+// change changes the references in an object.
+func (r references) change(object *unstructured.Unstructured) (bool, error) {
+	switch object.GetKind() {
+	case "Image":
+		return r.field(object.Object, "dockerImageReference"), nil
+	case "ImageStream":
+		return r.stream(object.Object), nil
+	case "Secret":
+		return r.secret(object)
+	case "BuildConfig":
+		return r.build(object.Object), nil
+	case "Pod":
+		return r.pod(object.Object, "spec"), nil
+	case "CronJob":
+		return r.pod(object.Object, "spec", "jobTemplate", "spec", "template", "spec"), nil
+	case "PodTemplate":
+		return r.pod(object.Object, "template", "spec"), nil
+	}
+	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "containers"); !found {
+		return false, errIgnored
+	}
+	return r.pod(object.Object, "spec", "template", "spec"), nil
+}
+
+// field changes a reference that stands in a field.
+func (r references) field(in map[string]any, path ...string) bool {
+	before, _, _ := unstructured.NestedString(in, path...)
+	after := r.image(before)
+	if before == "" || after == before {
+		return false
+	}
+	return unstructured.SetNestedField(in, after, path...) == nil
+}
+
+// from changes the image that a field refers to, if that is one of a registry.
+func (r references) from(in map[string]any, path ...string) bool {
+	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
+	reference, ok := found.(map[string]any)
+	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
+}
+
+// items are the objects of a list, which may be changed.
+func items(in map[string]any, path ...string) (all []map[string]any) {
+	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
+	list, _ := found.([]any)
+	for _, one := range list {
+		if object, ok := one.(map[string]any); ok {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+func (r references) stream(stream map[string]any) bool {
+	changed := r.field(stream, "spec", "dockerImageRepository")
+	for _, tag := range items(stream, "spec", "tags") {
+		changed = r.from(tag, "from") || changed
+	}
+	for _, tag := range items(stream, "status", "tags") {
+		for _, event := range items(tag, "items") {
+			changed = r.field(event, "dockerImageReference") || changed
+		}
+	}
+	return changed
+}
+
+func (r references) build(config map[string]any) bool {
+	changed := r.from(config, "spec", "output", "to")
+	for _, strategy := range []string{"dockerStrategy", "sourceStrategy", "customStrategy"} {
+		changed = r.from(config, "spec", "strategy", strategy, "from") || changed
+	}
+	for _, source := range items(config, "spec", "source", "images") {
+		changed = r.from(source, "from") || changed
+	}
+	return changed
+}
+
+func (r references) pod(object map[string]any, spec ...string) (changed bool) {
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, container := range items(object, append(spec, list)...) {
+			changed = r.field(container, "image") || changed
+		}
+	}
+	return changed
+}
+
+// secret changes the registries in credentials of docker's clients.
+func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
+	kind, _, _ := unstructured.NestedString(secret.Object, "type")
+	switch corev1.SecretType(kind) {
+	case corev1.SecretTypeDockercfg:
+		return r.credentials(secret, corev1.DockerConfigKey, func(all map[string]any) map[string]any { return all })
+	case corev1.SecretTypeDockerConfigJson:
+		return r.credentials(secret, corev1.DockerConfigJsonKey, func(all map[string]any) map[string]any {
+			accounts, _ := all["auths"].(map[string]any)
+			return accounts
+		})
+	}
+	return false, nil
+}
+
+// credentials changes the registries in a file of a secret, which within finds in it. What it is that cannot be read is not told: it is secret.
+func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
+	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
+	data, err := base64.StdEncoding.DecodeString(text)
+	var all map[string]any
+	if err != nil || json.Unmarshal(data, &all) != nil {
+		return false, fmt.Errorf("read %s: it has no credentials as docker's clients write them", key)
+	}
+	accounts := within(all)
+	next := map[string]any{}
+	for place, account := range accounts {
+		to := r.account(place)
+		if _, there := accounts[to]; there { // it goes there as before
+			to = place
+		}
+		changed = changed || to != place
+		next[to] = account
+	}
+	if !changed {
+		return false, nil
+	}
+	clear(accounts)
+	for place, account := range next {
+		accounts[place] = account
+	}
+	if data, err = json.Marshal(all); err != nil {
+		return false, err
+	}
+	return true, unstructured.SetNestedField(secret.Object, base64.StdEncoding.EncodeToString(data), "data", key)
+}

@@ -1,0 +1,133 @@
+package migrate
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	registryname "github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestReferencesOfImagesAreMapped(t *testing.T) {
+	for mapping, pairs := range map[string][2]string{
+		"a.example.com/*=b.example.com/*":      {"a.example.com/team/app:v1", "b.example.com/team/app:v1"},
+		"a.example.com:5000/*=b.example.com/*": {"a.example.com:5000/app@sha256:1", "b.example.com/app@sha256:1"},
+		"*/team/app=b.example.com/app":         {"a.example.com/team/app:v1", "b.example.com/app:v1"},
+		"a.example.com/team/app=*/other":       {"a.example.com/team/app:v1", "a.example.com/other:v1"},
+		"c.example.com/*=b.example.com/*":      {"a.example.com/app", "a.example.com/app"},
+		"a.example.com/app=b.example.com/app":  {"a.example.com/apps", "a.example.com/apps"},
+		docker() + "/*=b.example.com/*":        {"team/app:v1", "b.example.com/team/app:v1"},
+		docker() + "/ruby=*/python":            {"ruby:2.5", "python:2.5"},
+		docker() + "/app=b.example.com/app":    {docker() + "/app@sha256:1", "b.example.com/app@sha256:1"},
+		"team/*=b.example.com/*":               {"team/app", "team/app"},
+	} {
+		read, err := parseMappings([]string{mapping})
+		if err != nil {
+			t.Errorf("%s: %v", mapping, err)
+		}
+		if got := read.image(pairs[0]); got != pairs[1] {
+			t.Errorf("%s: %q becomes %q, want %q", mapping, pairs[0], got, pairs[1])
+		}
+	}
+	for mapping, want := range map[string]string{
+		"a": "must be", "a/b": "must be", "a/=b/c": "must be", "a/*=b/c": "both sides", "*/*=b/*": "at least", "a/b:1=c/d": "leave them out",
+	} {
+		if _, err := parseMapping(mapping); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", mapping, err, want)
+		}
+	}
+}
+
+func TestPlacesOfCredentialsAreMapped(t *testing.T) {
+	all, err := parseMappings([]string{"old.example.com/team=new.example.com/group", "old.example.com:5000/*=new.example.com/*", docker() + "/*=mirror.example.com/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]string{
+		"old.example.com:5000":                             "new.example.com",
+		"https://old.example.com:5000/v2/":                 "new.example.com",
+		"old.example.com:5000/any":                         "new.example.com/any",
+		"old.example.com/team":                             "new.example.com/group",
+		"old.example.com":                                  "old.example.com",
+		"https://" + registryname.DefaultRegistry + "/v1/": "mirror.example.com",
+		"https://other.example.com/v1/":                    "https://other.example.com/v1/",
+	} {
+		if got := all.account(place); got != want {
+			t.Errorf("%s becomes %s, want %s", place, got, want)
+		}
+	}
+}
+
+// object reads an object from YAML; what is after "data: " of a secret is plain.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	made := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &made.Object); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range made.Object {
+		data, ok := value.(map[string]any)
+		if key != "data" || !ok {
+			continue
+		}
+		for name, content := range data {
+			data[name] = base64.StdEncoding.EncodeToString([]byte(content.(string)))
+		}
+	}
+	return made
+}
+
+func TestWhatNamesImages(t *testing.T) {
+	all, err := parseMappings([]string{"old.example.com/*=new.example.com/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"{kind: Image, dockerImageReference: old.example.com/app@sha256:1}",
+		"{kind: ImageStream, spec: {dockerImageRepository: old.example.com/app, tags: [{name: a, from: {kind: ImageStreamTag, name: b}}, " +
+			"{name: b, from: {kind: DockerImage, name: 'old.example.com/app:b'}}, {name: c}]}, " +
+			"status: {tags: [{tag: b, items: [{dockerImageReference: old.example.com/app@sha256:1}]}]}}",
+		"{kind: BuildConfig, spec: {strategy: {dockerStrategy: {from: {kind: DockerImage, name: old.example.com/base}}}, " +
+			"output: {to: {kind: DockerImage, name: old.example.com/app}}, source: {images: [{from: {kind: DockerImage, name: old.example.com/tools}}]}}}",
+		"{kind: Pod, spec: {initContainers: [{image: old.example.com/init}], containers: [{image: old.example.com/app}, {image: other}]}}",
+		"{kind: DeploymentConfig, spec: {template: {spec: {containers: [{image: old.example.com/app}]}}}}",
+		"{kind: CronJob, spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: old.example.com/app}]}}}}}}",
+		`{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '{"old.example.com":{"auth":"eDp5"},"third.example.com":{"auth":"a"}}'}}`,
+		`{kind: Secret, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: '{"auths":{"old.example.com":{"auth":"eDp5"}},"credsStore":"x"}'}}`,
+	} {
+		got, want := object(t, text), object(t, strings.ReplaceAll(text, "old", "new"))
+		if changed, err := (references{all}).change(got); err != nil || !changed {
+			t.Errorf("%s: %t, %v", text, changed, err)
+		}
+		if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+			t.Errorf("%s:\n%s", text, diff)
+		}
+		if changed, err := (references{all}).change(got); err != nil || changed {
+			t.Errorf("again: %s: %t, %v", text, changed, err)
+		}
+	}
+}
+
+func TestWhatNamesNoImages(t *testing.T) {
+	all, err := parseMappings([]string{"old.example.com/*=new.example.com/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const known = `{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '{"old.example.com":{"auth":"1"},"new.example.com":{"auth":"2"}}'}}`
+	for text, want := range map[string]string{
+		"{kind: Secret, type: Opaque, data: {.dockercfg: old.example.com}}": "",
+		known: "",
+		"{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: s3cret}}":        "it has no credentials",
+		"{kind: Service, spec: {externalName: old.example.com}}":                           errIgnored.Error(),
+		"{kind: BuildConfig, spec: {strategy: {dockerStrategy: {}}}}":                      "",
+		"{kind: Deployment, spec: {template: {spec: {containers: [{image: 'a/b'}, {}]}}}}": "",
+	} {
+		changed, err := (references{all}).change(object(t, text))
+		if changed || want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret")) {
+			t.Errorf("%s: %t, %v", text, changed, err)
+		}
+	}
+}
