@@ -48,6 +48,8 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&a.jobs, "max-per-registry", 6, "How many requests a registry gets at once.")
 }
 
+func (a *access) client() registryclient.Client { return registryclient.Client{Insecure: a.insecure} }
+
 // registries reads and writes images of registries.
 type registries struct {
 	names   []name.Option
@@ -61,7 +63,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	if a.jobs < 1 {
 		return nil, fmt.Errorf("--max-per-registry %d: must be at least 1", a.jobs)
 	}
-	client := registryclient.Client{Insecure: a.insecure}
+	client := a.client()
 	var keychain authn.Keychain = authn.DefaultKeychain
 	if a.credentials != "" {
 		chain, err := registryclient.KeychainOfFile(a.credentials)

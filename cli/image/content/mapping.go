@@ -48,9 +48,13 @@ func parseMappings(args []string) (all []mapping, err error) {
 
 // check refuses what is no image.
 func (m mapping) check() error {
-	for _, side := range []string{m.source, m.destination} {
+	destination, inS3 := strings.CutPrefix(m.destination, s3Scheme)
+	if inS3 && strings.Count(destination, "/") < 3 {
+		return fmt.Errorf("destination %q: must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG, such as s3://s3.amazonaws.com/us-east-1/images/app:v1", m.destination)
+	}
+	for _, side := range []string{m.source, destination} {
 		if scheme, _, found := strings.Cut(side, "://"); found {
-			return fmt.Errorf("%q: images are copied between registries only, not to or from %s://", side, scheme)
+			return fmt.Errorf("%q: images are copied from registries to registries or s3://, not to or from %s://", side, scheme)
 		}
 		if strings.ContainsAny(side, "= ") || side == "" {
 			return fmt.Errorf("%q=%q must be SOURCE=DESTINATION, each an image of a registry", m.source, m.destination)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -21,9 +19,10 @@ type mirror struct {
 	access access
 	filter filter
 
-	files  []string
-	dryRun bool
-	places int
+	files   []string
+	dryRun  bool
+	places  int
+	buckets buckets
 }
 
 func newMirror(streams genericiooptions.IOStreams) *cobra.Command {
@@ -34,7 +33,10 @@ func newMirror(streams genericiooptions.IOStreams) *cobra.Command {
 
 A source names a tag or a digest; a * in a tag stands for all tags that match. A destination without a tag gets the image by its digest, and of a *
 the tags that match. A manifest list is copied whole, unless --filter-by-os leaves only some of its images. What a registry has already is not sent
-again, and layers that another repository of it has are mounted.`,
+again, and layers that another repository of it has are mounted.
+
+A destination s3://HOST/REGION/BUCKET/REPOSITORY:TAG is a bucket of S3, in which the objects are named as a registry's resources are: who may read them by HTTP pulls
+from the bucket. Credentials are those of the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials.`,
 		Example: `  # Copy an image to another tag
   oc image mirror registry.example.com/app:v1 registry.example.com/app:stable
 
@@ -43,6 +45,9 @@ again, and layers that another repository of it has are mounted.`,
 
   # Copy all tags that begin with v
   oc image mirror 'registry.example.com/app:v*' mirror.example.com/app
+
+  # Copy it to a bucket of S3, to be pulled from images.s3.amazonaws.com/app:v1
+  oc image mirror registry.example.com/app:v1 s3://s3.amazonaws.com/us-east-1/images/app:v1
 
   # Copy what the lines of a file name as SOURCE=DESTINATION, and only show it
   oc image mirror -f mappings.txt --dry-run`,
@@ -58,6 +63,7 @@ again, and layers that another repository of it has are mounted.`,
 	flags.BoolVar(&m.access.force, "force", false, "Send what a registry has already, too.")
 	flags.BoolVar(&m.access.alone, "skip-mount", false, "Send layers instead of mounting them from another repository of the registry.")
 	flags.BoolVar(&m.access.alone, "skip-multiple-scopes", false, "Ask for rights on one repository at a time, for registries that know no others; implies --skip-mount.")
+	flags.StringSliceVar(&m.buckets.sources, "s3-source-bucket", nil, "BUCKET/PATH in S3 with blobs named by their digests, to copy from instead of sending; with [store] at its end, the directory of a registry.")
 	flags.IntVar(&m.places, "max-registry", 4, "How many images are copied at once.")
 	return command
 }
@@ -77,6 +83,7 @@ func (m *mirror) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	m.buckets.access, m.buckets.shown, m.buckets.known = &m.access, registries.shown, map[string]*bucket{}
 	if all, err = registries.expand(all); err != nil {
 		return err
 	}
@@ -124,11 +131,11 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 	problems := make([]error, len(all))
 	for n, c := range all {
 		group.Go(func() error {
-			if problems[n] = pusher.Push(ctx, c.to, c.what); problems[n] != nil {
+			if problems[n] = c.send(ctx, pusher); problems[n] != nil {
 				problems[n] = explain("copy to", c.to.Name(), problems[n])
 				return nil
 			}
-			shown.line(m.Out, fmt.Sprintf("%s %s", c.digest, place(c.to, c.digest)))
+			shown.line(m.Out, fmt.Sprintf("%s %s", c.digest, c.place()))
 			return nil
 		})
 	}
@@ -136,12 +143,23 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 	return errors.Join(problems...)
 }
 
-// place is a destination as it is written: without a digest that stands beside it.
-func place(to name.Reference, digest v1.Hash) string {
-	if to.Identifier() == digest.String() {
-		return to.Context().Name()
+func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
+	if c.bucket != nil {
+		return c.bucket.push(ctx, c.to, c.what)
 	}
-	return to.Name()
+	return pusher.Push(ctx, c.to, c.what)
+}
+
+// place is the destination as it is written: without a digest that stands beside it.
+func (c *copying) place() string {
+	written := c.to.Name()
+	if c.to.Identifier() == c.digest.String() {
+		written = c.to.Context().Name()
+	}
+	if c.bucket != nil {
+		return s3Scheme + written
+	}
+	return written
 }
 
 const shownTime = 10 * time.Millisecond

@@ -102,7 +102,6 @@ func TestWhatCannotBeMirroredIsNamed(t *testing.T) {
 	fails(t, "is not SOURCE=DESTINATION", "mirror", "a:1=b:1", "c:1")
 	fails(t, "name a tag or a digest", "mirror", host+"/app", host+"/reb:1")
 	fails(t, "must have no tag", "mirror", host+"/app:*", host+"/reb:1")
-	fails(t, "not to or from s3://", "mirror", host+"/app:v1", "s3://bucket/app:v1")
 	fails(t, "none of the 2 tags", "mirror", host+"/app:x*", host+"/reb")
 	fails(t, "is named for two images", "mirror", host+"/app:v1="+host+"/reb:1", host+"/app:v2="+host+"/reb:1")
 	fails(t, "has no such image", "mirror", host+"/app:v3", host+"/reb:1")

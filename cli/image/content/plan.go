@@ -23,6 +23,7 @@ type copying struct {
 	digest v1.Hash
 	what   remote.Taggable
 	blobs  []v1.Descriptor
+	bucket *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a registry
 }
 
 // plan is what is copied, sorted by destination.
@@ -68,12 +69,15 @@ func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) 
 	if made.blobs, err = blobsOf(made.what); err != nil {
 		return nil, explain("read image", one.source, err)
 	}
-	destination := one.destination
+	destination, inS3 := strings.CutPrefix(one.destination, s3Scheme)
 	if !tagged(destination) {
 		destination += "@" + made.digest.String()
 	}
 	if made.to, err = name.ParseReference(destination, registries.names...); err != nil {
 		return nil, err
+	}
+	if inS3 {
+		made.bucket = m.buckets.of(made.to)
 	}
 	return made, nil
 }

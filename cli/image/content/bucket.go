@@ -1,0 +1,251 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/slipway-platform/slipway/internal/registryclient"
+)
+
+// s3Scheme begins a destination in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
+const s3Scheme = "s3://"
+
+// bucket is a bucket of S3 that images are copied to. Its objects are named as a registry's resources are (v2/REPOSITORY/manifests/TAG), so that whoever may
+// read them by HTTP pulls from the bucket without a registry.
+//
+// Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
+type bucket struct {
+	name    string
+	client  func() (*minio.Client, error)
+	sources []string // --s3-source-bucket
+	force   bool
+	alone   bool
+	slots   chan struct{}
+	shown   *progress
+	sending singleflight.Group // by object
+	sent    sync.Map           // digest of a blob: object that has it
+}
+
+// buckets are those that are written to, by host, region and name.
+type buckets struct {
+	access  *access
+	sources []string
+	shown   *progress
+	known   map[string]*bucket
+}
+
+// of is the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is connected to when something is sent.
+func (b *buckets) of(to name.Reference) *bucket {
+	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
+	bucketName, _, _ := strings.Cut(rest, "/")
+	key := path.Join(to.Context().RegistryStr(), region, bucketName)
+	in := b.known[key]
+	if in == nil {
+		in = &bucket{
+			name: bucketName, sources: b.sources, force: b.access.force, alone: b.access.alone, slots: make(chan struct{}, b.access.jobs), shown: b.shown,
+			client: sync.OnceValues(func() (*minio.Client, error) { return connect(to.Context().RegistryStr(), region, b.access.client()) }),
+		}
+		b.known[key] = in
+	}
+	return in
+}
+
+// connect makes the client of a server of S3, with the credentials that AWS' own tools use.
+func connect(host, region string, reached registryclient.Client) (*minio.Client, error) {
+	found := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
+	if given, err := found.GetWithContext(nil); err != nil || given.AccessKeyID == "" {
+		return nil, fmt.Errorf("no credentials for %q: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to ~/.aws/credentials", host)
+	}
+	carrier, secure := reached.Carrier(), true
+	if reached.Insecure { // by HTTP where HTTPS does not answer
+		answer, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
+		if secure = err == nil; secure {
+			answer.Body.Close()
+		}
+	}
+	return minio.New(host, &minio.Options{Creds: found, Secure: secure, Region: region, Transport: carrier})
+}
+
+// push copies an image or a manifest list with all that belongs to it, the manifest last: what can be pulled is whole.
+func (b *bucket) push(ctx context.Context, to name.Reference, what remote.Taggable) error {
+	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
+	tag := ""
+	if named, ok := to.(name.Tag); ok {
+		tag = named.TagStr()
+	}
+	if err := b.put(ctx, "v2/", "application/json", nil); err != nil { // by which clients know a registry
+		return err
+	}
+	return b.pushManifest(ctx, repository, tag, what)
+}
+
+func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what remote.Taggable) error {
+	var group errgroup.Group
+	switch made := what.(type) {
+	case v1.ImageIndex:
+		manifest, err := made.IndexManifest()
+		if err != nil {
+			return err
+		}
+		for _, entry := range manifest.Manifests {
+			child, err := childOf(made, entry)
+			if err != nil {
+				return err
+			}
+			group.Go(func() error { return b.pushManifest(ctx, repository, "", child) })
+		}
+	case v1.Image:
+		layers, err := made.Layers()
+		if err != nil {
+			return err
+		}
+		config, err := partial.ConfigLayer(made)
+		if err != nil {
+			return err
+		}
+		for _, layer := range append(layers, config) {
+			group.Go(func() error { return b.pushBlob(ctx, repository, layer) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	manifest, err := what.RawManifest()
+	if err != nil {
+		return err
+	}
+	described, err := partial.Descriptor(what.(partial.Describable))
+	if err != nil {
+		return err
+	}
+	for _, reference := range []string{described.Digest.String(), tag} {
+		if reference == "" {
+			continue
+		}
+		if err := b.put(ctx, path.Join("v2", repository, "manifests", reference), string(described.MediaType), manifest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// childOf is an entry of a manifest list.
+func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) {
+	switch {
+	case entry.MediaType.IsIndex():
+		return index.ImageIndex(entry.Digest)
+	case entry.MediaType.IsImage():
+		return index.Image(entry.Digest)
+	}
+	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
+}
+
+// put writes a small object. Its content is not signed: without TLS the signature of an empty one is a body of unknown length, which few servers take.
+func (b *bucket) put(ctx context.Context, key, mediaType string, content []byte) error {
+	return b.use(func(client *minio.Client) error {
+		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
+		_, err := client.PutObject(ctx, b.name, key, bytes.NewReader(content), int64(len(content)), options)
+		if err != nil {
+			return fmt.Errorf("write object %q: %w", key, err)
+		}
+		return nil
+	})
+}
+
+// use does something with the client when it is its turn.
+func (b *bucket) use(do func(*minio.Client) error) error {
+	client, err := b.client()
+	if err != nil {
+		return err
+	}
+	b.slots <- struct{}{}
+	defer func() { <-b.slots }()
+	return do(client)
+}
+
+// pushBlob copies a layer or a configuration, unless the bucket has it or can take it from elsewhere.
+func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
+	mediaType, err := blob.MediaType()
+	if err != nil || !mediaType.IsDistributable() {
+		return err
+	}
+	digest, err := blob.Digest()
+	if err != nil {
+		return err
+	}
+	key := path.Join("v2", repository, "blobs", digest.String())
+	_, err, _ = b.sending.Do(key, func() (any, error) {
+		return nil, b.use(func(client *minio.Client) error {
+			if b.has(ctx, client, key) || b.take(ctx, client, digest, key) {
+				return nil
+			}
+			if err := b.send(ctx, client, blob, key); err != nil {
+				return fmt.Errorf("write object %q: %w", key, err)
+			}
+			b.sent.Store(digest, key)
+			b.shown.arrived(repository, digest.String())
+			return nil
+		})
+	})
+	return err
+}
+
+func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool {
+	if b.force {
+		return false
+	}
+	_, err := client.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	return err == nil
+}
+
+// take has S3 copy a blob that was sent to another repository, or that lies in one of the source buckets.
+func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
+	var places []string
+	if there, ok := b.sent.Load(digest); ok && !b.alone && !b.force {
+		places = append(places, b.name+"/"+there.(string))
+	}
+	for _, source := range b.sources {
+		if registry, ok := strings.CutSuffix(source, "[store]"); ok {
+			places = append(places, path.Join(registry, "docker/registry/v2/blobs", digest.Algorithm, digest.Hex[:2], digest.Hex, "data"))
+			continue
+		}
+		places = append(places, path.Join(source, digest.String()))
+	}
+	for _, place := range places {
+		from, object, _ := strings.Cut(place, "/")
+		to := minio.CopyDestOptions{Bucket: b.name, Object: key}
+		if _, err := client.CopyObject(ctx, to, minio.CopySrcOptions{Bucket: from, Object: object}); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bucket) send(ctx context.Context, client *minio.Client, blob v1.Layer, key string) error {
+	size, err := blob.Size()
+	if err != nil {
+		return err
+	}
+	content, err := blob.Compressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = client.PutObject(ctx, b.name, key, &countedBody{content, b.shown}, size, minio.PutObjectOptions{ContentType: string(types.OCILayer)})
+	return err
+}

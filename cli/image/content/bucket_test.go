@@ -1,0 +1,132 @@
+package content
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// s3 is a server of S3 with a bucket `images`.
+type s3 struct {
+	endpoint string
+	public   string       // where everybody reads the bucket
+	sent     atomic.Int32 // blobs
+	copied   atomic.Int32
+}
+
+func serveS3(t *testing.T) *s3 {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("images"); err != nil {
+		t.Fatal(err)
+	}
+	made, api := &s3{}, gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/blobs/") {
+			if r.Header.Get("X-Amz-Copy-Source") != "" {
+				made.copied.Add(1)
+			} else {
+				made.sent.Add(1)
+			}
+		}
+		api.ServeHTTP(w, r)
+	}))
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/images" + r.URL.Path
+		api.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		public.Close()
+	})
+	made.endpoint, made.public = "s3://"+strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(public.URL, "http://")
+	t.Setenv("AWS_ACCESS_KEY_ID", "ann")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	return made
+}
+
+// pulled is the digest of an image or a manifest list that the bucket holds whole.
+func (s *s3) pulled(t *testing.T, reference string) string {
+	t.Helper()
+	parsed, err := name.ParseReference(s.public + "/" + reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := remote.Get(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.MediaType.IsIndex() {
+		index, problem := found.ImageIndex()
+		if err = problem; err == nil {
+			err = validate.Index(index)
+		}
+	} else {
+		image, problem := found.Image()
+		if err = problem; err == nil {
+			err = validate.Image(image)
+		}
+	}
+	if err != nil {
+		t.Errorf("pull %s: %v", reference, err)
+	}
+	return found.Digest.String()
+}
+
+func TestImagesAreMirroredToS3(t *testing.T) {
+	host, s := serve(t), serveS3(t)
+	to := s.endpoint + "/us-east-1/images"
+	one := push(t, host+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
+	amd, arm := image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	list := push(t, host+"/team/list:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm}))
+	out, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1="+to+"/team/app:v1", host+"/team/list:v1="+to+"/list:stable", host+"/team/app:v1="+to+"/team/quiet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reference, want := range map[string]string{"team/app:v1": one, "team/app@" + one: one, "list:stable": list, "team/quiet@" + one: one} {
+		if got := s.pulled(t, reference); got != want {
+			t.Errorf("%s is %s, want %s", reference, got, want)
+		}
+	}
+	if !strings.Contains(out, one+" "+to+"/team/app:v1") || !strings.Contains(out, one+" "+to+"/team/quiet\n") {
+		t.Errorf("it says\n%s", out)
+	}
+	before := s.sent.Load()
+	if _, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1", to+"/team/app:v2"); err != nil {
+		t.Fatal(err)
+	}
+	if again := s.sent.Load() - before; again != 0 || s.pulled(t, "team/app:v2") != one {
+		t.Errorf("%d blobs were sent that the bucket had", again)
+	}
+	copies := s.copied.Load()
+	if _, _, err := oc(t, "mirror", "--insecure", "--s3-source-bucket=images/v2/team/app/blobs", host+"/team/app:v1", to+"/other/app:v1"); err != nil {
+		t.Fatal(err)
+	}
+	if again := s.sent.Load() - before; again != 0 || s.copied.Load() == copies || s.pulled(t, "other/app:v1") != one {
+		t.Errorf("%d blobs were sent that another path of the bucket had", again)
+	}
+	if _, _, err := oc(t, "mirror", "--insecure", "--force", host+"/team/app:v1", to+"/team/app:v3"); err != nil || s.sent.Load() == before {
+		t.Errorf("with --force %d blobs were sent, %v", s.sent.Load()-before, err)
+	}
+}
+
+func TestWhatCannotBeMirroredToS3IsNamed(t *testing.T) {
+	host, s := serve(t), serveS3(t)
+	push(t, host+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
+	fails(t, "must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG", "mirror", host+"/team/app:v1", "s3://bucket/app:v1")
+	fails(t, "not to or from s3://", "mirror", s.endpoint+"/us-east-1/images/app:v1", host+"/reb:1")
+	fails(t, "bucket does not exist", "mirror", "--insecure", host+"/team/app:v1", s.endpoint+"/us-east-1/other/app:v1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	fails(t, "set AWS_ACCESS_KEY_ID", "mirror", "--insecure", host+"/team/app:v1", s.endpoint+"/us-east-1/images/app:v1")
+}
