@@ -75,6 +75,9 @@ func (s *session) once(changed changes) error {
 	if namespace := s.Settings.Text("ROUTER_SERVICE_NAMESPACE"); namespace != "" {
 		state.PeerEndpoints = s.builder.Source.Endpoints(namespace, canonical(s.Settings))
 	}
+	if pem := s.fallback.Load(); pem != nil {
+		s.writer.DefaultCertificate = *pem
+	}
 	config, err := s.writer.Write(state, touched, true)
 	if err != nil {
 		s.seen.all()

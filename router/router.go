@@ -7,11 +7,7 @@ package router
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -21,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-platform/slipway/router/certificate"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
@@ -70,6 +65,8 @@ type session struct {
 	refused  map[model.ServiceAliasConfigKey]*routev1.Route // those that HAProxy did not take, as they were
 	again    func()                                         // has the configuration made once more
 	observed *metrics
+
+	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it has changed
 
 	leaving atomic.Bool  // the router serves only what still comes
 	first   atomic.Int64 // the number of the first configuration with routes; 0 before
@@ -135,7 +132,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		return nil
 	})
 	part(func() error { return s.status.run(ctx) })
-	part(func() error { s.followServiceCA(ctx); return nil })
+	part(func() error { s.followFiles(ctx); return nil })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
 		who := access{settings: r.Settings, reviews: reviews}
@@ -179,45 +176,6 @@ func (s *session) untilLeft(ctx context.Context) (context.Context, context.Cance
 		cancel(nil)
 	})
 	return longer, func(cause error) { stop(); cancel(cause) }
-}
-
-// lookAtFiles is how often the file of services' authorities is looked at.
-const lookAtFiles = 10 * time.Second
-
-// followServiceCA has a configuration made when the file of services' authorities has changed.
-func (s *session) followServiceCA(ctx context.Context) {
-	state := func() (text string) {
-		if info, err := os.Stat(s.ServiceCA); err == nil {
-			text = fmt.Sprint(info.ModTime(), info.Size())
-		}
-		return text
-	}
-	ticker := time.NewTicker(lookAtFiles)
-	defer ticker.Stop()
-	look := func() {
-		content, err := os.ReadFile(s.ServiceCA)
-		if err == nil {
-			_, err = certificate.Authorities(string(content))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			slog.Error("the authorities of services cannot be read, and stay those that they were; if there were none, no pod of re-encrypt routes is trusted", "file", s.ServiceCA, "error", err)
-		}
-	}
-	if s.ServiceCA != "" {
-		look()
-	}
-	for last := state(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if now := state(); now != last {
-			last = now
-			look()
-			s.again()
-		}
-	}
 }
 
 // canonical is what the status of a route calls the router.

@@ -211,3 +211,51 @@ func TestAConfigurationThatCannotBeMadeIsTriedAgainAfterAWhile(t *testing.T) {
 		}
 	})
 }
+
+func TestTheDefaultCertificateFollowsItsFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		authority, dir := certtest.New(t), t.TempDir()
+		put := func(name string) string {
+			pair := authority.Issue(t, name)
+			for from, to := range map[string]string{pair.CertFile: "tls.crt", pair.KeyFile: "tls.key"} {
+				content, err := os.ReadFile(from)
+				if err == nil {
+					err = os.WriteFile(filepath.Join(dir, to), content, 0o600)
+				}
+				if err == nil {
+					err = os.Chtimes(filepath.Join(dir, to), time.Time{}, time.Now())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			content, err := os.ReadFile(pair.CertFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(content)
+		}
+		put("first")
+		changes := 0
+		s := &session{Router: &Router{Settings: read(t, map[string]string{"DEFAULT_CERTIFICATE_DIR": dir})}, again: func() { changes++ }}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go s.followFiles(ctx)
+		<-time.After(3 * lookAtFiles)
+		if s.fallback.Load() != nil || changes != 0 {
+			t.Error("without a change it is read anew")
+		}
+		second := put("second")
+		<-time.After(2 * lookAtFiles)
+		if pem := s.fallback.Load(); pem == nil || !strings.HasPrefix(string(*pem), second) || changes != 1 {
+			t.Errorf("the certificate is not the second one, after %d changes", changes)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "tls.key"), []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * lookAtFiles)
+		if pem := s.fallback.Load(); !strings.HasPrefix(string(*pem), second) {
+			t.Error("a damaged key changes the certificate")
+		}
+	})
+}

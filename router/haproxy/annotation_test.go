@@ -15,6 +15,7 @@ import (
 )
 
 func TestCookiesKeepAClientWithItsPod(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_COOKIE_NAME": "usual", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin"})
 	for i := range 3 {
 		b.pod("web", fmt.Sprint("pod", i), nil)
@@ -88,6 +89,7 @@ func TestBalanceOfARoute(t *testing.T) {
 }
 
 func TestWhitelistsLetOnlyTheirAddressesIn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("web", "web", nil)
 	many := strings.Repeat("10.1.2.3 ", 130) + "127.0.0.1"
@@ -104,6 +106,7 @@ func TestWhitelistsLetOnlyTheirAddressesIn(t *testing.T) {
 }
 
 func TestTimeoutOfARoute(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_DEFAULT_SERVER_TIMEOUT": "20s"})
 	b.pod("web", "web", nil)
 	b.route("short", "short.com", "web", annotated("haproxy.router.openshift.io/timeout", "100ms"))
@@ -118,6 +121,7 @@ func TestTimeoutOfARoute(t *testing.T) {
 }
 
 func TestRatesAreLimited(t *testing.T) {
+	t.Parallel()
 	const on = "haproxy.router.openshift.io/rate-limit-connections"
 	b := newBench(t, nil)
 	b.pod("web", "web", nil)
@@ -150,6 +154,7 @@ func TestRatesAreLimited(t *testing.T) {
 }
 
 func TestStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("web", "web", nil)
 	edge := secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"})
@@ -170,6 +175,7 @@ func TestStrictTransportSecurity(t *testing.T) {
 }
 
 func TestHealthChecksTakeABrokenPodOut(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("web", "good", nil)
 	broken := b.pod("web", "broken", nil)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slipway-platform/slipway/router/model"
@@ -44,6 +45,8 @@ type Engine struct {
 	reached int           // the number of the last one all of which HAProxy has served
 	changed chan struct{} // holds a token when wanted has changed
 	once    sync.Once
+
+	places atomic.Pointer[map[string]string] // the spare backends that others are in, by the names of these
 }
 
 func (e *Engine) wake() chan struct{} {
@@ -106,7 +109,14 @@ func (e *Engine) Alive() error {
 }
 
 // Stats is HAProxy's statistics as CSV.
-func (e *Engine) Stats() (string, error) { return e.ask("show stat") }
+func (e *Engine) Stats() (string, error) {
+	stats, err := e.ask("show stat")
+	var places map[string]string
+	if known := e.places.Load(); known != nil {
+		places = *known
+	}
+	return named(stats, places), err
+}
 
 func (e *Engine) ask(command string) (string, error) {
 	control := e.control()
@@ -123,6 +133,7 @@ type running struct {
 	left     []*process // by an engine that was killed, until they are taken over from
 	served   *served    // by the process; nil before it serves
 	files    map[string][]byte
+	tidied   map[string][]byte // those of routes that are there
 	reloaded time.Time
 	reload   *reload        // that goes on; nil when none does
 	former   []*process     // those that still have connections
@@ -134,7 +145,7 @@ type running struct {
 
 // Run runs HAProxy from the first configuration until ctx ends. ready is called when HAProxy serves. A HAProxy that ends is started again.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
-	for _, dir := range []string{"conf", "run", "router/certs", "router/cacerts"} {
+	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
 			return fmt.Errorf("make directory of the router: %w", err)
 		}
@@ -189,7 +200,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 // begin finds what there is in the directory: processes, and files of routes, which are removed when they are not needed.
 func (e *Engine) begin() (*running, error) {
 	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
-	for _, pattern := range []string{"router/certs/*", "router/cacerts/*"} {
+	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
 		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("look for files of routes: %w", err)
@@ -237,7 +248,13 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	if err != nil && now.reload == nil { // otherwise the next one may have taken over
 		slog.Warn("HAProxy is changed by a reload", "error", err)
 	}
-	if now.reload != nil || all && now.served.settled() {
+	if now.reload != nil {
+		return 0
+	}
+	if err := now.tidy(e.Dir); err != nil {
+		slog.Warn("the files of routes are brought up to date by a reload", "error", err)
+	}
+	if all && now.served.settled() {
 		return 0
 	}
 	due := now.reloaded.Add(e.Interval)

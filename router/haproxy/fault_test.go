@@ -26,6 +26,7 @@ func (b *bench) hanging() (file string) {
 }
 
 func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	file := b.hanging()
 	b.engine.Takeover = 2 * time.Second
@@ -55,6 +56,7 @@ func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
 }
 
 func TestTheRouteIsFoundForWhichHAProxyRefusesAConfiguration(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("web", "web", nil)
 	for i := range 40 {
@@ -80,6 +82,7 @@ func TestTheRouteIsFoundForWhichHAProxyRefusesAConfiguration(t *testing.T) {
 
 // Whatever HAProxy does not take about one route, and whatever keeps it from being reloaded, the endpoints of others change.
 func TestARefusedCommandHoldsUpOneRouteAlone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("bad", "bad", nil)
 	b.pod("bad", "bad", nil)

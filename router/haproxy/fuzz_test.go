@@ -32,20 +32,19 @@ func FuzzRoute(f *testing.F) {
 			for _, name := range names {
 				route.Annotations[name] = value
 			}
-			b.routes = map[string]*routev1.Route{}
 			for _, verdict := range claim.Judge([]*routev1.Route{route}, claim.Policy{}) {
 				if verdict.Admitted() {
 					b.routes[route.Name] = route
 				}
 			}
-			config := b.config()
-			text := config.Text()[len(config.Frame):]
-			if backends, servers := strings.Count(text, "\nbackend "), strings.Count(text, "\n  server "); backends != len(b.routes) || servers != len(b.routes) {
-				t.Errorf("%d routes have %d backends with %d servers in\n%s", len(b.routes), backends, servers, text)
-			}
-			if err := b.valid(config); err != nil {
-				t.Errorf("%v in\n%s", err, text)
-			}
+		}
+		config := b.config()
+		text := config.Text()[len(config.Frame):]
+		if backends, servers := strings.Count(text, "\nbackend "), strings.Count(text, "\n  server "); backends != len(b.routes) || servers != len(b.routes) {
+			t.Errorf("%d routes have %d backends with %d servers in\n%s", len(b.routes), backends, servers, text)
+		}
+		if err := b.valid(config); err != nil {
+			t.Errorf("%v in\n%s", err, text)
 		}
 	})
 }

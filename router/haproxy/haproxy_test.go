@@ -132,7 +132,7 @@ func (b *bench) pod(service, name string, certificate *certtest.Pair) *httptest.
 			case <-r.Context().Done():
 			}
 		}
-		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "Proxy", "X-Ssl-Client-Cn"} {
+		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "Proxy", "Cookie", "X-Ssl-Client-Cn"} {
 			w.Header().Set("Got-"+name, r.Header.Get(name))
 		}
 		w.Header().Set("Content-Type", "text/html")

@@ -29,6 +29,7 @@ func hostile(random *rand.Rand) string {
 
 // Whatever stands in routes that pass the claims, HAProxy takes the configuration, and has no server that is none of a pod.
 func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("web", "web", nil)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -76,6 +77,7 @@ func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
 
 // Any set of routes is sent where the claims say.
 func TestRequestsFollowTheClaims(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	paths := []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
 	hosts := []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com"}
@@ -139,6 +141,7 @@ func fits(route, path string) bool {
 }
 
 func TestTenThousandRoutesAreWritten(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	for i := range 10_000 {
 		b.route(fmt.Sprint("r", i), fmt.Sprintf("h%d.com", i), "web")

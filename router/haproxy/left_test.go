@@ -38,6 +38,7 @@ func (b *bench) leave() *process {
 }
 
 func TestTheNextRouterTakesOverWithoutALostRequest(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.engine.Outlive = true
 	b.pod("web", "web", nil)

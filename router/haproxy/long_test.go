@@ -39,6 +39,7 @@ func (b *bench) echo(service string, more <-chan struct{}) {
 }
 
 func TestLongConnectionsOutliveReloads(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	more := make(chan struct{})
 	b.echo("long", more)

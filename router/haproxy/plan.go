@@ -24,24 +24,27 @@ type plan struct {
 type step struct {
 	of       string
 	commands []string
+	undo     string // what it is told when it refuses one of them; nothing by default
 }
 
 func (p *plan) say(of string, commands ...string) {
 	if len(commands) > 0 {
-		p.steps = append(p.steps, step{of, commands})
+		p.steps = append(p.steps, step{of: of, commands: commands})
 	}
 }
 
 func (s *served) plan(config *Config) *plan {
 	known := *s.config
 	p := &plan{served: s, config: &known, parked: maps.Clone(s.parked), absent: map[string]bool{}, all: true, tables: s.tables}
-	if s.config.Frame != config.Frame || !sameList(s.config.Certificates, config.Certificates) || !sameFiles(s.config.Files, config.Files) {
+	if s.config.Frame != config.Frame {
 		p.all = false
 	}
+	last := p.certificates(config)
 	p.backends(config)
 	if p.moved || !sameTables(s.config.Tables, config.Tables) {
 		p.changeTables(config)
 	}
+	p.steps = append(p.steps, last...)
 	return p
 }
 
@@ -129,6 +132,7 @@ func (p *plan) settle(backend *Backend) bool {
 	p.note()
 	p.moved = true
 	here := p.placed(backend)
+	p.say(backend.Name, p.take(here.Name, backend)...)
 	for _, server := range here.Servers {
 		p.say(backend.Name, add(here, server)...)
 	}

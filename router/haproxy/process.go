@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,4 +209,28 @@ func removeFiles(dir string, before, files map[string][]byte) {
 			slog.Warn("a file of a former route stays", "error", err)
 		}
 	}
+}
+
+// tidy brings the files of routes to what is served, between reloads, so that no key lies about that is no longer used.
+func (r *running) tidy(dir string) error {
+	config := r.served.config
+	if config.whole != "" || sameMap(r.tidied, config.Files) {
+		return nil
+	}
+	if err := writeFiles(dir, r.files, config.Files); err != nil {
+		return err
+	}
+	maps.Copy(r.files, config.Files)
+	for name := range r.files {
+		_, needed := config.Files[name]
+		if needed || !strings.HasPrefix(name, certificatesDir) && !strings.HasPrefix(name, authoritiesDir) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove file of a former route: %w", err)
+		}
+		delete(r.files, name)
+	}
+	r.tidied = config.Files
+	return nil
 }

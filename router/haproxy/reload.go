@@ -41,7 +41,8 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	}
 	var spare string
 	if e.Script == "" && config.whole == "" {
-		r.spares, spare = now.spare(config)
+		r.spares, spare = now.spare(config, e.Dir)
+		r.files[spareTable] = nil
 	}
 	text := config.Text() + spare + "\nglobal\n  stats socket " + r.socket + " mode 600 level admin\n"
 	if e.Script != "" {
@@ -134,7 +135,7 @@ func (e *Engine) finish(now *running, err error) error {
 	}
 	now.failed, now.retry = 0, time.Time{}
 	removeFiles(e.Dir, now.files, r.files)
-	now.files = r.files
+	now.files, now.tidied = maps.Clone(r.files), r.config.Files
 	if r.next != nil {
 		now.former = append(now.former, r.before...)
 		now.process, now.left = r.next, nil
@@ -143,6 +144,8 @@ func (e *Engine) finish(now *running, err error) error {
 		control: runtime{r.socket, e.control().timeout}, dir: e.Dir, config: r.config, files: r.files, tables: r.config.Tables, spares: r.spares,
 		places: map[string]string{}, asked: map[string]string{}, parked: map[string]Server{}, damaged: map[string]bool{},
 	}
+	e.places.Store(nil)
+	now.served.publish = &e.places
 	e.reach(r.number)
 	if e.Observe != nil {
 		e.Observe(r.took[0], r.took[1])

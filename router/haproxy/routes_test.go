@@ -14,7 +14,8 @@ import (
 )
 
 func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
-	b := newBench(t, nil)
+	t.Parallel()
+	b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // which is how long it waits between tries, too
 	b.pod("web", "web", nil)
 	b.pod("test", "test", nil)
 	b.pod("deep", "deep", nil)
@@ -52,9 +53,7 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 		"https://passthrough.com": "tls", "http://passthrough.com": "302", "http://empty.com": "503", "http://zero.com": "503",
 		"http://nobody.com": "503", "https://nobody.com": "503", "https://plain.com": "503",
 	} {
-		if got := b.who(url); got != want {
-			t.Errorf("%s is answered by %s, want %s", url, got, want)
-		}
+		b.until(url, want)
 	}
 	if _, _, header := b.get("http://redirect.com/a?b=c"); header.Get("Location") != "https://redirect.com/a?b=c" {
 		t.Errorf("HTTP leads to %q", header.Get("Location"))
@@ -78,6 +77,7 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 }
 
 func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // which is how long it waits between tries, too
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 	mine, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
@@ -103,6 +103,7 @@ func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 }
 
 func TestDamagedAuthoritiesOfServicesTrustNobodyNewAndStopNothing(t *testing.T) {
+	t.Parallel()
 	for _, good := range []bool{true, false} { // before they are damaged
 		b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
@@ -132,6 +133,7 @@ func TestDamagedAuthoritiesOfServicesTrustNobodyNewAndStopNothing(t *testing.T) 
 }
 
 func TestWeightsShareRequests(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.pod("a", "a", nil)
 	b.pod("a", "a", nil)

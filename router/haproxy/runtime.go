@@ -75,7 +75,10 @@ func (r runtime) tell(commands []string) (refused map[int]string, err error) {
 }
 
 // accepted are answers to commands that have worked.
-var accepted = []string{"New server registered.", "changed from", "no need to change", "Server deleted."}
+var accepted = []string{
+	"New server registered.", "changed from", "no need to change", "Server deleted.", "New empty certificate store", "New CA file created", "already exists!",
+	"ransaction created", "ransaction updated", "Success!", "deleted in crtlist", "' deleted!",
+}
 
 // remove takes servers out of a HAProxy, and returns those that are still there, since they have connections.
 func (r runtime) remove(servers map[string]Server) (still map[string]Server) {

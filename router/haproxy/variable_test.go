@@ -20,51 +20,58 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Each variable comes into the configuration as HAProxy says it, and HAProxy takes it.
+// Each variable comes into the configuration as HAProxy says it, and HAProxy takes it, together with others.
 func TestVariablesAreObeyed(t *testing.T) {
-	for setting, want := range map[string]string{
-		"ROUTER_MAX_CONNECTIONS=100":                               "maxconn 100",
-		"ROUTER_THREADS=2":                                         "nbthread 2",
-		"ROUTER_DEFAULT_CLIENT_TIMEOUT=31s":                        "timeout client 31s",
-		"ROUTER_CLIENT_FIN_TIMEOUT=2s":                             "timeout client-fin 2s",
-		"ROUTER_DEFAULT_SERVER_TIMEOUT=32s":                        "timeout server 32s",
-		"ROUTER_DEFAULT_SERVER_FIN_TIMEOUT=3s":                     "timeout server-fin 3s",
-		"ROUTER_DEFAULT_CONNECT_TIMEOUT=6s":                        "timeout connect 6s",
-		"ROUTER_DEFAULT_TUNNEL_TIMEOUT=2h":                         "timeout tunnel 2h",
-		"ROUTER_SLOWLORIS_TIMEOUT=11s":                             "timeout http-request 11s",
-		"ROUTER_SLOWLORIS_HTTP_KEEPALIVE=200s":                     "timeout http-keep-alive 200s",
-		"ROUTER_BACKEND_CHECK_INTERVAL=7s":                         "check inter 7s",
-		"ROUTER_SYSLOG_ADDRESS=127.0.0.1:5514":                     "log 127.0.0.1:5514 len 4096 local1 warning",
-		"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_LOG_LEVEL=debug":   "local1 debug",
-		"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_SYSLOG_FORMAT=%ci": "log-format '%ci'",
-		"ROUTER_STRICT_SNI=TRUE":                                   "strict-sni",
-		"ROUTER_USE_PROXY_PROTOCOL=true":                           "accept-proxy\n",
-		"ROUTER_CIPHERS=modern":                                    "ssl-min-ver TLSv1.2",
-		"ROUTER_CIPHERS=old":                                       "ssl-min-ver TLSv1.0",
-		"ROUTER_CIPHERS=ECDHE-RSA-AES128-GCM-SHA256":               "ssl-default-bind-ciphers ECDHE-RSA-AES128-GCM-SHA256\n",
-		"ROUTER_ENABLE_COMPRESSION=true":                           "compression type text/html text/plain text/css",
-		"ROUTER_IP_V4_V6_MODE=v4v6":                                "v4v6",
-		"STATS_PORT=19999,STATS_USERNAME=joe,STATS_PASSWORD=it's":  `stats auth 'joe:it'\''s'`,
-		"ROUTER_BACKEND_PROCESS_ENDPOINTS=shuffle":                 "server pod:web-0",
+	t.Parallel()
+	for _, settings := range []map[string]string{
+		{
+			"ROUTER_MAX_CONNECTIONS=100":                              "maxconn 100",
+			"ROUTER_THREADS=2":                                        "nbthread 2",
+			"ROUTER_DEFAULT_CLIENT_TIMEOUT=31s":                       "timeout client 31s",
+			"ROUTER_CLIENT_FIN_TIMEOUT=2s":                            "timeout client-fin 2s",
+			"ROUTER_DEFAULT_SERVER_TIMEOUT=32s":                       "timeout server 32s",
+			"ROUTER_DEFAULT_SERVER_FIN_TIMEOUT=3s":                    "timeout server-fin 3s",
+			"ROUTER_DEFAULT_CONNECT_TIMEOUT=6s":                       "timeout connect 6s",
+			"ROUTER_DEFAULT_TUNNEL_TIMEOUT=2h":                        "timeout tunnel 2h",
+			"ROUTER_SLOWLORIS_TIMEOUT=11s":                            "timeout http-request 11s",
+			"ROUTER_SLOWLORIS_HTTP_KEEPALIVE=200s":                    "timeout http-keep-alive 200s",
+			"ROUTER_BACKEND_CHECK_INTERVAL=7s":                        "check inter 7s",
+			"ROUTER_SYSLOG_ADDRESS=127.0.0.1:5514":                    "log 127.0.0.1:5514 len 4096 local1 warning",
+			"ROUTER_STRICT_SNI=TRUE":                                  "strict-sni",
+			"ROUTER_USE_PROXY_PROTOCOL=true":                          "accept-proxy\n",
+			"ROUTER_CIPHERS=modern":                                   "ssl-min-ver TLSv1.2",
+			"ROUTER_ENABLE_COMPRESSION=true":                          "compression type text/html text/plain text/css",
+			"ROUTER_IP_V4_V6_MODE=v4v6":                               "v4v6",
+			"STATS_PORT=19999,STATS_USERNAME=joe,STATS_PASSWORD=it's": `stats auth 'joe:it'\''s'`,
+			"ROUTER_BACKEND_PROCESS_ENDPOINTS=shuffle":                "server pod:web-0",
+		}, {
+			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_LOG_LEVEL=debug": "local1 debug",
+			"ROUTER_CIPHERS=old": "ssl-min-ver TLSv1.0",
+		}, {
+			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_SYSLOG_FORMAT=%ci": "log-format '%ci'",
+			"ROUTER_CIPHERS=ECDHE-RSA-AES128-GCM-SHA256":               "ssl-default-bind-ciphers ECDHE-RSA-AES128-GCM-SHA256\n",
+		},
 	} {
-		t.Run(setting, func(t *testing.T) {
-			variables := map[string]string{}
+		variables := map[string]string{}
+		for setting := range settings {
 			for pair := range strings.SplitSeq(setting, ",") {
 				name, value, _ := strings.Cut(pair, "=")
 				variables[name] = value
 			}
-			b := newBench(t, variables)
-			b.pod("web", "web", nil)
-			b.pod("web", "web", nil)
-			b.route("web", "web.com", "web")
-			config := b.config()
+		}
+		b := newBench(t, variables)
+		b.pod("web", "web", nil)
+		b.pod("web", "web", nil)
+		b.route("web", "web.com", "web")
+		config := b.config()
+		for setting, want := range settings {
 			if !strings.Contains(config.Text(), want) {
-				t.Errorf("there is no %q in\n%s", want, config.Text())
+				t.Errorf("%s: there is no %q in\n%s", setting, want, config.Text())
 			}
-			if err := b.valid(config); err != nil {
-				t.Error(err)
-			}
-		})
+		}
+		if err := b.valid(config); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -83,6 +90,7 @@ func TestWithoutBoundPortsNothingListens(t *testing.T) {
 }
 
 func TestProxyProtocolTellsTheClientsAddress(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_USE_PROXY_PROTOCOL": "true"})
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
@@ -104,6 +112,7 @@ func TestProxyProtocolTellsTheClientsAddress(t *testing.T) {
 }
 
 func TestClientsShowCertificates(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	mine := b.authority.Issue(t, "joe")
 	b.writer.Settings = b.writer.Settings.With(map[string]string{"ROUTER_MUTUAL_TLS_AUTH": "required", "ROUTER_MUTUAL_TLS_AUTH_CA": b.authority.File, "ROUTER_MUTUAL_TLS_AUTH_FILTER": "^/CN=joe$"})
@@ -134,6 +143,7 @@ func TestClientsShowCertificates(t *testing.T) {
 }
 
 func TestStrictSNIAndCiphers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_STRICT_SNI": "true", "ROUTER_CIPHERS": "modern", "ROUTER_ENABLE_HTTP2": "true"})
 	b.pod("web", "web", nil)
 	own := b.authority.Issue(t, "own")
@@ -160,6 +170,7 @@ func TestStrictSNIAndCiphers(t *testing.T) {
 }
 
 func TestWebSocketsAndCompression(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"ROUTER_ENABLE_COMPRESSION": "true"})
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
@@ -255,6 +266,7 @@ backend {{ genBackendNamePrefix $cfg.TLSTermination }}:{{ $cfgIdx }}
 `
 
 func TestCustomTemplates(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	file := filepath.Join(b.writer.Dir, "custom")
 	if err := os.WriteFile(file, []byte(customTemplate), 0o600); err != nil {

@@ -25,7 +25,7 @@ var frameTemplate string
 //go:embed backend.cfg.tmpl
 var backendTemplate string
 
-// Writer makes configurations, one after the other, of a state that changes. Its fields stay as they are after the first.
+// Writer makes configurations, one after the other, of a state that changes. Its fields stay as they are after the first, apart from the default certificate.
 type Writer struct {
 	// Dir is the working directory, absolute.
 	Dir string
@@ -33,7 +33,7 @@ type Writer struct {
 	Settings settings.Settings
 	// User is the account that HAProxy changes to; empty for none.
 	User string
-	// DefaultCertificate is what routes without a certificate have, with its key.
+	// DefaultCertificate is what routes without a certificate have, with its key. It may become another one.
 	DefaultCertificate []byte
 	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
 	// pods of re-encrypt routes without a destinationCACertificate are not checked. Where it is damaged, the authorities before count, and if there were
@@ -60,6 +60,8 @@ const (
 	defaultCertificateFile = "conf/default.pem"
 	serviceCAFile          = "conf/service-ca.pem"
 	certificateListFile    = "conf/certificates.list"
+	certificatesDir        = "router/certs/"
+	authoritiesDir         = "router/cacerts/"
 )
 
 // Write makes the configuration of a state in which only these routes have changed since the one before; nil stands for all. bind says whether the ports are
@@ -80,6 +82,10 @@ func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey
 	if err != nil {
 		w.last = nil // what is known of routes is of no configuration
 		return nil, err
+	}
+	if !bytes.Equal(w.DefaultCertificate, next.Files[defaultCertificateFile]) {
+		next.Files = maps.Clone(next.Files)
+		next.Files[defaultCertificateFile] = w.DefaultCertificate
 	}
 	if custom != "" {
 		return next, w.custom(custom, state, bind, next)
@@ -273,10 +279,10 @@ func ownCertificate(alias *model.ServiceAliasConfig) bool {
 
 // certificateFile is the file of a route's certificate. A name with a colon is one that HAProxy's commands cannot tell.
 func certificateFile(key model.ServiceAliasConfigKey) string {
-	return "router/certs/" + strings.ReplaceAll(string(key), ":", "_") + ".pem"
+	return certificatesDir + strings.ReplaceAll(string(key), ":", "_") + ".pem"
 }
 
 // authoritiesFile is the file of the authorities of a route's pods, where templates of OpenShift find it.
 func authoritiesFile(key model.ServiceAliasConfigKey) string {
-	return "router/cacerts/" + string(key) + ".pem"
+	return authoritiesDir + string(key) + ".pem"
 }

@@ -1,0 +1,115 @@
+package haproxy
+
+import (
+	"bytes"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// longestSecret is the longest text of certificates and keys that HAProxy is told while it runs, in bytes: what it is told has to fit into one of its buffers.
+const longestSecret = 16 << 10
+
+// certificates tells HAProxy what is different in certificates, and new authorities of pods. It returns what is to be told last, when nothing leads to a host any more
+// whose certificate goes. What it cannot be told waits for the next reload, with all other changes of certificates: other authorities for pods that it trusts
+// already, with which it has connections and sessions.
+func (p *plan) certificates(config *Config) (last []step) {
+	now := p.served.config
+	if sameList(now.Certificates, config.Certificates) && sameFiles(now.Files, config.Files) {
+		return nil
+	}
+	changed, possible := p.changedFiles(now, config)
+	if !possible {
+		p.all = false
+		return nil
+	}
+	p.config.Certificates, p.config.Files = config.Certificates, config.Files
+	had, needed := p.listed(now), p.listed(config)
+	for _, name := range changed {
+		path, content := filepath.Join(p.dir, name), config.Files[name]
+		switch {
+		case name == defaultCertificateFile, needed[path] && had[path]:
+			p.load("cert", path, content, false)
+		case strings.HasPrefix(name, authoritiesDir):
+			p.load("ca-file", path, content, true)
+		}
+	}
+	for path := range needed {
+		if !had[path] {
+			p.load("cert", path, config.Files[strings.TrimPrefix(path, p.dir+"/")], true)
+		}
+	}
+	return p.list(now.Certificates, config.Certificates, needed)
+}
+
+// changedFiles are the files that have another content now, in order. Those that HAProxy cannot be told make possible false.
+func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
+	for name, content := range then.Files {
+		before, there := now.Files[name]
+		if there && bytes.Equal(before, content) {
+			continue
+		}
+		known := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !there
+		if !known || len(content) > longestSecret || p.damaged[filepath.Join(p.dir, name)] {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	_, gone := then.Files[serviceCAFile]
+	_, there := now.Files[serviceCAFile]
+	slices.Sort(names)
+	return names, gone == there
+}
+
+// listed are the files of the certificates of hosts.
+func (p *plan) listed(config *Config) map[string]bool {
+	paths := make(map[string]bool, len(config.Certificates))
+	for _, entry := range config.Certificates {
+		paths[certificateOf(entry)] = true
+	}
+	return paths
+}
+
+// load has HAProxy take the content of a file, of a kind that it may not know yet.
+func (p *plan) load(kind, path string, content []byte, unknown bool) {
+	var commands []string
+	if unknown {
+		commands = []string{"new ssl " + kind + " " + path}
+	}
+	commands = append(commands, "set ssl "+kind+" "+path+payload(string(content)), "commit ssl "+kind+" "+path)
+	p.steps = append(p.steps, step{path, commands, "abort ssl " + kind + " " + path})
+}
+
+// payload is a text of lines, none of them empty, behind a command.
+func payload(text string) string { return " <<\n" + strings.TrimRight(text, "\n") + "\n" }
+
+// list brings the list of hosts, which is in their order, to what it should be.
+func (p *plan) list(now, then []Entry, needed map[string]bool) (last []step) {
+	file := filepath.Join(p.dir, certificateListFile)
+	before, after := map[string]string{}, map[string]string{}
+	for _, entry := range now {
+		before[entry.Key] = entry.Value
+	}
+	for _, entry := range then {
+		after[entry.Key] = entry.Value
+	}
+	for _, host := range slices.Sorted(maps.Keys(before)) {
+		if before[host] == after[host] {
+			continue
+		}
+		path := certificateOf(Entry{host, before[host]})
+		leave := "del ssl crt-list " + file + " " + path
+		if needed[path] { // for another host, and this one has none or another certificate
+			p.say(path, leave)
+			continue
+		}
+		last = append(last, step{of: path, commands: []string{leave, "del ssl cert " + path}})
+	}
+	for _, host := range slices.Sorted(maps.Keys(after)) {
+		if before[host] != after[host] {
+			p.say(certificateOf(Entry{host, after[host]}), "add ssl crt-list "+file+payload(after[host]+" "+host))
+		}
+	}
+	return last
+}

@@ -1,0 +1,88 @@
+package haproxy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// visit asks with cookies, and returns who answers, the cookies that he sees, and what the router sets.
+func (b *bench) visit(url, cookies string) (pod, seen string, set *http.Cookie) {
+	b.t.Helper()
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if cookies != "" {
+		request.Header.Set("Cookie", cookies)
+	}
+	response, err := b.client(nil).Do(request)
+	if err != nil {
+		return err.Error(), "", nil
+	}
+	defer response.Body.Close()
+	_, _ = fmt.Fscan(response.Body, &pod)
+	for _, cookie := range response.Cookies() {
+		set = cookie
+	}
+	return pod, response.Header.Get("Got-Cookie"), set
+}
+
+// A client stays with its pod when the route that a spare backend has served gets a backend of its own, and metrics call both the same.
+func TestASpareBackendHasCookieAndNameOfTheRoutesOwn(t *testing.T) {
+	t.Parallel()
+	for _, named := range []string{"", "usual"} {
+		b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin", "ROUTER_COOKIE_NAME": named})
+		for i := range 5 {
+			b.pod("web", fmt.Sprint("pod", i), nil)
+		}
+		b.run()
+		b.route("web", "web.com", "web")
+		b.apply()
+		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
+		home, _, cookie := b.visit("http://web.com", "")
+		want := named
+		if want == "" {
+			want = b.builder.State().Aliases["shop:web"].RoutingKeyName
+		}
+		if cookie == nil || cookie.Name != want || cookie.Value == "" {
+			t.Fatalf("%s sets %v, want a cookie %q", home, cookie, want)
+		}
+		own := cookie.Name + "=" + cookie.Value
+		stays := func() {
+			for _, sent := range [][2]string{
+				{own, ""}, {"a=b; " + own, "a=b"}, {own + "; c=d", "c=d"}, {"a=b;" + own + ";c=d", "a=b;c=d"}, {"x" + own + "; " + own, "x" + own},
+			} {
+				pod, seen, _ := b.visit("http://web.com", sent[0])
+				if pod != home || strings.ReplaceAll(seen, "; ", ";") != strings.ReplaceAll(sent[1], "; ", ";") {
+					t.Errorf("with the cookies %q, %s answers in place of %s, and sees %q", sent[0], pod, home, seen)
+				}
+			}
+			if pod, seen, _ := b.visit("http://web.com", "a=b"); !strings.HasPrefix(pod, "pod") || seen != "a=b" {
+				t.Errorf("without a cookie of the router %q answers and sees %q", pod, seen)
+			}
+		}
+		stays()
+		stats, err := b.engine.Stats()
+		if err != nil || strings.Contains(stats, sparePrefix) || !strings.Contains(stats, "\nbe_http:shop:web,pod:") || strings.Count(stats, "\nbe_http:shop:web,BACKEND") != 1 {
+			t.Errorf("the statistics are\n%s (%v)", stats, err)
+		}
+		b.killWorker()
+		eventually.True(t, "the route has its own backend", func() bool {
+			stats, err := b.engine.control().ask("show stat")
+			return err == nil && strings.Contains(stats, "\nbe_http:shop:web,BACKEND")
+		})
+		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
+		stays()
+	}
+}
+
+func TestABackendThatIsChangedIsToldOnce(t *testing.T) {
+	const stats = "# pxname,svname\nbe_http:a:b,BACKEND,1\nspare:1,BACKEND,2\nspare:2,BACKEND,3\nother,BACKEND,4\n"
+	if got, want := named(stats, map[string]string{"be_http:a:b": "spare:2"}), "# pxname,svname\nbe_http:a:b,BACKEND,3\nother,BACKEND,4\n"; got != want {
+		t.Errorf("told is %q, want %q", got, want)
+	}
+}
