@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
 const (
@@ -23,32 +25,44 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// holder accepts connections to idle services.
+// holder takes connections and datagrams to idle services.
 type holder struct {
-	proxy *Proxy
 	wakes wakes
+	seats seats
+	flows flows
 
 	mu      sync.Mutex
-	targets map[netip.AddrPort]target
+	targets map[place]target
 }
 
-// know replaces the addresses that connections may have been made to.
-func (h *holder) know(targets map[netip.AddrPort]target) {
+func newHolder(p *Proxy) *holder {
+	return &holder{wakes: wakes{proxy: p}, seats: seats{of: map[cache.ObjectName]int{}}, flows: newFlows()}
+}
+
+// know replaces the places that packets may have been sent to.
+func (h *holder) know(targets map[place]target) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.targets = targets
+	h.mu.Unlock()
+	h.flows.end(func(f *flow) bool {
+		of, known := h.find(f.service, corev1.ProtocolUDP)
+		return !known || of != f.of
+	})
 }
 
-func (h *holder) find(address netip.AddrPort) (target, bool) {
+// find is the service of an address that a packet was sent to.
+func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	found, ok := h.targets[address]
+	found, ok := h.targets[place{address, protocol}]
+	if !ok {
+		found, ok = h.targets[place{netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port()), protocol}]
+	}
 	return found, ok
 }
 
 // serve accepts until the listener is closed, and returns when the last connection is.
 func (h *holder) serve(ctx context.Context, listener net.Listener) {
-	places := make(chan struct{}, maxHeld)
 	var held sync.WaitGroup
 	defer held.Wait()
 	for {
@@ -65,15 +79,7 @@ func (h *holder) serve(ctx context.Context, listener net.Listener) {
 			}
 			continue
 		}
-		select {
-		case places <- struct{}{}:
-			held.Go(func() {
-				defer func() { <-places }()
-				h.hold(ctx, accepted.(*net.TCPConn))
-			})
-		default:
-			accepted.Close()
-		}
+		held.Go(func() { h.hold(ctx, accepted.(*net.TCPConn)) })
 	}
 }
 
@@ -84,10 +90,11 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	if err != nil {
 		return // it was made to this port
 	}
-	of, known := h.find(address)
-	if !known {
+	of, known := h.find(address, corev1.ProtocolTCP)
+	if !known || !h.seats.take(of.service) {
 		return
 	}
+	defer h.seats.leave(of.service)
 	waiting, stop := context.WithTimeout(ctx, maxWait)
 	defer stop()
 	server, err := h.reach(waiting, of)

@@ -1,9 +1,10 @@
-// Package idle holds connections to services that have no pods until they have some. A service with the annotation of `oc idle` gets its
-// packets redirected to a listener of this node, in front of the service proxy, which would refuse them. The listener accepts, tells by an event that the
-// service needs pods, waits for its endpoints and passes on what it gets.
+// Package idle holds connections and datagrams to services that have no pods until they have some. A service with the annotation of `oc idle`
+// gets its packets taken in front of the service proxy, which would refuse them: connections are redirected to a listener of this node, datagrams are
+// copied to it by the kernel's log and dropped. The part tells by an event that the service needs pods, waits for its endpoints and passes on what it got.
+// That goes for the address of the cluster, for external addresses and for node ports.
 //
 // When the node's process is killed, connections that went through it end; those that pods have directly, as all have a few seconds after a service
-// woke, do not.
+// woke, do not. What comes until the process is there again is dropped, not refused, so that clients send it once more.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the annotations and the event are those of its
 // unidling proxy.
@@ -14,17 +15,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/slipway-platform/slipway/internal/idling"
 )
 
 // Proxy is the part of a node that holds connections.
@@ -35,14 +31,12 @@ type Proxy struct {
 	Table string
 	// Host is the node's name, for its events.
 	Host string
-	// Off makes the part do nothing: the service proxy refuses connections to services without pods, idle or not.
+	// Off makes the part only take its table away: the service proxy refuses connections to services without pods, idle or not.
 	Off bool
 }
 
 const (
-	// maxHeld is how many connections are held or passed on at once; further ones are closed.
-	maxHeld = 1024
-	// grace is how long connections to a service that woke still come here: the service proxy learns of its endpoints a little later.
+	// grace is how long packets to a service that has endpoints again still come here: the service proxy learns of them a little later.
 	grace = 10 * time.Second
 	// retry is the time until the table is written again after a failure.
 	retry = 5 * time.Second
@@ -51,9 +45,12 @@ const (
 // Name is the part's name.
 func (*Proxy) Name() string { return "idling" }
 
-// Run holds connections until ctx ends.
+// Run holds connections and datagrams until ctx ends.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if p.Off {
+		if err := remove(ctx, p.Table); err != nil && ctx.Err() == nil {
+			return err
+		}
 		ready()
 		<-ctx.Done()
 		return nil
@@ -62,6 +59,12 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("listen for idle services: %w", err)
 	}
+	defer listener.Close()
+	log, err := openPackets()
+	if err != nil {
+		return fmt.Errorf("receive datagrams to idle services: %w", err)
+	}
+	defer log.Close()
 	factory := informers.NewSharedInformerFactoryWithOptions(p.Client, 0, informers.WithTransform(lean))
 	services := factory.Core().V1().Services().Informer()
 	changed := make(chan struct{}, 1)
@@ -74,33 +77,35 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if _, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 	}); err != nil {
-		listener.Close()
 		return fmt.Errorf("watch services: %w", err)
 	}
-	h := &holder{proxy: p, wakes: wakes{proxy: p}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	stop := context.AfterFunc(ctx, func() { listener.Close() })
-	defer stop()
 	if !cache.WaitForCacheSync(ctx.Done(), services.HasSynced) {
-		listener.Close()
 		return nil
 	}
-	tasks.Go(func() { h.serve(ctx, listener) })
-	if err := p.follow(ctx, h, listener, services.GetStore(), changed, ready); err != nil {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
 		listener.Close()
-		return fmt.Errorf("redirect connections to idle services: %w", err)
+		log.Close()
+	})()
+	h := newHolder(p)
+	tasks.Go(func() { h.serve(ctx, listener) })
+	tasks.Go(func() { h.receive(ctx, log) })
+	doors := doors{connections: uint16(listener.Addr().(*net.TCPAddr).Port), group: log.group}
+	if err := p.follow(ctx, h, doors, services.GetStore(), changed, ready); err != nil {
+		return fmt.Errorf("take packets to idle services: %w", err)
 	}
 	return nil
 }
 
 // follow keeps the table as the services are. A failure to write it at first is returned; later ones are logged, and tried again.
-func (p *Proxy) follow(ctx context.Context, h *holder, listener net.Listener, services cache.Store, changed <-chan struct{}, ready func()) error {
-	port := listener.Addr().(*net.TCPAddr).Port
-	leaving := map[netip.AddrPort]time.Time{}
-	written, first := map[netip.AddrPort]target{}, true
+func (p *Proxy) follow(ctx context.Context, h *holder, d doors, services cache.Store, changed <-chan struct{}, ready func()) error {
+	leaving := map[place]time.Time{}
+	written, first := map[place]target{}, true
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -111,17 +116,17 @@ func (p *Proxy) follow(ctx context.Context, h *holder, listener net.Listener, se
 		case <-again.C:
 		}
 		wanted := idle(services)
-		wait := remain(wanted, written, leaving, time.Now())
+		wait := remain(wanted, written, leaving, time.Now(), func(of target) state { return p.state(ctx, services, of) })
 		h.know(wanted)
 		if first || !sameKeys(wanted, written) {
-			err := write(ctx, p.Table, port, wanted)
+			err := write(ctx, p.Table, d, wanted)
 			switch {
 			case ctx.Err() != nil:
 				return nil
 			case err != nil && first:
 				return err
 			case err != nil:
-				slog.Error("cannot redirect connections to idle services", "err", err)
+				slog.Error("cannot take packets to idle services", "err", err)
 				again.Reset(retry)
 				continue
 			}
@@ -137,73 +142,15 @@ func (p *Proxy) follow(ctx context.Context, h *holder, listener net.Listener, se
 	}
 }
 
-// target is a port of a service.
-type target struct {
-	service cache.ObjectName
-	// port is the port's name, by which endpoints have it too.
-	port string
-}
-
-// idle are the addresses of idle services.
-func idle(services cache.Store) map[netip.AddrPort]target {
-	found := map[netip.AddrPort]target{}
-	for _, object := range services.List() {
-		service := object.(*corev1.Service)
-		address, err := netip.ParseAddr(service.Spec.ClusterIP)
-		if _, is := idling.Since(service.Annotations); !is || err != nil || !address.Is4() {
-			continue
-		}
-		for _, port := range service.Spec.Ports {
-			if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
-				found[netip.AddrPortFrom(address, uint16(port.Port))] = target{cache.MetaObjectToName(service), port.Name}
-			}
-		}
+// state says how a service is that is no longer idle.
+func (p *Proxy) state(ctx context.Context, services cache.Store, of target) state {
+	if _, exists, err := services.GetByKey(of.service.String()); err == nil && !exists {
+		return gone
 	}
-	return found
-}
-
-// remain adds to the wanted addresses those that left them a short while ago, and returns the time until the next of these goes.
-func remain(wanted, written map[netip.AddrPort]target, leaving map[netip.AddrPort]time.Time, now time.Time) (wait time.Duration) {
-	for address, of := range written {
-		if _, still := wanted[address]; still {
-			delete(leaving, address)
-			continue
-		}
-		if leaving[address].IsZero() {
-			leaving[address] = now.Add(grace)
-		}
-		left := leaving[address].Sub(now)
-		if left <= 0 {
-			delete(leaving, address)
-			continue
-		}
-		wanted[address] = of
-		if wait == 0 || left < wait {
-			wait = left
-		}
+	ctx, stop := context.WithTimeout(ctx, retry)
+	defer stop()
+	if found, err := p.endpoints(ctx, of); err != nil || len(found) == 0 {
+		return waking // an error is told by whoever waits
 	}
-	return wait
-}
-
-func sameKeys(a, b map[netip.AddrPort]target) bool {
-	for address := range a {
-		if _, known := b[address]; !known {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
-
-// lean drops what is not looked at of an object.
-func lean(object any) (any, error) {
-	service, ok := object.(*corev1.Service)
-	if !ok {
-		return object, nil
-	}
-	kept := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion}}
-	if since := service.Annotations[idling.IdledAt]; since != "" {
-		kept.Annotations = map[string]string{idling.IdledAt: since}
-		kept.Spec = corev1.ServiceSpec{ClusterIP: service.Spec.ClusterIP, Ports: service.Spec.Ports}
-	}
-	return kept, nil
+	return awake
 }

@@ -6,8 +6,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,23 +26,29 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-func TestAConnectionIsHeldUntilThereAreEndpoints(t *testing.T) {
-	pod := hosttest.NewNamespace(t, "pod")
+// idleService is a cluster of one idle service with connections at port 80 and datagrams at 53, and what runs for it.
+func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) {
+	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
-	client := fake.NewClientset(&corev1.Service{
+	_, services, _ := net.ParseCIDR("172.30.0.0/16") // a host has a way to services by its default route
+	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.IPv4(10, 128, 0, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	client = fake.NewClientset(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{idling.IdledAt: "2026-01-01T00:00:00Z"}},
-		Spec:       corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80, NodePort: 30080}, {Name: "names", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP},
+		}},
 	})
 	p := &Proxy{Client: client, Table: "slipway-idle", Host: "host"}
 	parttest.Run(t, p.Run)
+	return pod, client
+}
 
-	var conn net.Conn
-	pod.Do(t, func() (err error) {
-		conn, err = net.Dial("tcp4", "172.30.0.1:80")
-		return err
-	})
-	defer conn.Close()
+// needed waits for the event that pods are needed.
+func needed(t *testing.T, client *fake.Clientset) {
+	t.Helper()
 	eventually.Equal(t, "the event that pods are needed", func() string {
 		events, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(events.Items) == 0 {
@@ -46,32 +56,100 @@ func TestAConnectionIsHeldUntilThereAreEndpoints(t *testing.T) {
 		}
 		return events.Items[0].Reason + " " + events.Items[0].InvolvedObject.Name
 	}, "NeedPods web")
+}
 
+// serve gives the service an endpoint that answers what it is sent.
+func serve(t *testing.T, client *fake.Clientset) {
+	t.Helper()
 	server, err := net.Listen("tcp4", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { server.Close() })
 	go echo(server)
-	address := netip.MustParseAddrPort(server.Addr().String())
+	datagrams, err := net.ListenPacket("udp4", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { datagrams.Close() })
+	go echoDatagrams(datagrams)
+	port := func(name string, protocol corev1.Protocol, address net.Addr) discoveryv1.EndpointPort {
+		return discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: ptr.To(int32(netip.MustParseAddrPort(address.String()).Port()))}
+	}
 	_, err = client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("other"), Port: ptr.To[int32](1)}, {Name: ptr.To("http"), Port: ptr.To(int32(address.Port()))}},
+		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("other"), Port: ptr.To[int32](1)}, port("http", corev1.ProtocolTCP, server.Addr()),
+			port("names", corev1.ProtocolUDP, datagrams.LocalAddr())},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}}, {Addresses: []string{"127.0.0.2"}}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Write([]byte("hello")); err != nil {
+}
+
+// dial connects to an address from a machine.
+func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn net.Conn) {
+	t.Helper()
+	from.Do(t, func() (err error) {
+		conn, err = net.Dial(network, address)
+		return err
+	})
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(maxWait)); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // the answer comes nevertheless
-		t.Fatal(err)
+	return conn
+}
+
+func TestAConnectionIsHeldUntilThereAreEndpoints(t *testing.T) {
+	pod, client := idleService(t)
+	conns := []net.Conn{dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, pod, "tcp4", "10.128.0.1:30080"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")}
+	needed(t, client)
+	serve(t, client)
+	for i, conn := range conns {
+		if _, err := conn.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // the answer comes nevertheless
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+			t.Errorf("answer %d: %q, %v", i, got, err)
+		}
 	}
-	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
-		t.Errorf("answer %q, %v", got, err)
+}
+
+func TestDatagramsAreHeldUntilThereAreEndpoints(t *testing.T) {
+	pod, client := idleService(t)
+	conns := []net.Conn{dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "10.128.0.1:30053"),
+		dial(t, hosttest.Host(), "udp4", "172.30.0.1:53"), dial(t, hosttest.Host(), "udp4", "10.128.0.1:30053")}
+	long := strings.Repeat("long ", 5000) // in fragments
+	say := func() {
+		for i, conn := range conns {
+			for _, text := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
+				if _, err := conn.Write([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
+	hear := func() {
+		buffer := make([]byte, maxDatagram)
+		for i, conn := range conns {
+			for _, want := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
+				if n, err := conn.Read(buffer); err != nil || string(buffer[:n]) != want {
+					t.Fatalf("answer to %.20q: %.20q (%d bytes), %v", want, buffer[:n], n, err)
+				}
+			}
+		}
+	}
+	say()
+	needed(t, client)
+	serve(t, client)
+	hear()
+	say() // and those that come while it wakes
+	hear()
 }
 
 // echo answers each connection with what it sends.
@@ -81,8 +159,64 @@ func echo(server net.Listener) {
 		if err != nil {
 			return
 		}
-		_, _ = io.Copy(conn, conn) // the test looks at what arrives
-		conn.Close()
+		go func() {
+			_, _ = io.Copy(conn, conn) // the test looks at what arrives
+			conn.Close()
+		}()
+	}
+}
+
+// echoDatagrams answers each datagram with itself.
+func echoDatagrams(server net.PacketConn) {
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, from, err := server.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = server.WriteTo(buffer[:n], from) // the test looks at what arrives
+	}
+}
+
+func TestConnectionsAreNotRefusedWhileNobodyAccepts(t *testing.T) {
+	pod := hosttest.NewNamespace(t, "pod")
+	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
+	places := map[place]target{at("172.30.0.1:80", corev1.ProtocolTCP): {}}
+	if err := write(t.Context(), "slipway-idle", doors{connections: 9, group: 9}, places); err != nil { // of a process that ended
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = remove(context.Background(), "slipway-idle") })
+	connected := make(chan error, 1)
+	go func() {
+		connected <- pod.Try(func() error {
+			conn, err := net.Dial("tcp4", "172.30.0.1:80")
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		})
+	}()
+	eventually.True(t, "the first packet to be dropped", func() bool {
+		text, err := exec.CommandContext(t.Context(), "nft", "list", "chain", "ip", "slipway-idle", "redirected").CombinedOutput()
+		return err == nil && strings.Contains(string(text), "drop") && !strings.Contains(string(text), "packets 0 ")
+	})
+	client := fake.NewClientset(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{idling.IdledAt: "2026-01-01T00:00:00Z"}},
+		Spec:       corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	})
+	parttest.Run(t, (&Proxy{Client: client, Table: "slipway-idle", Host: "host"}).Run)
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATableOfBeforeGoesWhenNothingIsHeld(t *testing.T) {
+	if err := write(t.Context(), "slipway-idle", doors{connections: 9, group: 9}, nil); err != nil {
+		t.Fatal(err)
+	}
+	parttest.Run(t, (&Proxy{Table: "slipway-idle", Off: true}).Run)
+	if text, err := exec.CommandContext(t.Context(), "nft", "list", "tables").CombinedOutput(); err != nil || strings.Contains(string(text), "slipway-idle") {
+		t.Errorf("tables are %s, %v", text, err)
 	}
 }
 
@@ -94,7 +228,7 @@ func TestWhatIsNotForAnIdleServiceIsClosed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	p := &Proxy{Client: fake.NewClientset()}
-	h := &holder{proxy: p, wakes: wakes{proxy: p}}
+	h := newHolder(p)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/idling"
 )
@@ -37,7 +38,7 @@ type wakes struct {
 // endpoint is one of a service's endpoints. It waits until there is one or ctx ends.
 func (w *wakes) endpoint(ctx context.Context, of target) (netip.AddrPort, error) {
 	for {
-		answer := w.flight.DoChan(of.service.String()+" "+of.port, func() (any, error) { return w.wake(ctx, of) })
+		answer := w.flight.DoChan(fmt.Sprintf("%s %s %s", of.service, of.port, of.protocol), func() (any, error) { return w.wake(ctx, of) })
 		select {
 		case <-ctx.Done():
 			return netip.AddrPort{}, ctx.Err()
@@ -92,7 +93,7 @@ func (p *Proxy) endpoints(ctx context.Context, of target) (found []netip.AddrPor
 	}
 	for _, slice := range list.Items {
 		for _, port := range slice.Ports {
-			if port.Port == nil || port.Name != nil && *port.Name != of.port || port.Protocol != nil && *port.Protocol != corev1.ProtocolTCP {
+			if port.Port == nil || port.Name != nil && *port.Name != of.port || ptr.Deref(port.Protocol, corev1.ProtocolTCP) != of.protocol {
 				continue
 			}
 			for _, endpoint := range slice.Endpoints {

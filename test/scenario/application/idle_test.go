@@ -27,7 +27,7 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 ---
 {apiVersion: v1, kind: Service, metadata: {name: lazy, labels: {part: shop}}, spec: {selector: {app: lazy}, ports: [{name: http, port: 80, targetPort: 8080}]}}
 ---
-{apiVersion: v1, kind: Service, metadata: {name: again}, spec: {selector: {app: lazy}, ports: [{port: 81, targetPort: 8080}]}}
+{apiVersion: v1, kind: Service, metadata: {name: again}, spec: {type: NodePort, selector: {app: lazy}, ports: [{port: 81, targetPort: 8080}]}}
 ---
 {apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: lazy}, spec: {host: lazy.example.com, to: {name: lazy}}}
 ---
@@ -59,7 +59,8 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 	// Each of several connections at once is held until there are pods, and none is refused.
 	idle()
 	var fetches sync.WaitGroup
-	for i, url := range []string{"http://lazy/", "http://again:81/", "http://lazy/", "http://again:81/"} {
+	nodePort := fmt.Sprintf("http://%s:%s/", c.Address, c.OC("get", "svc/again", "-o", "jsonpath={.spec.ports[0].nodePort}"))
+	for i, url := range []string{"http://lazy/", "http://again:81/", "http://lazy/", nodePort} {
 		fetches.Go(func() {
 			if got, err := c.TryOC("exec", "client", "--", "timeout", "100", "wget", "-q", "-O", "-", url); err != nil || !strings.Contains(got, "awake") {
 				t.Errorf("request %d to an idle service: %q, %v", i, got, err)

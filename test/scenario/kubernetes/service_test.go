@@ -179,13 +179,35 @@ subsets:
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://outside/", "from outside")
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
-	c.WaitFor("answer of the DNS server", func(context.Context) error {
-		answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
-		if err == nil && !strings.Contains(answer, "192.0.2.99") {
-			err = fmt.Errorf("answer %q", answer)
+	c.WaitFor("answer of the DNS server", func(context.Context) error { return ask(c, address) })
+
+	// A question to a service that is idle wakes it, and is answered when it has endpoints.
+	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
+		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)
+	asleep := c.OC("get", "service", "asleep", "-o", "jsonpath={.spec.clusterIP}")
+	answered := make(chan error, 1)
+	go func() { answered <- ask(c, asleep) }()
+	c.WaitFor("the service to wake", func(context.Context) error {
+		since, err := c.TryOC("get", "service", "asleep", "-o", `jsonpath={.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`)
+		if err == nil && since != "" {
+			err = fmt.Errorf("it sleeps since %s", since)
 		}
 		return err
 	})
+	c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: asleep}, subsets: [{addresses: [{ip: %s}], ports: [{name: dns, port: %d, protocol: UDP}]}]}",
+		c.Gateway, packets.LocalAddr().(*net.UDPAddr).Port))
+	if err := <-answered; err != nil { // the first one that came after the wake is as good
+		c.WaitFor("answer of the service that woke", func(context.Context) error { return ask(c, asleep) })
+	}
+}
+
+// ask asks the DNS server of TestServiceLeadsToAHostOutside at an address.
+func ask(c *kit.Cluster, address string) error {
+	answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
+	if err == nil && !strings.Contains(answer, "192.0.2.99") {
+		err = fmt.Errorf("answer %q", answer)
+	}
+	return err
 }
 
 func TestServiceOfTheAPINamesTheMaster(t *testing.T) {

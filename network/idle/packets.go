@@ -1,0 +1,134 @@
+package idle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+)
+
+// What linux/netfilter/nfnetlink_log.h names.
+const (
+	messagePacket = unix.NFNL_SUBSYS_ULOG<<8 | 0
+	messageConfig = unix.NFNL_SUBSYS_ULOG<<8 | 1
+
+	attributePayload = 9
+	attributeCommand = 1
+	attributeMode    = 2
+
+	commandBind = 1
+	copyPacket  = 2
+)
+
+const (
+	// firstGroup is the first group of the kernel's log that is tried, and groups how many are: one may be another cluster's.
+	firstGroup, groups = 30230, 32
+	// logBuffer is what the kernel keeps of packets that were not yet read, in bytes; what does not fit is dropped.
+	logBuffer = 4 << 20
+	// headerSize is the length of a header of netfilter's messages, of IPv4 at least, and of UDP.
+	headerSize, ipSize, udpSize = 4, ipv4.HeaderLen, 8
+)
+
+// packets are the datagrams that the table copies to a group of the kernel's log.
+type packets struct {
+	*netlink.Conn
+	group uint16
+}
+
+// datagram is one that was sent to an idle service.
+type datagram struct {
+	route
+	payload []byte
+}
+
+// openPackets takes a group of the log that nobody has.
+func openPackets() (*packets, error) {
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open the kernel's log of packets: %w", err)
+	}
+	err = errors.Join(conn.SetReadBuffer(logBuffer), conn.SetOption(netlink.NoENOBUFS, true))
+	for group := uint16(firstGroup); err == nil && group < firstGroup+groups; group++ {
+		err = configure(conn, group, netlink.Attribute{Type: attributeCommand, Data: []byte{commandBind}})
+		if errors.Is(err, unix.EBUSY) {
+			err = nil
+			continue
+		}
+		if err == nil { // whole packets: a length, which 0 leaves open, and the mode
+			err = configure(conn, group, netlink.Attribute{Type: attributeMode, Data: []byte{0, 0, 0, 0, copyPacket, 0}})
+		}
+		if err == nil {
+			return &packets{conn, group}, nil
+		}
+	}
+	conn.Close()
+	if err == nil {
+		err = fmt.Errorf("groups %d to %d are taken", firstGroup, firstGroup+groups-1)
+	}
+	return nil, fmt.Errorf("take a group of the kernel's log of packets: %w", err)
+}
+
+// configure changes one setting of a group.
+func configure(conn *netlink.Conn, group uint16, attribute netlink.Attribute) error {
+	attributes, err := netlink.MarshalAttributes([]netlink.Attribute{attribute})
+	if err != nil {
+		return err
+	}
+	header := binary.BigEndian.AppendUint16([]byte{unix.AF_UNSPEC, 0}, group)
+	_, err = conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: messageConfig, Flags: netlink.Request | netlink.Acknowledge}, Data: append(header, attributes...),
+	})
+	return err
+}
+
+// next waits for datagrams. What is none, or only a part of one, is left out.
+func (p *packets) next() (found []datagram, err error) {
+	messages, err := p.Receive()
+	if err != nil {
+		return nil, err
+	}
+	for _, message := range messages {
+		if message.Header.Type != messagePacket || len(message.Data) < headerSize {
+			continue
+		}
+		attributes, err := netlink.UnmarshalAttributes(message.Data[headerSize:])
+		if err != nil {
+			return found, fmt.Errorf("read the kernel's log of packets: %w", err)
+		}
+		for _, attribute := range attributes {
+			if attribute.Type != attributePayload {
+				continue
+			}
+			if read, ok := parse(attribute.Data); ok {
+				found = append(found, read)
+			}
+		}
+	}
+	return found, nil
+}
+
+// parse reads a packet of IPv4 as it is on the wire.
+func parse(packet []byte) (d datagram, ok bool) {
+	if len(packet) < ipSize {
+		return d, false
+	}
+	size := int(packet[0]&0xf) * 4
+	fragment := binary.BigEndian.Uint16(packet[6:]) &^ (1 << 14) // the bit that forbids fragments
+	if packet[0]>>4 != ipv4.Version || packet[9] != unix.IPPROTO_UDP || size < ipSize || fragment != 0 || len(packet) < size+udpSize {
+		return d, false
+	}
+	udp := packet[size:]
+	length := int(binary.BigEndian.Uint16(udp[4:]))
+	if length < udpSize || length > len(udp) {
+		return d, false
+	}
+	d.client = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(udp))
+	d.service = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[16:20])), binary.BigEndian.Uint16(udp[2:]))
+	d.payload = slices.Clone(udp[udpSize:length]) // what was received is longer
+	return d, true
+}
