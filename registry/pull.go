@@ -28,11 +28,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 		return
 	}
 	if !ok {
-		if _, err := digest.Parse(t.reference); err != nil {
-			serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
-			return
-		}
-		store.ServeHTTP(w, r)
+		s.pullUnknown(w, r, store, t)
 		return
 	}
 	if at.source.remote == "" {
@@ -43,6 +39,21 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 		return
 	}
 	s.pullThrough(w, r, t, at)
+}
+
+// pullUnknown answers a manifest that no stream knows: one that is being pushed, or what refers to an image, here or where the image is.
+func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
+	id, err := digest.Parse(t.reference)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
+		return
+	}
+	at, known := s.blobs.get(blobOf{t.repository(), t.reference})
+	if !known || at.remote == "" || store.hasManifest(r.Context(), t.repository(), id) {
+		store.ServeHTTP(w, r)
+		return
+	}
+	s.pullThrough(w, r, t, found{t.reference, at})
 }
 
 // redirect is the request for the same thing in another repository, by its digest.

@@ -66,8 +66,11 @@ func (s *store) noteReferrer(ctx context.Context, repository string, subject, id
 	return nil
 }
 
-// serveReferrers answers what refers to a manifest, as an index.
-func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string) {
+// elsewhere is what refers to a manifest in another registry.
+type elsewhere func(subject digest.Digest) ([]ocispec.Descriptor, error)
+
+// serveReferrers answers what refers to a manifest, as an index. On its last page is what does so elsewhere; nil if that is nowhere.
+func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string, more elsewhere) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("referrers can only be read"))
 		return
@@ -83,6 +86,14 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("list referrers: the storage of the registry does not answer"))
 		return
 	}
+	if next == "" && more != nil {
+		others, err := more(of)
+		if err != nil {
+			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
+			return
+		}
+		found = merge(found, others, wanted)
+	}
 	if wanted != "" {
 		w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
@@ -93,6 +104,21 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 	}
 	w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
 	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: found})
+}
+
+// merge adds the referrers of another registry that are of the wanted type and not there yet.
+func merge(found, others []ocispec.Descriptor, wanted string) []ocispec.Descriptor {
+	known := map[digest.Digest]bool{}
+	for _, referrer := range found {
+		known[referrer.Digest] = true
+	}
+	for _, referrer := range others {
+		if !known[referrer.Digest] && (wanted == "" || referrer.ArtifactType == wanted) {
+			known[referrer.Digest] = true
+			found = append(found, referrer)
+		}
+	}
+	return found
 }
 
 // describeReferrers describes a page of the referrers of a manifest, those after last, and says which was the last if there are more.

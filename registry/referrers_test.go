@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -31,7 +32,13 @@ func (g *testRegistry) attach(repository, subject string, kind types.MediaType) 
 // attachSaying is the same with a note in the artifact.
 func (g *testRegistry) attachSaying(repository, subject string, kind types.MediaType, note string) string {
 	g.t.Helper()
-	of, err := remote.Head(g.digest(repository, subject))
+	return g.attachTo(repository, g.digest(repository, subject), kind, note)
+}
+
+// attachTo is the same for a subject that may be in another registry.
+func (g *testRegistry) attachTo(repository string, subject name.Digest, kind types.MediaType, note string) string {
+	g.t.Helper()
+	of, err := remote.Head(subject)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case t.route == routeReferrers:
-		store.serveReferrers(w, r, t.repository(), t.digest)
+		s.pullReferrers(w, r, store, t)
 	case t.route == v2.RouteNameTags:
 		s.serveTags(w, r, t)
 	case t.route == v2.RouteNameManifest && verb == "":

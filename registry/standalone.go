@@ -148,7 +148,7 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if repository, subject, ok := referrersPath(r.URL.Path); ok {
 		if s.allowed(w, r, repository, "pull") {
-			s.serveReferrers(w, r, repository, subject)
+			s.serveReferrers(w, r, repository, subject, nil)
 		}
 		return
 	}

@@ -109,6 +109,20 @@ func (s *store) blob(ctx context.Context, name string, id digest.Digest) ([]byte
 	return repository.Blobs(ctx).Get(ctx, id)
 }
 
+// hasManifest says whether a repository holds a manifest.
+func (s *store) hasManifest(ctx context.Context, name string, id digest.Digest) bool {
+	repository, err := s.repository(ctx, name)
+	if err != nil {
+		return false
+	}
+	manifests, err := repository.Manifests(ctx)
+	if err != nil {
+		return false
+	}
+	there, err := manifests.Exists(ctx, id)
+	return there && err == nil
+}
+
 // manifest reads a manifest of a repository.
 func (s *store) manifest(ctx context.Context, name string, id digest.Digest) (mediaType string, content []byte, err error) {
 	repository, err := s.repository(ctx, name)

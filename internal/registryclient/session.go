@@ -95,6 +95,14 @@ func (s *Session) blob(ctx context.Context, at name.Digest) ([]byte, error) {
 	return io.ReadAll(content)
 }
 
+func (s *Session) referrers(ctx context.Context, of name.Digest) (index []byte, err error) {
+	listed, err := remote.Referrers(of, remote.WithContext(ctx), remote.Reuse(s.puller))
+	if err != nil {
+		return nil, err
+	}
+	return listed.RawManifest()
+}
+
 // maxTags is how many tags of a repository are read at most.
 const maxTags = 10_000
 

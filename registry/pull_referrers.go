@@ -1,0 +1,38 @@
+package registry
+
+import (
+	"net/http"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// pullReferrers answers what refers to an image of a stream: what was pushed here and, for an image of another registry, what refers to it there. Where the
+// latter is, is remembered for the requests that follow.
+func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *store, t target) {
+	image := t
+	image.reference = t.digest
+	at, ok, err := s.find(r.Context(), image)
+	if err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+		return
+	}
+	if !ok || at.source.remote == "" {
+		store.serveReferrers(w, r, t.repository(), t.digest, nil)
+		return
+	}
+	if s.returned(r) {
+		serveError(w, leadsBack(t, at.source))
+		return
+	}
+	store.serveReferrers(w, r, t.repository(), t.digest, func(subject digest.Digest) ([]ocispec.Descriptor, error) {
+		found, err := s.client(r, t, at.source).Referrers(r.Context(), at.source.remote, subject.String())
+		var ids []string
+		for _, referrer := range found {
+			ids = append(ids, referrer.Digest.String())
+		}
+		s.blobs.put(t.repository(), ids, at.source)
+		return found, err
+	})
+}

@@ -1,0 +1,110 @@
+package registry
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	other "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttest "k8s.io/client-go/testing"
+)
+
+// knowing is a registry whose stream shop/app knows one image, by its digest and where it is.
+func knowing(image, reference string) *server {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}
+	client := imagefake.NewSimpleClientset(stream) //nolint: the generated client of images has no other
+	client.PrependReactor("get", "imagestreams", func(action clienttest.Action) (bool, runtime.Object, error) {
+		switch action.GetSubresource() {
+		case "layers":
+			return true, &imagev1.ImageStreamLayers{}, nil
+		case "secrets":
+			return true, &imagev1.SecretList{}, nil
+		}
+		return false, nil, nil
+	})
+	return &server{
+		Registry: &Registry{}, name: "registry-of-the-test", blobs: newSources(), lookups: make(slots, 1), images: client.ImageV1(),
+	}
+}
+
+func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
+	for what, support := range map[string]bool{"that lists referrers": true, "that has a tag of them": false} {
+		silent := other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))
+		var refuses atomic.Bool
+		content := other.New(other.WithReferrersSupport(support), silent)
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if refuses.Load() {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			content.ServeHTTP(w, r)
+		}))
+		t.Cleanup(far.Close)
+		there := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
+		image := there.push("team/app", there.layer())
+		bill, signature := there.attach("team/app", image, billType), there.attach("team/app", image, signatureType)
+		s, here := knowing(image, there.host+"/team/app@"+image), newTestRegistry(t)
+		ask := func(serve func(http.ResponseWriter, *http.Request, *store, target), path string, of target) *httptest.ResponseRecorder {
+			of.namespace, of.stream = "shop", "app"
+			w := httptest.NewRecorder()
+			serve(w, httptest.NewRequest(http.MethodGet, path, nil), here.store, of)
+			return w
+		}
+		referrers := func(query string) (ids []string) {
+			w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image+query, target{digest: image})
+			var index ocispec.Index
+			if err := json.Unmarshal(w.Body.Bytes(), &index); err != nil || w.Code != http.StatusOK {
+				t.Fatalf("a registry %s: %d %s %v", what, w.Code, w.Body, err)
+			}
+			for _, entry := range index.Manifests {
+				ids = append(ids, entry.Digest.String())
+			}
+			return ids
+		}
+		if w := ask(s.pullManifest, "/v2/shop/app/manifests/"+bill, target{reference: bill}); w.Code != http.StatusNotFound {
+			t.Errorf("a registry %s: a manifest that nobody has listed: %d", what, w.Code)
+		}
+		if got := referrers(""); len(got) != 2 {
+			t.Errorf("a registry %s: referrers %s", what, got)
+		}
+		if got := referrers("?artifactType=" + string(billType)); len(got) != 1 || got[0] != bill {
+			t.Errorf("a registry %s: bills %s, want %s", what, got, bill)
+		}
+		for _, id := range []string{bill, signature} {
+			artifact, err := remote.Image(there.digest("team/app", id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers, err := artifact.Layers()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := ask(s.pullManifest, "/v2/shop/app/manifests/"+id, target{reference: id}); w.Code != http.StatusOK || w.Header().Get("Docker-Content-Digest") != id {
+				t.Errorf("a registry %s: a referrer: %d %s", what, w.Code, w.Body)
+			}
+			blob := digestOf(t, layers[0])
+			if w := ask(s.pullBlob, "/v2/shop/app/blobs/"+blob, target{digest: blob}); w.Code != http.StatusOK || w.Body.Len() == 0 {
+				t.Errorf("a registry %s: the content of a referrer: %d %s", what, w.Code, w.Body)
+			}
+		}
+		own := here.attachTo("shop/app", there.digest("team/app", image), billType, "ours")
+		if got := referrers(""); len(got) != 3 || got[0] != own {
+			t.Errorf("a registry %s: with one that was pushed here, %s", what, got)
+		}
+		refuses.Store(true)
+		if w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image, target{digest: image}); w.Code != http.StatusForbidden {
+			t.Errorf("a registry %s refuses: %d %s", what, w.Code, w.Body)
+		}
+	}
+}
