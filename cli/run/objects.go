@@ -19,8 +19,11 @@ import (
 
 // wish is what shall run.
 type wish struct {
+	command *cobra.Command
+
 	generator, schedule string
 	replicas            int32
+	session             session
 
 	name      string
 	labels    map[string]string
@@ -30,8 +33,8 @@ type wish struct {
 }
 
 // read takes the pods from kubectl's flags.
-func (w *wish) read(command *cobra.Command, args []string) error {
-	flags := command.Flags()
+func (w *wish) read(args []string) error {
+	command, flags := w.command, w.command.Flags()
 	image := util.GetFlagString(command, "image")
 	switch {
 	case len(args) == 0 || command.ArgsLenAtDash() == 0:
@@ -41,6 +44,8 @@ func (w *wish) read(command *cobra.Command, args []string) error {
 	}
 	w.name = args[0]
 	container := corev1.Container{Name: w.name, Image: image, ImagePullPolicy: corev1.PullPolicy(util.GetFlagString(command, "image-pull-policy"))}
+	container.Stdin, container.TTY = w.session.stdin, w.session.tty
+	container.StdinOnce = w.session.stdin && !w.session.leaveOpen
 	if asCommand, _ := flags.GetBool("command"); asCommand {
 		container.Command = args[1:]
 	} else {

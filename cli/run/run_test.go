@@ -17,36 +17,42 @@ import (
 func wished(t *testing.T, args ...string) (*wish, error) {
 	t.Helper()
 	command := New(util.NewFactory(genericclioptions.NewConfigFlags(true)), genericiooptions.NewTestIOStreamsDiscard())
-	w := &wish{}
+	w := &wish{command: command}
 	if err := command.ParseFlags(append([]string{"--image=tool:1"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	flags := command.Flags()
 	w.generator, w.schedule = util.GetFlagString(command, "generator"), util.GetFlagString(command, "schedule")
 	w.replicas, _ = flags.GetInt32("replicas")
-	if err := w.choose(command); err != nil {
+	if err := w.choose(); err != nil {
 		return nil, err
 	}
-	return w, w.read(command, flags.Args())
+	return w, w.read(flags.Args())
 }
 
 func TestWhatIsMade(t *testing.T) {
 	for line, want := range map[string]string{
-		"web":                            configGenerator,
-		"web --restart=Never":            podGenerator,
-		"web -i":                         podGenerator,
-		"web --restart=OnFailure":        jobGenerator,
-		"web --schedule=@daily":          cronGenerator,
-		"web --generator=job/v1":         jobGenerator,
-		"web --generator=run-pod/v1":     podGenerator,
-		"web --replicas=2 --expose=true": "--port",
-		"web --generator=run/v1":         "must be",
-		"web --generator=cronjob/v1":     "--schedule",
-		"web --replicas=2 -i":            "--replicas",
-		"web --generator=job/v1 -i":      "oc attach",
-		"web --env=A":                    "NAME=VALUE",
-		"web --port=http":                "number",
-		"--replicas=2":                   "NAME is required",
+		"web":                                     configGenerator,
+		"web --restart=Never":                     podGenerator,
+		"web -i":                                  podGenerator,
+		"web --restart=OnFailure":                 jobGenerator,
+		"web --schedule=@daily":                   cronGenerator,
+		"web --generator=job/v1":                  jobGenerator,
+		"web --generator=run-pod/v1":              podGenerator,
+		"web --replicas=2 --expose=true":          "--port",
+		"web --generator=run/v1":                  "must be",
+		"web --generator=cronjob/v1":              "--schedule",
+		"web --replicas=2 -i":                     "--replicas",
+		"web --generator=job/v1 -i":               jobGenerator,
+		"web --rm":                                "attach",
+		"web -t --generator=job/v1":               "-i too",
+		"web --schedule=@daily -i":                "come later",
+		"web --generator=deploymentconfig/v1 -it": configGenerator,
+		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "one pod",
+		"web --generator=deploymentconfig/v1 --attach --dry-run=client": "--dry-run",
+		"web --env=A":     "NAME=VALUE",
+		"web --port=http": "number",
+		"--replicas=2":    "NAME is required",
 		"web --generator=deploymentconfig/v1 --restart=Never": "always restarted",
 	} {
 		w, err := wished(t, strings.Fields(line)...)

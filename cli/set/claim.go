@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	cliresource "k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -98,10 +99,14 @@ func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*clireso
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
 		return err
 	}
-	for _, info := range infos { // what cannot have the volume needs no claim
-		if err := v.change(info.Object.DeepCopyObject()); err != nil {
-			return fmt.Errorf("change %s: %w", info.ObjectName(), err)
-		}
+	var trial []*cliresource.Info // what cannot have the volume, as the server sees it too, needs no claim
+	for _, info := range infos {
+		same := *info
+		same.Object = info.Object.DeepCopyObject()
+		trial = append(trial, &same)
+	}
+	if err := t.store(trial, v.change, util.DryRunServer, func(runtime.Object) error { return nil }); err != nil {
+		return err
 	}
 	clients, err := t.factory.KubernetesClientSet()
 	if err != nil {

@@ -112,7 +112,7 @@ func (t *targets) apply(command *cobra.Command, args []string, change func(runti
 	return t.change(command, infos, change)
 }
 
-// change changes the objects and stores them, unless flags forbid it. What cannot be changed does not keep others from it.
+// change changes the objects and stores them, unless flags forbid it, and shows them.
 func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil {
@@ -123,6 +123,12 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	if err != nil {
 		return err
 	}
+	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
+}
+
+// store changes the objects, stores them, or has the server say what it would make of that, and calls done with each. What cannot be changed does not keep others
+// from it.
+func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {
 		if err := change(object); err != nil {
@@ -138,6 +144,7 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 		}
 		object := patch.Info.Object
 		if !t.local && dry != util.DryRunClient {
+			var err error
 			object, err = resource.NewHelper(patch.Info.Client, patch.Info.Mapping).DryRun(dry == util.DryRunServer).
 				Patch(patch.Info.Namespace, patch.Info.Name, types.StrategicMergePatchType, patch.Patch, nil)
 			if err != nil {
@@ -145,7 +152,7 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 				continue
 			}
 		}
-		problems = append(problems, printer.PrintObj(object, t.streams.Out))
+		problems = append(problems, done(object))
 	}
 	return errors.Join(problems...)
 }

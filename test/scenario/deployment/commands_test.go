@@ -47,6 +47,19 @@ func TestCommandsReachThePodsOfADeployment(t *testing.T) {
 	c.OC("run", "ran", "--image="+kit.ToolsImage, "--replicas=1", "--port=8080", "--expose", "--", "sleep", "100000")
 	waitReplicas(c, "ran-1", 1)
 	waitOutput(c, "service/ran", "{.spec.selector} {.spec.ports[0].targetPort}", `{"run":"ran"} 8080`)
+	got, err = c.TryOCWithInput("hello\n", "run", "talks", "-i", "--rm", "--quiet", "--generator=deploymentconfig/v1", "--image="+kit.ToolsImage, "--", "sh", "-c", "read line; echo got $line; sleep 1")
+	if err != nil || got != "got hello\n" {
+		t.Errorf("a pod of a deployment configuration answers %q, %v", got, err)
+	}
+	if _, err := c.TryOC("get", "dc/talks"); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("after the session: %v", err)
+	}
 	c.OC("set", "volume", "dc/ran", "--add", "--name=data", "--claim-size=1Mi", "--claim-name=data", "--claim-class=none", "--mount-path=/data")
 	waitOutput(c, "pvc/data", "{.spec.resources.requests.storage} {.spec.accessModes[0]} {.spec.storageClassName}", "1Mi ReadWriteOnce none")
+	if _, err := c.TryOC("set", "volume", "dc/ran", "--add", "--claim-size=1Mi", "--claim-name=none", "--name=No", "--mount-path=/no"); err == nil || !strings.Contains(err.Error(), "lowercase") {
+		t.Errorf("a name that cannot be: %v", err)
+	}
+	if claims := c.OC("get", "pvc", "-o", "name"); claims != "persistentvolumeclaim/data\n" {
+		t.Errorf("claims: %q", claims)
+	}
 }

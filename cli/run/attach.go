@@ -1,0 +1,159 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	kubectlattach "k8s.io/kubectl/pkg/cmd/attach"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+)
+
+// session is how somebody wants to be connected with the container, by kubectl's flags.
+type session struct {
+	attach, stdin, tty, remove bool
+	// leaveOpen: the container's input does not end with the session.
+	leaveOpen  bool
+	quiet      bool
+	detachKeys string
+	patience   time.Duration
+}
+
+// readSession takes a session from the flags. Who gives the container an input or a terminal attaches, unless he says no.
+func readSession(command *cobra.Command) (session, error) {
+	flags := command.Flags()
+	given := func(name string) bool { return util.GetFlagBool(command, name) }
+	s := session{
+		attach: given("attach"), stdin: given("stdin"), tty: given("tty"), remove: given("rm"), leaveOpen: given("leave-stdin-open"),
+		quiet: given("quiet"), detachKeys: util.GetFlagString(command, "detach-keys"),
+	}
+	if !flags.Changed("attach") {
+		s.attach = s.stdin || s.tty
+	}
+	var err error
+	s.patience, err = util.GetPodRunningTimeoutFlag(command)
+	return s, err
+}
+
+// check looks for what does not fit what is made.
+func (s session) check(generator string, replicas int32, dry bool) error {
+	switch {
+	case s.tty && !s.stdin:
+		return errors.New("a terminal (-t) needs an input: give -i too")
+	case s.remove && !s.attach:
+		return errors.New("--rm is for who attaches: give --attach or -i too")
+	case s.attach && dry:
+		return errors.New("nobody can attach to what --dry-run does not make")
+	case (s.attach || s.stdin) && generator == cronGenerator:
+		return errors.New("the pods of a cron job come later: nobody can attach to them now")
+	case s.attach && replicas != 1:
+		return fmt.Errorf("who attaches needs one pod, not --replicas=%d", replicas)
+	}
+	return nil
+}
+
+// open attaches to the first pod of an object, once it runs, or shows the log of one that has ended by then.
+func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	first, err := polymorphichelpers.AttachablePodForObjectFn(factory, object, s.patience)
+	if err != nil {
+		return fmt.Errorf("wait for a pod to attach to: %w", err)
+	}
+	pod, err := started(ctx, client.Pods(first.Namespace), first.Name)
+	if err != nil {
+		return fmt.Errorf("wait for pod %q to run: %w", first.Name, err)
+	}
+	if pod.Status.Phase != corev1.PodRunning {
+		return show(ctx, client.Pods(pod.Namespace), pod, streams.Out)
+	}
+	o := kubectlattach.NewAttachOptions(streams)
+	o.Config, o.Pod, o.PodName, o.Namespace, o.GetPodTimeout = config, pod, pod.Name, pod.Namespace, s.patience
+	o.CommandName, o.Stdin, o.TTY, o.Quiet, o.DetachKeys = name, s.stdin, s.tty, s.quiet, s.detachKeys
+	return o.Run()
+}
+
+// started waits until the containers of a pod run, or have ended.
+func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	changes := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			return pods.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return pods.Watch(ctx, options)
+		},
+	}
+	event, err := watchtools.UntilWithSync(ctx, changes, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
+		pod := event.Object.(*corev1.Pod)
+		if event.Type == watch.Deleted {
+			return false, fmt.Errorf("pod %q is gone", name)
+		}
+		waits := func(c corev1.ContainerStatus) bool { return c.State.Running == nil }
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		return ended || pod.Status.Phase == corev1.PodRunning && !slices.ContainsFunc(pod.Status.ContainerStatuses, waits), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return event.Object.(*corev1.Pod), nil
+}
+
+// show copies the log of a pod's first container.
+func show(ctx context.Context, pods coreclient.PodInterface, pod *corev1.Pod, out io.Writer) error {
+	log, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name}).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("read log of pod %q: %w", pod.Name, err)
+	}
+	defer log.Close()
+	_, err = io.Copy(out, log)
+	return err
+}
+
+// remove removes what was made, with its pods.
+func remove(factory util.Factory, made []runtime.Object) error {
+	var problems []error
+	for _, object := range made {
+		client, mapping, err := clientFor(factory, object)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		background, uid := metav1.DeletePropagationBackground, accessor.GetUID()
+		options := &metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
+		_, err = resource.NewHelper(client, mapping).DeleteWithOptions(accessor.GetNamespace(), accessor.GetName(), options)
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
