@@ -94,7 +94,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 		root.SetArgs(args)
 		return root
 	}
-	root := kubectl.NewKubectlCommand(options)
+	root := kubectlTree(options)
 	add(root, underOurName(name, flags, factory, streams))
 	ownCommands(factory, streams).addTo(root)
 	acceptOldManifests(root, name, streams)
@@ -104,15 +104,26 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 		fmt.Fprintf(streams.ErrOut, "Error: %v\n", err)
 		os.Exit(1)
 	}
-	rename(root, name)
+	renameLate(root, name, args)
 	root.Use = name
 	root.Short = "Client of an OpenShift or Kubernetes cluster"
 	root.Long = strings.TrimSpace(`
 Client of an OpenShift or Kubernetes cluster.
 
-It has every command of kubectl. As root on a host of the cluster it needs no
-kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
+It has every command of Kubernetes' own. As root on a host of the cluster it
+needs no kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
 	return root
+}
+
+// kubectlTree is kubectl's tree of commands. While it is made there is no PATH: kubectl would look through all programs for plug-ins, for a
+// help of the root that ours replaces, which is a tenth of what making the tree takes.
+func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
+	path, set := os.LookupEnv("PATH")
+	if set {
+		_ = os.Unsetenv("PATH") // cannot fail for this name, and neither can setting it to what it was
+		defer func() { _ = os.Setenv("PATH", path) }()
+	}
+	return kubectl.NewKubectlCommand(options)
 }
 
 // runPlugin replaces this process by the plug-in that a command line calls, if root has no such command. Like

@@ -23,6 +23,25 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
+// renameLate writes name where a command says kubectl, when it says it: renaming all commands takes a third of the time in which they are made.
+func renameLate(root *cobra.Command, name string, args []string) {
+	help, usage := root.HelpFunc(), root.UsageFunc()
+	root.SetHelpFunc(func(command *cobra.Command, args []string) {
+		rename(command, name)
+		help(command, args)
+	})
+	root.SetUsageFunc(func(command *cobra.Command) error {
+		rename(command, name)
+		return usage(command)
+	})
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // tells what commands and flags are for
+		rename(root, name)
+	}
+	if called, _, err := root.Find(args); err == nil { // says that it is deprecated before it runs
+		called.Deprecated = renameText(called.Deprecated, name)
+	}
+}
+
 // rename writes name where the help of a command and of those below it says kubectl.
 func rename(command *cobra.Command, name string) {
 	for _, text := range []*string{&command.Short, &command.Long, &command.Example, &command.Deprecated} {
