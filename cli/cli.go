@@ -64,12 +64,15 @@ func Run(name string, args []string) error {
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags gives flags of every command the names that they have now: OpenShift 3 has --loglevel for --v.
+// oldFlags gives flags the names that they have now: OpenShift 3 has --loglevel for --v of every command, and `oc status -v` for --suggest.
 func oldFlags(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if arg == "--" {
 			break
+		}
+		if arg == "-v" && i > 0 && args[0] == "status" && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-")) {
+			args[i] = "--suggest"
 		}
 		if level, ok := strings.CutPrefix(arg, "--loglevel"); ok && (level == "" || level[0] == '=') {
 			args[i] = "--v" + level

@@ -105,6 +105,23 @@ func TestPluginsAreFoundByPrefix(t *testing.T) {
 	}
 }
 
+func TestFlagsOfOldClientsAreUnderstood(t *testing.T) {
+	for given, want := range map[string]string{
+		"get pods --loglevel=8": "get pods --v=8",
+		"get --loglevel 8 pods": "get --v 8 pods",
+		"status -v":             "status --suggest",
+		"status -v -n shop":     "status --suggest -n shop",
+		"status -v 8":           "status -v 8",
+		"get pods -v":           "get pods -v",
+		"rsh a -- status -v":    "rsh a -- status -v",
+		"exec a -- --loglevel":  "exec a -- --loglevel",
+	} {
+		if got := strings.Join(oldFlags(strings.Fields(given)), " "); got != want {
+			t.Errorf("oc %s: oc %s, want oc %s", given, got, want)
+		}
+	}
+}
+
 func TestHostClusterIsUsedWithoutKubeconfig(t *testing.T) {
 	dataDir, own := t.TempDir(), filepath.Join(t.TempDir(), "own")
 	writeKubeconfig(t, filepath.Join(dataDir, "admin.kubeconfig"), "https://host:8443")

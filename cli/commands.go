@@ -42,6 +42,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			newBuildLogs(factory, streams),
 			newDeploy(factory, streams),
 			newRsh(factory, streams),
+			newExec(factory, streams),
 			rsync.New(factory, streams),
 			run.New(factory, streams),
 			debug.New(factory, streams),

@@ -109,6 +109,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&o.request.Name, "name", "", "Name of the application, instead of one after the source or image.")
 	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
+	flags.StringVar(&o.request.Options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
 	flags.BoolVar(&o.request.AsTest, "as-test", false, "Make test deployments, which have pods only while they are deployed.")
 	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that are not there yet.")

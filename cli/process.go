@@ -10,6 +10,7 @@ import (
 	templatev1 "github.com/openshift/api/template/v1"
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
 
+	"github.com/slipway-platform/slipway/cli/describe"
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
@@ -57,11 +59,17 @@ those of the template, or generated ones.`,
   # Which parameters a template has
   oc process -f template.json --parameters`,
 		Run: func(command *cobra.Command, args []string) {
-			util.CheckErr(o.run(command.Context(), args, command.Flags().Changed("output")))
+			formatted := command.Flags().Changed("output")
+			if !formatted && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
+				*o.print.OutputFormat = "go-template"
+			}
+			util.CheckErr(o.run(command.Context(), args, formatted))
 		},
 	}
 	o.print.AddFlags(command)
 	flags := command.Flags()
+	flags.Lookup("output").Usage = strings.Replace(flags.Lookup("output").Usage, "(", "(describe, ", 1)
+	flags.AddFlag(&pflag.Flag{Name: "t", Shorthand: "t", Value: flags.Lookup("template").Value, Usage: "Short for --template.", Hidden: true})
 	flags.StringSliceVarP(&o.file, "filename", "f", nil, "File or URL of the template, or - for standard input.")
 	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "A value of a parameter, as KEY=VALUE.")
 	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE a line, or - for standard input.")
@@ -109,7 +117,7 @@ func (o *processing) run(ctx context.Context, args []string, formatted bool) err
 	if err != nil {
 		return err
 	}
-	return o.show(processed)
+	return o.show(ctx, processed)
 }
 
 // arguments reads the name of the template and, as older clients of OpenShift 3 have them, values of parameters.
@@ -175,7 +183,13 @@ func readTemplate(factory util.Factory, file string) (*templatev1.Template, erro
 	return template.From(infos[0].Object.(*unstructured.Unstructured))
 }
 
-func (o *processing) show(processed *templatev1.Template) error {
+func (o *processing) show(ctx context.Context, processed *templatev1.Template) error {
+	processed.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
+	if *o.print.OutputFormat == "describe" {
+		text, err := describe.Given(ctx, nil, "", processed)
+		fmt.Fprint(o.Out, text)
+		return err
+	}
 	printer, err := o.print.ToPrinter()
 	if err != nil {
 		return err
@@ -185,12 +199,19 @@ func (o *processing) show(processed *templatev1.Template) error {
 		return err
 	}
 	if o.raw {
-		processed.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
 		return printer.PrintObj(processed, o.Out)
 	}
 	all := make([]runtime.Object, len(objects))
 	for i, object := range objects {
 		all[i] = object
+		if *o.print.OutputFormat == "name" {
+			if err := printer.PrintObj(object, o.Out); err != nil {
+				return err
+			}
+		}
+	}
+	if *o.print.OutputFormat == "name" {
+		return nil
 	}
 	return printer.PrintObj(listOf(all), o.Out)
 }

@@ -19,6 +19,9 @@ func TestTemplatesAreProcessedHere(t *testing.T) {
 		"file":       "--param-file " + values + " -p NAME=back -l app=mine,tier=web -o yaml",
 		"unknown":    "-p HOST=a.example.com -p PASSWORD=secret -p OTHER=1 --ignore-unknown-parameters -o yaml",
 		"parameters": "--parameters",
+		"name":       "-p HOST=a.example.com PASSWORD=secret -o name",
+		"describe":   "-p HOST=a.example.com -p PASSWORD=secret -o describe",
+		"template":   "-p HOST=a.example.com -p PASSWORD=secret -t {{range.items}}{{.kind}},{{end}}",
 	} {
 		stdout, stderr, code := client(t, "oc", nil, append(strings.Fields("process --local -f testdata/template.yaml"), strings.Fields(args)...)...)
 		if code != 0 {

@@ -179,6 +179,7 @@ func newNewProject(factory util.Factory, streams genericiooptions.IOStreams) *co
 			config, err := factory.ToRESTConfig()
 			util.CheckErr(err)
 			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", asked.Name, config.Host)
+			fmt.Fprint(streams.Out, firstApplication)
 		},
 	}
 	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Name of the project for people.")
@@ -186,6 +187,15 @@ func newNewProject(factory util.Factory, streams genericiooptions.IOStreams) *co
 	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
 	return command
 }
+
+// firstApplication is what the client of OpenShift 3 says after a new project, with a template that every cluster has.
+const firstApplication = `
+You can add applications to this project with the 'new-app' command. For example, try:
+
+    oc new-app openshift//httpd-example
+
+to serve a page of your own.
+`
 
 // requestProject asks first whether the user may request projects, because that answer has the administrator's words.
 func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {

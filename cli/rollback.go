@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	appsv1 "github.com/openshift/api/apps/v1"
@@ -10,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/describe"
 )
 
 // newRollback makes `oc rollback`.
@@ -32,14 +36,9 @@ oc set triggers dc/NAME --auto.`,
 			asked.Name, asked.Spec.Revision, err = client.Target(command.Context(), namespace, name, asked.Spec.Revision)
 			util.CheckErr(err)
 			if dry || *print.OutputFormat != "" {
-				if *print.OutputFormat == "" {
-					*print.OutputFormat = "yaml"
-				}
-				printer, err := print.ToPrinter()
-				util.CheckErr(err)
 				earlier, err := client.Earlier(command.Context(), namespace, asked)
 				util.CheckErr(err)
-				util.CheckErr(printer.PrintObj(earlier, streams.Out))
+				util.CheckErr(showEarlier(command.Context(), factory, streams.Out, print, earlier))
 				return
 			}
 			stored, err := client.GoBack(command.Context(), namespace, asked, false)
@@ -65,4 +64,23 @@ oc set triggers dc/NAME --auto.`,
 	flags.BoolVarP(&dry, "dry-run", "d", false, "Show what it would be, and change nothing.")
 	print.AddFlags(command)
 	return command
+}
+
+// showEarlier prints what a configuration would be: as oc describe does, or in the format that is asked for.
+func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
+	if *print.OutputFormat != "" {
+		printer, err := print.ToPrinter()
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(earlier, out)
+	}
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	earlier.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
+	text, err := describe.Given(ctx, client, "", earlier)
+	fmt.Fprint(out, text)
+	return err
 }

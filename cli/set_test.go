@@ -45,8 +45,8 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 		}
 		golden(t, "set-"+name+".golden", stdout)
 	}
-	for name, command := range map[string]string{"list": "triggers", "volumes": "volume"} {
-		stdout, stderr, code := client(t, "oc", nil, "set", command, "--local", "-f", "testdata/set.yaml")
+	for name, command := range map[string]string{"list": "triggers", "volumes": "volume --list"} {
+		stdout, stderr, code := client(t, "oc", nil, append(strings.Fields("set "+command), "--local", "-f", "testdata/set.yaml")...)
 		if code != 0 {
 			t.Errorf("oc set %s: code %d, %s", command, code, stderr)
 			continue
@@ -145,7 +145,7 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		"triggers --from-image=side:1":               "--containers",
 		"triggers --from-image=side:1 -c a":          `no container "a"`,
 		"triggers --remove":                          "--from-config, --from-image",
-		"volume --add --remove":                      "only one of --add and --remove",
+		"volume --add --remove":                      "only one of --add, --remove and --list",
 		"volume --remove":                            "--confirm",
 		"volume --remove --name=x":                   `no volume "x"`,
 		"volume --add -t pvc":                        "needs --claim-name",

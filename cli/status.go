@@ -53,6 +53,8 @@ What seems wrong is counted; --suggest says what it is and what to do.`,
 	}
 	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Show every project that you see.")
 	command.Flags().BoolVar(&suggest, "suggest", false, "Say what to do about what seems wrong.")
+	command.Flags().BoolVar(&suggest, "verbose", false, "Say what to do about what seems wrong.")
+	util.CheckErr(command.Flags().MarkDeprecated("verbose", "use --suggest instead"))
 	command.Flags().StringVarP(&output, "output", "o", "", "Write a graph instead of text: dot.")
 	return command
 }

@@ -91,6 +91,24 @@ func (d describer) Describe(namespace, name string, settings kubectl.DescriberSe
 	return p.align()
 }
 
+// Given describes an object of OpenShift as it is given, which need not be stored. The client, which may be nil for a template, reads what belongs to it.
+func Given(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
+	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
+	write, ok := kinds()[kind]
+	if !ok {
+		return "", fmt.Errorf("describe %s: its kind is none of OpenShift's", kind)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return "", fmt.Errorf("describe %s: %w", kind, err)
+	}
+	p := &page{ctx: ctx, client: client, server: server, now: time.Now()}
+	if err := write(p, content); err != nil {
+		return "", err
+	}
+	return p.align()
+}
+
 // page is the text in the making: fields are written with tabs, which are aligned at the end.
 type page struct {
 	ctx    context.Context

@@ -161,8 +161,12 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		return false, errors.New("rsync is not installed here")
 	}
-	if err := s.in(ctx, []string{"rsync", "--version"}, genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}); err != nil {
-		return false, fmt.Errorf("rsync is not available in the container: %w", err)
+	err := s.in(ctx, []string{"rsync", "--version"}, genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard})
+	if err != nil && strings.Contains(err.Error(), "executable file not found") {
+		return false, errors.New("rsync is not available in the container")
+	}
+	if err != nil {
+		return false, fmt.Errorf("call rsync in the container: %w", err)
 	}
 	return true, nil
 }

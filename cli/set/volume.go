@@ -20,8 +20,8 @@ import (
 
 // volume is what shall become of the volumes of pods.
 type volume struct {
-	add, remove, overwrite, confirm bool
-	name, containers                string // containers is a pattern of their names
+	add, remove, listed, overwrite, confirm bool
+	name, containers                        string // containers is a pattern of their names
 
 	kind, path, secret, configMap, claim string
 	newClaim                             newClaim
@@ -60,6 +60,7 @@ type is given, and another place, if a path is given.`,
 	flags := command.Flags()
 	flags.BoolVar(&v.add, "add", false, "Add a volume, or with only a name and a path the place of one.")
 	flags.BoolVar(&v.remove, "remove", false, "Remove a volume.")
+	flags.BoolVar(&v.listed, "list", false, "List the volumes, as without --add and --remove.")
 	flags.BoolVar(&v.overwrite, "overwrite", false, "Change the volume if there is one of that name.")
 	flags.BoolVar(&v.confirm, "confirm", false, "Remove all volumes, where no name is given.")
 	flags.StringVar(&v.name, "name", "", "Name of the volume; a new one has a random name by default.")
@@ -78,8 +79,8 @@ type is given, and another place, if a path is given.`,
 
 func (v *volume) validate() error {
 	switch {
-	case v.add && v.remove:
-		return errors.New("give only one of --add and --remove")
+	case v.add && v.remove, v.listed && (v.add || v.remove):
+		return errors.New("give only one of --add, --remove and --list")
 	case v.remove && v.name == "" && !v.confirm:
 		return errors.New("say with --name which volume to remove, or with --confirm to remove all")
 	case v.mountPath != "" && !path.IsAbs(v.mountPath):
