@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -142,8 +143,9 @@ func (s *session) host(route *routev1.Route) string {
 		return generated
 	case route.Spec.Host != "":
 		return route.Spec.Host
-	case route.Spec.Subdomain != "" && s.Domain != "":
-		return route.Spec.Subdomain + "." + s.Domain
+	}
+	if domain := cmp.Or(s.Settings.Text("ROUTER_DOMAIN"), s.Domain); route.Spec.Subdomain != "" && domain != "" {
+		return route.Spec.Subdomain + "." + domain
 	}
 	return generated
 }

@@ -147,7 +147,7 @@ func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 }
 
 func TestARouterIsReadyWhenItsRoutesAreServed(t *testing.T) {
-	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}}
+	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}, seen: &view{}}
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before it knows routes it says %q", got)
 	}

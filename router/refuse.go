@@ -13,7 +13,7 @@ import (
 
 // rejected sets aside the routes for which HAProxy does not take a configuration, so that the others are served.
 func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
-	s.observed.failed(true)
+	s.observed.failure.Set(1)
 	s.Trouble("HAProxy serves a former configuration: " + brief(reason.Error()))
 	if len(routes) == 0 {
 		return

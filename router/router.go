@@ -36,7 +36,7 @@ type Router struct {
 	User string
 	// ServiceCA is the file of the authorities that issue services' certificates; empty when there is none. It may come or change while the router runs.
 	ServiceCA string
-	// Domain is what spec.subdomain of a route stands below; such routes are rejected when it is empty.
+	// Domain is what spec.subdomain of a route stands below where ROUTER_DOMAIN is not set; such routes are rejected when both are empty.
 	Domain string
 	// Grace is how long requests may go on when the router stops.
 	Grace time.Duration
@@ -95,6 +95,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
 		writer: haproxy.Writer{Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA},
 	}
+	s.observed.watching(seen.problem)
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
 		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: s.reloaded,
@@ -157,6 +158,8 @@ func (s *session) unready() string {
 	switch {
 	case s.leaving.Load():
 		return "the router is stopping"
+	case first == 0 && s.seen.problem() != "":
+		return s.seen.problem()
 	case first == 0 || !s.engine.Reached(first):
 		return "routes are not served yet"
 	}

@@ -42,6 +42,8 @@ func TestTheRouterChoosesHosts(t *testing.T) {
 		{nil, "www.example.com", "", "www.example.com"},
 		{nil, "", "", ""},
 		{nil, "", "www", "www.cluster.example.com"},
+		{map[string]string{"ROUTER_DOMAIN": "shard.example.com"}, "", "www", "www.shard.example.com"},
+		{map[string]string{"ROUTER_DOMAIN": "shard.example.com"}, "www.example.com", "www", "www.example.com"},
 		{map[string]string{"ROUTER_SUBDOMAIN": template}, "", "", "front-shop.apps.example.com"},
 		{map[string]string{"ROUTER_SUBDOMAIN": template}, "www.example.com", "", "www.example.com"},
 		{map[string]string{"ROUTER_SUBDOMAIN": template, "ROUTER_OVERRIDE_HOSTNAME": "true"}, "www.example.com", "", "front-shop.apps.example.com"},
@@ -241,7 +243,7 @@ func TestTheDefaultCertificateFollowsItsFiles(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.followFiles(ctx)
-		<-time.After(3 * lookAtFiles)
+		<-time.After(lookAtFiles * 5 / 2) // between two looks
 		if s.fallback.Load() != nil || changes != 0 {
 			t.Error("without a change it is read anew")
 		}

@@ -108,8 +108,13 @@ func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
 			body = string(content)
 			return err == nil
 		})
-		if strings.Contains(body, "haproxy_exporter_up") != (want != "") || strings.Contains(body, "template_router_reload_seconds") != (want != "") {
-			t.Errorf("with ROUTER_METRICS_TYPE=%s the metrics are\n%s", kind, body)
+		for _, name := range []string{
+			"haproxy_exporter_up", "haproxy_exporter_csv_parse_failures", "haproxy_exporter_scrape_interval 5", "haproxy_exporter_total_scrapes 1", "haproxy_exporter_server_threshold 500",
+			"template_router_reload_seconds", "template_router_write_config_seconds", "template_router_reload_failure 0", "openshift_build_info{",
+		} {
+			if strings.Contains(body, name) != (want != "") {
+				t.Errorf("with ROUTER_METRICS_TYPE=%s, %s is missing or too much in\n%s", kind, name, body)
+			}
 		}
 		response, err := http.Get("http://" + address + "/healthz")
 		if err != nil {

@@ -35,6 +35,7 @@ type view struct {
 	woken   chan struct{} // holds a token when something has changed
 	mu      sync.Mutex
 	pending changes
+	missed  map[string]miss // by resource
 }
 
 // changes are what has changed: routes, or what decides about them, and services or their endpoints.
@@ -58,7 +59,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	namespace := s.Text("ROUTER_WATCH_NAMESPACE") // all by default
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	v := &view{
-		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1),
+		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1), missed: map[string]miss{},
 		labels: s.Labels("ROUTE_LABELS"), namespaceLabels: s.Labels("NAMESPACE_LABELS"), projectLabels: s.Labels("PROJECT_LABELS"),
 		routes:   cache.NewSharedIndexInformer(routeWatch(routeClient, namespace), &routev1.Route{}, 0, cache.Indexers{}),
 		services: factory.Core().V1().Services().Informer(), slices: factory.Discovery().V1().EndpointSlices().Informer(),
@@ -66,12 +67,18 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	if err := v.slices.AddIndexers(cache.Indexers{byService: serviceOf}); err != nil {
 		return nil, fmt.Errorf("index endpoint slices: %w", err)
 	}
-	watched := []cache.SharedIndexInformer{v.routes, v.services, v.slices}
+	watched := map[string]cache.SharedIndexInformer{"routes": v.routes, "services": v.services, "endpointslices": v.slices}
 	if !v.namespaceLabels.Empty() || !v.projectLabels.Empty() {
 		v.namespaces = factory.Core().V1().Namespaces().Informer()
-		watched = append(watched, v.namespaces)
+		watched["namespaces"] = v.namespaces
 	}
-	for _, informer := range watched {
+	for resource, informer := range watched {
+		if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+			v.miss(resource, err)
+		}); err != nil {
+			return nil, fmt.Errorf("watch the cluster: %w", err)
+		}
 		note := func(object any) { v.note(informer, object) }
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: note, UpdateFunc: func(before, object any) { note(before); note(object) }, DeleteFunc: note,

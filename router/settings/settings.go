@@ -46,6 +46,9 @@ func Read(environment map[string]string) (Settings, error) {
 	if s.Text("ROUTER_SERVICE_SNI_PORT") == s.Text("ROUTER_SERVICE_NO_SNI_PORT") {
 		problems = append(problems, errors.New("set ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT: they must be different ports"))
 	}
+	if (s.Text("ROUTER_METRICS_TLS_CERT_FILE") == "") != (s.Text("ROUTER_METRICS_TLS_KEY_FILE") == "") {
+		problems = append(problems, errors.New("set ROUTER_METRICS_TLS_CERT_FILE and ROUTER_METRICS_TLS_KEY_FILE: they belong together"))
+	}
 	return s, errors.Join(problems...)
 }
 
@@ -152,6 +155,10 @@ func letters(want, allowed string) kind {
 
 func word() kind {
 	return kind{"a name of lower-case letters, digits and dashes", func(v string) bool { return len(validation.IsDNS1123Label(v)) == 0 }}
+}
+
+func domain() kind {
+	return kind{"a domain such as apps.example.com", func(v string) bool { return len(validation.IsDNS1123Subdomain(v)) == 0 }}
 }
 
 func text() kind {

@@ -24,6 +24,9 @@ import (
 // NotServed is the reason of events about parts of an Ingress that no route can express.
 const NotServed = "NotServed"
 
+// NotAdmitted is the reason of events about routes of an Ingress that a router does not serve.
+const NotAdmitted = "NotAdmitted"
+
 // retryNotServed is when parts are tried again that were not served, for instance because of a quota.
 const retryNotServed = 5 * time.Minute
 
@@ -60,11 +63,28 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	if err := c.tell(ctx, ingress, present); err != nil {
 		return err
 	}
+	if refused := refusals(present); len(refused) > 0 {
+		c.events.Event(ingress, corev1.EventTypeWarning, NotAdmitted, summary(refused))
+	}
 	if len(notes) == 0 {
 		return nil
 	}
 	c.events.Event(ingress, corev1.EventTypeWarning, NotServed, summary(notes))
 	return controller.After(retryNotServed)
+}
+
+// refusals are what routers say about routes that they do not serve.
+func refusals(routes map[string]*routev1.Route) (notes []string) {
+	for _, name := range slices.Sorted(maps.Keys(routes)) {
+		for _, router := range routes[name].Status.Ingress {
+			for _, condition := range router.Conditions {
+				if condition.Type == routev1.RouteAdmitted && condition.Status == corev1.ConditionFalse {
+					notes = append(notes, fmt.Sprintf("router %q does not admit host %q: %s: %s", router.RouterName, router.Host, condition.Reason, condition.Message))
+				}
+			}
+		}
+	}
+	return notes
 }
 
 // maxSummary is how much an event says, in bytes: an Ingress may have thousands of paths.

@@ -77,3 +77,15 @@ func TestAnEventHasAnEnd(t *testing.T) {
 		t.Errorf("a long note has %d bytes", len(got))
 	}
 }
+
+func TestAnEventTellsWhatRoutersDoNotAdmit(t *testing.T) {
+	told := func(status corev1.ConditionStatus) routev1.RouteStatus {
+		return routev1.RouteStatus{Ingress: []routev1.RouteIngress{{RouterName: "gold", Host: "a.example.com", Conditions: []routev1.RouteIngressCondition{
+			{Type: routev1.RouteAdmitted, Status: status, Reason: "RouteNotAdmitted", Message: "wildcard routes are not allowed"},
+		}}}}
+	}
+	got := refusals(map[string]*routev1.Route{"b": {Status: told(corev1.ConditionFalse)}, "a": {Status: told(corev1.ConditionTrue)}, "c": {}})
+	if want := []string{`router "gold" does not admit host "a.example.com": RouteNotAdmitted: wildcard routes are not allowed`}; !slices.Equal(got, want) {
+		t.Errorf("told is %q", got)
+	}
+}

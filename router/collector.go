@@ -1,0 +1,185 @@
+package router
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// column is one of HAProxy's statistics as a metric: its number in the CSV, its name, and the rows that have it: F frontends, b backends whose servers are not
+// told, B backends whose servers are, S servers.
+type column struct {
+	index            int
+	name, rows, help string
+}
+
+// columns are the table of the section on HAProxy's metrics.
+var columns = []column{
+	{2, "current_queue", "bBS", "Requests that wait"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Most sessions so far"},
+	{7, "connections_total", "FbBS", "Connections"}, {8, "bytes_in_total", "FbS", "Bytes of requests"}, {9, "bytes_out_total", "FbS", "Bytes of responses"},
+	{13, "connection_errors_total", "bS", "Connections that failed"}, {14, "response_errors_total", "bS", "Responses that failed"},
+	{17, "up", "bBS", "1 for those that are up"}, {21, "check_failures_total", "S", "Checks that failed"}, {24, "downtime_seconds_total", "S", "Seconds of being down"},
+	{33, "current_session_rate", "FbS", "Sessions in the last second"}, {35, "max_session_rate", "FbS", "Most sessions in a second so far"},
+	{40, "http_responses_total", "FbS", "Responses by code"}, {43, "http_responses_total", "FbS", "Responses by code"},
+	{60, "http_average_response_latency_milliseconds", "bS", "Milliseconds of the last 1024 requests"},
+}
+
+// collector makes metrics of HAProxy's statistics.
+type collector struct {
+	settings settings.Settings
+	stats    func() (string, error)
+
+	mu    sync.Mutex
+	rows  [][]string
+	asked time.Time
+	count int // of questions
+	wrong int // rows that could not be read
+}
+
+func newCollector(s settings.Settings, stats func() (string, error)) *collector {
+	return &collector{settings: s, stats: stats}
+}
+
+// Describe says nothing: which metrics there are follows from what HAProxy serves.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect gives the statistics, which are as old as ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL at most.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	up := 1.0
+	rows, count, wrong, err := c.current()
+	if err != nil {
+		slog.Warn("ask HAProxy for its statistics", "error", err)
+		up = 0
+	}
+	threshold := c.settings.Number("ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD")
+	tell := func(name, help string, kind prometheus.ValueType, value float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("haproxy_exporter_"+name, help, nil, nil), kind, value)
+	}
+	tell("up", "1 when HAProxy tells its statistics", prometheus.GaugeValue, up)
+	tell("server_threshold", "Servers above which backends are told", prometheus.GaugeValue, float64(threshold))
+	tell("scrape_interval", "Seconds for which statistics are kept", prometheus.GaugeValue, c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL").Seconds())
+	tell("total_scrapes", "How often HAProxy was asked", prometheus.CounterValue, float64(count))
+	tell("csv_parse_failures", "Rows of statistics that could not be read", prometheus.CounterValue, float64(wrong))
+	servers := 0
+	for _, row := range rows {
+		if kindOf(row) == "S" {
+			servers++
+		}
+	}
+	selected := c.settings.List("ROUTER_METRICS_HAPROXY_EXPORTED")
+	for _, row := range rows {
+		kind := kindOf(row)
+		if kind == "S" && servers > threshold {
+			continue
+		}
+		if kind == "b" && servers <= threshold {
+			kind = "B"
+		}
+		for _, column := range columns {
+			if strings.Contains(column.rows, kind) && slices.Contains(selected, strconv.Itoa(column.index)) {
+				c.tell(out, column, kind, row)
+			}
+		}
+	}
+}
+
+// current are the rows of the statistics, with how often HAProxy was asked, and how many rows could not be read.
+func (c *collector) current() (rows [][]string, count, wrong int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.asked) < c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL") {
+		return c.rows, c.count, c.wrong, nil
+	}
+	c.count++
+	text, err := c.stats()
+	if err != nil {
+		return nil, c.count, c.wrong, err
+	}
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.FieldsPerRecord = -1
+	c.rows, c.asked = nil, time.Now()
+	for {
+		row, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return c.rows, c.count, c.wrong, nil
+		}
+		switch {
+		case err == nil && strings.HasPrefix(row[0], "#"):
+		case err != nil || len(row) < 61:
+			c.wrong++
+		default:
+			c.rows = append(c.rows, row)
+		}
+	}
+}
+
+// kindOf is what a row is about: F, b or S.
+func kindOf(row []string) string {
+	switch row[1] {
+	case "FRONTEND":
+		return "F"
+	case "BACKEND":
+		return "b"
+	}
+	return "S"
+}
+
+// tell gives one value of a row.
+func (c *collector) tell(out chan<- prometheus.Metric, column column, kind string, row []string) {
+	value, err := strconv.ParseFloat(row[column.index], 64)
+	if column.index == 17 {
+		value, err = 0, nil
+		if strings.HasPrefix(row[17], "UP") || strings.HasPrefix(row[17], "no check") || row[17] == "OPEN" {
+			value = 1
+		}
+	}
+	if err != nil {
+		return // this row has none
+	}
+	labels, values := []string{"frontend"}, []string{row[0]}
+	of := "frontend"
+	if kind != "F" {
+		of = "backend"
+		labels, values = []string{"backend", "namespace", "route"}, append([]string{row[0]}, routeOf(row[0])...)
+	}
+	if kind == "S" {
+		of = "server"
+		labels, values = append(labels, "server", "pod", "service"), append(append(values, row[1]), podOf(row[1])...)
+	}
+	if column.name == "http_responses_total" {
+		labels, values = append(labels, "code"), append(values, map[int]string{40: "2xx", 43: "5xx"}[column.index])
+	}
+	kindOfValue := prometheus.GaugeValue
+	if strings.HasSuffix(column.name, "_total") {
+		kindOfValue = prometheus.CounterValue
+	}
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("haproxy_"+of+"_"+column.name, column.help, labels, nil), kindOfValue, value, values...)
+}
+
+// routeOf are namespace and name of a backend's route.
+func routeOf(backend string) []string {
+	parts := strings.Split(backend, ":")
+	if len(parts) != 3 {
+		return []string{"", ""}
+	}
+	return parts[1:]
+}
+
+// podOf are pod and service of a server.
+func podOf(server string) []string {
+	parts := strings.Split(server, ":")
+	if len(parts) < 3 {
+		return []string{"", ""}
+	}
+	return parts[1:3]
+}

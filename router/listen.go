@@ -1,0 +1,161 @@
+package router
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// firstByte is how long a client may take to begin.
+const firstByte = 10 * time.Second
+
+// serveAll answers on a listener until ctx ends. With ROUTER_METRICS_TLS_CERT_FILE it speaks TLS with those who do, and answers others about health alone: nobody is to
+// send a password or a token that can be read on the way.
+func serveAll(ctx context.Context, s settings.Settings, listener net.Listener, handler http.Handler) error {
+	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")
+	server := func(handler http.Handler) *http.Server {
+		return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
+	}
+	open := server(handler)
+	defer context.AfterFunc(ctx, func() { _ = open.Close() })()
+	if certificate == "" {
+		return served(open.Serve(listener))
+	}
+	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // anew, since the files change
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		return &pair, err
+	}
+	if _, err := load(nil); err != nil {
+		return fmt.Errorf("read ROUTER_METRICS_TLS_CERT_FILE: %w", err)
+	}
+	secured := server(handler)
+	secured.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: load}
+	open.Handler = healthOnly(handler)
+	defer context.AfterFunc(ctx, func() { _ = secured.Close() })()
+	halves := newSplit(listener)
+	defer halves.Close()
+	failures := make(chan error, 3)
+	var group sync.WaitGroup
+	for _, run := range []func() error{
+		func() error { return open.Serve(halves.plain) }, func() error { return secured.ServeTLS(halves.tls, "", "") }, func() error { return halves.run(ctx) },
+	} {
+		group.Go(func() { failures <- run() })
+	}
+	err := <-failures
+	_, _, _ = open.Close(), secured.Close(), halves.Close()
+	group.Wait()
+	return served(err)
+}
+
+func served(err error) error {
+	if err == nil || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve statistics: %w", err)
+}
+
+// healthOnly answers about health.
+func healthOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" && !strings.HasPrefix(r.URL.Path, "/healthz/") {
+			http.Error(w, "ask with https", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// split hands the connections of a listener to one of two others, by whether they begin as TLS does.
+type split struct {
+	net.Listener
+	tls, plain *half
+	done       chan struct{}
+	once       sync.Once
+}
+
+// half is one of the two.
+type half struct {
+	*split
+	connections chan net.Conn
+}
+
+func newSplit(listener net.Listener) *split {
+	s := &split{Listener: listener, done: make(chan struct{})}
+	s.tls, s.plain = &half{s, make(chan net.Conn)}, &half{s, make(chan net.Conn)}
+	return s
+}
+
+// Accept waits for a connection of this half.
+func (h *half) Accept() (net.Conn, error) {
+	select {
+	case connection := <-h.connections:
+		return connection, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener and both halves.
+func (s *split) Close() error {
+	s.once.Do(func() { close(s.done) })
+	return s.Listener.Close()
+}
+
+// run takes connections until the listener ends.
+func (s *split) run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	for {
+		connection, err := s.Listener.Accept()
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		group.Go(func() { s.hand(ctx, connection) })
+	}
+}
+
+// begun is a connection of which something was read.
+type begun struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+// Read reads from the beginning.
+func (b *begun) Read(into []byte) (int, error) { return b.reader.Read(into) }
+
+// hand looks at how a connection begins.
+func (s *split) hand(ctx context.Context, connection net.Conn) {
+	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
+	_ = connection.SetReadDeadline(time.Now().Add(firstByte)) // a connection takes it
+	made := &begun{connection, bufio.NewReader(connection)}
+	first, err := made.reader.Peek(1)
+	if !stop() || err != nil {
+		_ = connection.Close()
+		return
+	}
+	_ = connection.SetReadDeadline(time.Time{})
+	to := s.plain
+	if first[0] == tlsHandshake {
+		to = s.tls
+	}
+	select {
+	case to.connections <- made:
+	case <-s.done:
+		_ = connection.Close()
+	}
+}
+
+// tlsHandshake is the type of the first record of TLS.
+const tlsHandshake = 22

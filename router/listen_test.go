@@ -1,0 +1,67 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+func TestMetricsSpeakTLSAndHealthIsOpen(t *testing.T) {
+	authority := certtest.New(t)
+	first, second := authority.Issue(t, "first", "localhost"), authority.Issue(t, "second", "localhost")
+	port := freePort(t)
+	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": first.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": first.KeyFile})
+	parttest.Start(t, func(ctx context.Context, ready func()) error {
+		ready()
+		return serve(ctx, "127.0.0.1:"+port, access{settings: s}, running{}, newMetrics(), func() string { return "" })
+	})
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, DisableKeepAlives: true}}
+	get := func(url string) string {
+		response, err := client.Get(strings.Replace(url, "://", "://localhost:"+port, 1))
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		content, _ := io.ReadAll(response.Body)
+		by := "nobody"
+		if response.TLS != nil {
+			by = response.TLS.PeerCertificates[0].Subject.CommonName
+		}
+		line, _, _ := strings.Cut(string(content), "\n")
+		return fmt.Sprint(response.StatusCode, " ", by, " ", line)
+	}
+	eventually.Equal(t, "health", func() string { return get("http:///healthz") }, "200 nobody ok")
+	for url, want := range map[string]string{
+		"https:///healthz/ready": "200 first ok", "http:///metrics": "403 nobody ask with https", "http:///": "403 nobody ask with https", "http:///healthzx": "403 nobody ask with https",
+		"https:///metrics": "200 first # HELP haproxy_exporter_csv_parse_failures Rows of statistics that could not be read",
+	} {
+		if got := get(url); got != want {
+			t.Errorf("%s is answered with %q, want %q", url, got, want)
+		}
+	}
+	for from, to := range map[string]string{second.CertFile: first.CertFile, second.KeyFile: first.KeyFile} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := get("https:///healthz"); got != "200 second ok" {
+		t.Errorf("with another certificate in the file it is answered with %q", got)
+	}
+}
+
+func TestMetricsAreNotServedWithACertificateThatIsNone(t *testing.T) {
+	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": "/nowhere/tls.crt", "ROUTER_METRICS_TLS_KEY_FILE": "/nowhere/tls.key"})
+	err := serve(t.Context(), "127.0.0.1:0", access{settings: s}, running{}, newMetrics(), func() string { return "" })
+	if err == nil || !strings.Contains(err.Error(), "ROUTER_METRICS_TLS_CERT_FILE") {
+		t.Errorf("it ends with %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package router
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/slipway-platform/slipway/internal/version"
+)
+
+// metrics are those of the router itself.
+type metrics struct {
+	reload, write prometheus.Summary
+	failure       prometheus.Gauge
+	others        []prometheus.Collector
+
+	took, asked, answered *prometheus.SummaryVec // of requests for metrics
+}
+
+func newMetrics() *metrics {
+	build := strings.SplitN(strings.TrimPrefix(version.Slipway(), "v"), ".", 3)
+	return &metrics{
+		reload: prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_reload_seconds", Help: "Seconds that reloads of HAProxy took"}),
+		write:  prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_write_config_seconds", Help: "Seconds that writing the configuration took"}),
+		failure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "template_router_reload_failure", Help: "1 when HAProxy did not take the newest configuration, and serves a former one",
+		}),
+		took:     ofRequests("http_request_duration_microseconds", "Microseconds that requests for metrics took"),
+		asked:    ofRequests("http_request_size_bytes", "Bytes of requests for metrics"),
+		answered: ofRequests("http_response_size_bytes", "Bytes of answers to requests for metrics"),
+		others: []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "openshift_build_info", Help: "1, with the version of the program",
+			ConstLabels: prometheus.Labels{"major": build[0], "minor": build[min(1, len(build)-1)], "gitCommit": "", "gitVersion": version.Slipway()},
+		}, func() float64 { return 1 })},
+	}
+}
+
+func ofRequests(name, help string) *prometheus.SummaryVec {
+	return prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"handler": "prometheus"}}, nil)
+}
+
+// watching adds what keeps the router from seeing the cluster; nothing when it does.
+func (m *metrics) watching(problem func() string) {
+	m.others = append(m.others, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "template_router_watch_failure", Help: "1 when the router cannot watch what it serves; /healthz/ready says what as long as it has never been ready",
+	}, func() float64 {
+		if problem() != "" {
+			return 1
+		}
+		return 0
+	}))
+}
+
+// handler answers with them and those of HAProxy.
+func (m *metrics) handler(haproxy *collector) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.reload, m.write, m.failure, m.took, m.asked, m.answered, haproxy)
+	registry.MustRegister(m.others...)
+	measured := promhttp.InstrumentHandlerRequestSize(m.asked, promhttp.InstrumentHandlerResponseSize(m.answered, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		measured.ServeHTTP(w, r)
+		m.took.WithLabelValues().Observe(float64(time.Since(began).Microseconds()))
+	})
+}
+
+// observe notes that HAProxy serves a configuration.
+func (m *metrics) observe(written, reloaded time.Duration) {
+	m.write.Observe(written.Seconds())
+	m.reload.Observe(reloaded.Seconds())
+	m.failure.Set(0)
+}

@@ -1,0 +1,50 @@
+package router
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/router/haproxy"
+)
+
+// A router that may not read namespaces, which its selector is about, is not ready and says why.
+func TestARouterSaysWhatItMayNotWatch(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"user \"secret-name\" may not","code":403}`))
+			return
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	variables := read(t, map[string]string{"NAMESPACE_LABELS": "team=red"})
+	seen, err := newView(&rest.Config{Host: server.URL}, variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session{Router: &Router{Settings: variables}, seen: seen, engine: &haproxy.Engine{}, observed: newMetrics()}
+	s.observed.watching(seen.problem)
+	if got := s.unready(); got != "routes are not served yet" {
+		t.Errorf("before it has asked it says %q", got)
+	}
+	part := parttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return seen.run(ctx) })
+	defer part.Stop()
+	defer server.CloseClientConnections()
+	eventually.True(t, "the reason", func() bool {
+		return strings.HasPrefix(s.unready(), "namespaces cannot be watched: Forbidden; NAMESPACE_LABELS") && !strings.Contains(s.unready(), "secret")
+	})
+	answer := httptest.NewRecorder()
+	s.observed.handler(newCollector(variables, running{}.Stats)).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if !strings.Contains(answer.Body.String(), "template_router_watch_failure 1\n") {
+		t.Errorf("the metrics are\n%s", answer.Body)
+	}
+}
