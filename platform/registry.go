@@ -138,8 +138,11 @@ func (h *host) imageOptions() image.Options {
 	return options
 }
 
+// writtenBySlipway begins the settings of registries that are made at each start.
+const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
+
 // ensureRegistryConfig tells containerd where the cluster's registry is and which authority its certificate is from, so that a node pulls by the
-// name of the service without resolving it.
+// name of the service, or of the route, without resolving it. An administrator's own settings of one of the names stay.
 func (h *host) ensureRegistryConfig() error {
 	if h.Master.Slipway.Registry.Disabled {
 		return nil
@@ -148,15 +151,17 @@ func (h *host) ensureRegistryConfig() error {
 	if err != nil {
 		return fmt.Errorf("read address of registry: %w", err)
 	}
-	for _, name := range slices.Compact([]string{registry.ServiceHost, h.registryName()}) {
+	names := append(h.registryHosts(), registry.ServiceHost)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		dir := filepath.Join(h.Node.Slipway.RegistryConfigDirectory, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("make directory of registry %q: %w", name, err)
 		}
-		settings := fmt.Sprintf("# Written by slipway at each start: changes are lost.\nserver = %q\n\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\nca = %q\n",
+		settings := fmt.Sprintf(writtenBySlipway+"server = %q\n\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\nca = %q\n",
 			"https://"+name, "https://"+net.JoinHostPort(h.address.String(), port), h.identity.CA.Cert)
 		path := filepath.Join(dir, "hosts.toml")
-		if there, err := os.ReadFile(path); err == nil && string(there) == settings {
+		if there, err := os.ReadFile(path); err == nil && (string(there) == settings || !strings.HasPrefix(string(there), writtenBySlipway)) {
 			continue // two processes that start together never write it both
 		}
 		if err := atomicfile.Write(path, []byte(settings), 0o644); err != nil {

@@ -54,7 +54,7 @@ func (h *host) serviceAccountSecrets() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain}, nil
+	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain, Hosts: h.registryHosts()}, nil
 }
 
 // serviceCertificates issues the certificates of services.

@@ -75,7 +75,7 @@ func (s *Secrets) login(ctx context.Context, account *corev1.ServiceAccount, tok
 // hosts are the names of the registry, and its address when the service exists.
 func (s *Secrets) hosts() []string {
 	host := registryName + "." + registryNamespace + ".svc"
-	hosts := []string{net.JoinHostPort(host, registryPort)}
+	hosts := append([]string{net.JoinHostPort(host, registryPort)}, s.Hosts...)
 	if s.Domain != "" {
 		hosts = append(hosts, net.JoinHostPort(host+"."+s.Domain, registryPort))
 	}

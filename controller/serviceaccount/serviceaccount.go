@@ -28,6 +28,8 @@ type Secrets struct {
 	Client *rest.Config
 	// Domain is the domain of the cluster, by which the registry is called too.
 	Domain string
+	// Hosts are further names of the registry, with ports.
+	Hosts []string
 
 	client                                  kubernetes.Interface
 	accounts, tokens, credentials, registry cache.SharedIndexInformer

@@ -49,7 +49,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	})
 	informer := func() informers.SharedInformerFactory { return informers.NewSharedInformerFactory(server, 0) }
 	s := &Secrets{
-		Domain: "cluster.local", client: server, accounts: informer().Core().V1().ServiceAccounts().Informer(),
+		Domain: "cluster.local", Hosts: []string{"registry.example.com"}, client: server, accounts: informer().Core().V1().ServiceAccounts().Informer(),
 		tokens: informer().Core().V1().Secrets().Informer(), credentials: informer().Core().V1().Secrets().Informer(),
 		registry: informer().Core().V1().Services().Informer(),
 	}
@@ -187,12 +187,12 @@ func TestCredentialsHaveEachNameOfTheRegistry(t *testing.T) {
 			}
 		}
 	}
-	hosts("docker-registry.default.svc:5000", "docker-registry.default.svc.cluster.local:5000")
+	hosts("docker-registry.default.svc:5000", "docker-registry.default.svc.cluster.local:5000", "registry.example.com")
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "docker-registry"}, Spec: corev1.ServiceSpec{ClusterIP: "172.30.1.1"}}
 	if err := c.server.Tracker().Add(service); err != nil {
 		t.Fatal(err)
 	}
-	hosts("docker-registry.default.svc:5000", "docker-registry.default.svc.cluster.local:5000", "172.30.1.1:5000")
+	hosts("docker-registry.default.svc:5000", "docker-registry.default.svc.cluster.local:5000", "registry.example.com", "172.30.1.1:5000")
 }
 
 func TestRemovedSecretsAreMadeAgainUnderOtherNames(t *testing.T) {

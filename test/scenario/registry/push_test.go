@@ -41,9 +41,16 @@ kind: Pod
 metadata: {name: app}
 spec:
   imagePullSecrets: [{name: registry}]
-  containers: [{name: app, image: "docker-registry.default.svc:5000/%s/app:v1", imagePullPolicy: Always}]
-`, p.Namespace))
+  containers: [{name: app, image: "docker-registry.default.svc:5000/%[1]s/app:v1", imagePullPolicy: Always}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: outside}
+spec:
+  containers: [{name: app, image: "%[2]s/%[1]s/app:v1", imagePullPolicy: Always}]
+`, p.Namespace, routeHost))
 	p.WaitPodRunning("app")
+	p.WaitPodRunning("outside") // by the name of the route, which nobody resolves, and with the secret of its service account
 	p.WaitFor("the pod says what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
 			return fmt.Errorf("it says %q, %v", got, err)
