@@ -96,6 +96,8 @@ func TestInitContainersThatFail(t *testing.T) {
 	makePod(t, c, pod("once", sleeper(), init("exit 1"), "restartPolicy: Never"))
 	makePod(t, c, pod("again", sleeper(), init("exit 1")))
 	makePod(t, c, pod("endless", sleeper(), init("sleep infinity"), "activeDeadlineSeconds: 3"))
+	alive := strings.Replace(init("trap exit TERM; while :; do sleep 1; done"), "name: init", "name: init, livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1}", 1)
+	makePod(t, c, pod("beside", sleeper(), strings.Replace(alive, "name: init", "name: init, restartPolicy: Always", 1)))
 	if once := waitPhase(c, "once", corev1.PodFailed); once.Status.ContainerStatuses[0].Started != nil && *once.Status.ContainerStatuses[0].Started {
 		t.Error("the container ran though its init container had failed")
 	}
@@ -114,6 +116,14 @@ func TestInitContainersThatFail(t *testing.T) {
 	if endless := waitPhase(c, "endless", corev1.PodFailed); endless.Status.Reason != "DeadlineExceeded" {
 		t.Errorf("reason %q", endless.Status.Reason)
 	}
+	c.WaitFor("an init container that runs on to be restarted by its probe", func(context.Context) error {
+		status := c.Pod("beside").Status.InitContainerStatuses
+		if len(status) == 0 || status[0].RestartCount == 0 {
+			return fmt.Errorf("status %+v", status)
+		}
+		return nil
+	})
+	refused(t, c, pod("probed", sleeper(), alive), "may not be set for init containers without restartPolicy=Always")
 	probed := strings.Replace(init("true"), "name: init", "name: init, readinessProbe: {exec: {command: ['true']}}", 1)
 	refused(t, c, pod("probed", sleeper(), probed), "may not be set for init containers without restartPolicy=Always")
 }

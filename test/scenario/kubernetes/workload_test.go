@@ -148,6 +148,14 @@ spec:
 	}
 }
 
+func TestPodsOfDaemonSetsAreAlwaysRestarted(t *testing.T) {
+	c := kit.Shared(t)
+	for _, policy := range []string{"OnFailure", "Never"} {
+		refused(t, c, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {daemon: agent}}, template: {"+
+			"metadata: {labels: {daemon: agent}}, spec: {restartPolicy: "+policy+", "+sleeper()+"}}}}", `restartPolicy: Unsupported value: "`+policy+`": supported values: "Always"`)
+	}
+}
+
 func TestJobRunsUntilItsCompletions(t *testing.T) {
 	c := kit.Shared(t)
 	job := `

@@ -44,10 +44,11 @@ func TestAPodOfAUserRunsRestricted(t *testing.T) {
 		t.Errorf("the container runs as %s, want %s", id, first)
 	}
 	for what, manifest := range map[string]string{
-		"privileged containers are not allowed": strings.Replace(sleeper("p"), "command:", "securityContext: {privileged: true}, command:", 1),
-		"must be in the ranges":                 strings.Replace(sleeper("p"), "command:", "securityContext: {runAsUser: 0}, command:", 1),
-		"hostPath volumes are not allowed":      sleeper("p", "volumes: [{name: v, hostPath: {path: /}}]"),
-		"the host's network is not allowed":     sleeper("p", "hostNetwork: true"),
+		"initContainers[0].securityContext.privileged": sleeper("p", "initContainers: [{name: init, image: none, securityContext: {privileged: true}}]"),
+		"privileged containers are not allowed":        strings.Replace(sleeper("p"), "command:", "securityContext: {privileged: true}, command:", 1),
+		"must be in the ranges":                        strings.Replace(sleeper("p"), "command:", "securityContext: {runAsUser: 0}, command:", 1),
+		"hostPath volumes are not allowed":             sleeper("p", "volumes: [{name: v, hostPath: {path: /}}]"),
+		"the host's network is not allowed":            sleeper("p", "hostNetwork: true"),
 	} {
 		out, err := create(c, "carol", "carol-app", manifest)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,10 +54,15 @@ func TestPodsAreCompletedAsTheConfigurationSays(t *testing.T) {
 		return nil
 	})
 
-	limited := mia.made("mia-shop", "containers: [{name: main, image: none, resources: {limits: {cpu: 2, memory: 1Gi}}}]")
-	requests := limited.Spec.Containers[0].Resources.Requests
-	if requests.Cpu().String() != "1" || requests.Memory().String() != "256Mi" {
-		t.Errorf("ClusterResourceOverride: requests are %v", requests)
+	const limits = "resources: {limits: {cpu: 2, memory: 1Gi}}"
+	limited := mia.made("mia-shop", "initContainers: [{name: first, image: none, "+limits+"}], containers: [{name: main, image: none, "+limits+"}]")
+	for _, container := range slices.Concat(limited.Spec.InitContainers, limited.Spec.Containers) {
+		if requests := container.Resources.Requests; requests.Cpu().String() != "1" || requests.Memory().String() != "256Mi" {
+			t.Errorf("ClusterResourceOverride: requests of %s are %v", container.Name, requests)
+		}
+		if container.ImagePullPolicy != corev1.PullAlways || container.SecurityContext == nil || container.SecurityContext.RunAsUser == nil {
+			t.Errorf("AlwaysPullImages and the constraints leave %+v", container)
+		}
 	}
 
 	pods := core("mia-shop", "pods")
