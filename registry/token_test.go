@@ -1,0 +1,164 @@
+package registry
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/distribution/distribution/v3/registry/auth/token"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+)
+
+// tokenServer gives tokens to users with the password `secret`, each for what they may.
+//
+// Source: distribution's "Docker Registry v2 authentication via central service".
+type tokenServer struct {
+	t      *testing.T
+	signer jose.Signer
+	rights map[string]map[string][]string // user, repository, actions
+}
+
+func newTokenServer(t *testing.T, authority *certtest.Authority) *tokenServer {
+	t.Helper()
+	pair := authority.Issue(t, "tokens")
+	loaded, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("x5c", [][]byte{loaded.Certificate[0]})
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: loaded.PrivateKey}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tokenServer{t: t, signer: signer, rights: map[string]map[string][]string{
+		"ann": {"team/app": {"pull", "push"}, "team/other": {"pull", "push"}}, "bob": {"team/app": {"pull"}},
+	}}
+}
+
+// issue makes a token for a user who asks for scopes such as "repository:team/app:pull,push".
+func (s *tokenServer) issue(user string, scopes []string, expires time.Time) string {
+	s.t.Helper()
+	claims := token.ClaimSet{
+		Issuer: "the test", Subject: user, Audience: token.AudienceList{"registry"}, Expiration: expires.Unix(), NotBefore: time.Now().Add(-time.Minute).Unix(),
+	}
+	for _, scope := range scopes {
+		parts := strings.Split(scope, ":")
+		if len(parts) != 3 || parts[0] != "repository" {
+			continue
+		}
+		wanted := strings.Split(parts[2], ",")
+		granted := slices.DeleteFunc(slices.Clone(s.rights[user][parts[1]]), func(action string) bool { return !slices.Contains(wanted, action) })
+		claims.Access = append(claims.Access, &token.ResourceActions{Type: parts[0], Name: parts[1], Actions: granted})
+	}
+	made, err := jwt.Signed(s.signer).Claims(claims).Serialize()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return made
+}
+
+// ServeHTTP answers GET, as clients ask that have a password.
+func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	user, password, known := r.BasicAuth()
+	switch {
+	case r.Method != http.MethodGet:
+		http.NotFound(w, r)
+	case known && password != "secret":
+		w.WriteHeader(http.StatusUnauthorized)
+	default:
+		var scopes []string
+		for _, scope := range r.URL.Query()["scope"] {
+			scopes = append(scopes, strings.Fields(scope)...)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": s.issue(user, scopes, time.Now().Add(time.Minute)), "expires_in": 60})
+	}
+}
+
+func TestUsersOfATokenServerDoWhatTheirTokensSay(t *testing.T) {
+	authority := certtest.New(t)
+	tokens := newTokenServer(t, authority)
+	server := httptest.NewServer(tokens)
+	t.Cleanup(server.Close)
+	settings, err := configured(t, fmt.Sprintf(`
+version: 0.1
+storage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}
+auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbundle: %s}}
+`, t.TempDir(), strings.Replace(server.URL, "127.0.0.1", "localhost", 1), authority.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := testRegistryWith(t, settings)
+	as := func(user string) remote.Option {
+		return remote.WithAuth(&authn.Basic{Username: user, Password: "secret"})
+	}
+	made := mutate.ConfigMediaType(mutate.MediaType(g.image(g.layer()), types.OCIManifestSchema1), types.OCIConfigJSON)
+	if err := remote.Write(g.tag("team/app"), made, as("ann")); err != nil {
+		t.Fatal(err)
+	}
+	id := digestOf(t, made)
+	if _, err := remote.Image(g.digest("team/app", id), as("bob")); err != nil {
+		t.Errorf("a user who may pull: %v", err)
+	}
+	if _, err := remote.Referrers(g.digest("team/app", id), as("bob")); err != nil {
+		t.Errorf("what refers to an image: %v", err)
+	}
+	for what, try := range map[string]func() error{
+		"a push of a user who may pull":    func() error { return remote.Write(g.tag("team/app"), g.image(g.layer()), as("bob")) },
+		"a push to another's repository":   func() error { return remote.Write(g.tag("theirs/app"), made, as("ann")) },
+		"a pull of another's repository":   func() error { _, err := remote.Image(g.digest("team/other", id), as("bob")); return err },
+		"a pull without credentials":       func() error { _, err := remote.Image(g.digest("team/app", id)); return err },
+		"what refers, without credentials": func() error { _, err := remote.Referrers(g.digest("team/app", id)); return err },
+		"a wrong password": func() error {
+			_, err := remote.Image(g.digest("team/app", id), remote.WithAuth(&authn.Basic{Username: "ann", Password: "wrong"}))
+			return err
+		},
+	} {
+		if err := try(); err == nil {
+			t.Errorf("%s works", what)
+		}
+	}
+	path, all := "/v2/team/app/manifests/"+id, []string{"repository:team/app:pull"}
+	forger := newTokenServer(t, certtest.New(t))
+	for what, tt := range map[string]struct {
+		token string
+		want  int
+	}{
+		"its own token":        {tokens.issue("bob", all, time.Now().Add(time.Minute)), http.StatusOK},
+		"one that has expired": {tokens.issue("bob", all, time.Now().Add(-time.Hour)), http.StatusUnauthorized},
+		"somebody else's":      {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
+	} {
+		if got := g.send(http.MethodGet, path, http.Header{"Authorization": {"Bearer " + tt.token}, "Accept": {string(types.OCIManifestSchema1)}}, nil); got.StatusCode != tt.want {
+			t.Errorf("%s: %s, want %d", what, got.Status, tt.want)
+		}
+	}
+	g.copyBySkopeo("team/app:latest", "team/other:v1")
+}
+
+// copyBySkopeo has a client that is not ours log in as ann and copy an image to another repository.
+func (g *testRegistry) copyBySkopeo(from, to string) {
+	g.t.Helper()
+	credentials := filepath.Join(g.t.TempDir(), "auth.json")
+	for _, args := range [][]string{
+		{"login", "--tls-verify=false", "--authfile", credentials, "-u", "ann", "-p", "secret", g.host},
+		{"--insecure-policy", "copy", "--authfile", credentials, "--src-tls-verify=false", "--dest-tls-verify=false", "docker://" + g.host + "/" + from, "docker://" + g.host + "/" + to},
+	} {
+		if output, err := exec.CommandContext(g.t.Context(), "skopeo", args...).CombinedOutput(); err != nil {
+			g.t.Errorf("skopeo %s: %v\n%s", args, err, output)
+		}
+	}
+}
