@@ -33,6 +33,7 @@ type newApp struct {
 	params, paramFiles                              []string
 	labels                                          string
 	unknown, missing, insecure, dryRun, install     bool
+	missingTags                                     bool
 	list, search                                    bool
 }
 
@@ -113,6 +114,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
 	flags.BoolVar(&o.request.AsTest, "as-test", false, "Make test deployments, which have pods only while they are deployed.")
 	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that are not there yet.")
+	flags.BoolVar(&o.missingTags, "allow-missing-imagestream-tags", false, "Accept tags of image streams that have no image yet.")
 	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be checked.")
 	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates to make applications from.")
 	flags.BoolVarP(&o.search, "search", "S", false, "Search for what matches the arguments.")
@@ -171,7 +173,9 @@ func (o *newApp) finder() (*generate.Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &generate.Finder{Images: images, Templates: templates, Namespace: namespace, Insecure: o.insecure, AllowMissing: o.missing}, nil
+	return &generate.Finder{
+		Images: images, Templates: templates, Namespace: namespace, Insecure: o.insecure, AllowMissing: o.missing, AllowMissingTags: o.missingTags,
+	}, nil
 }
 
 // read makes a request of arguments and flags.

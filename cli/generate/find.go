@@ -28,6 +28,8 @@ type Finder struct {
 	Insecure bool
 	// AllowMissing takes an image that is not found for one that will be there later.
 	AllowMissing bool
+	// AllowMissingTags takes a tag without an image, of an image stream that there is, for one that will have an image later.
+	AllowMissingTags bool
 }
 
 // NotFound is the error of something that is neither an image nor a template.
@@ -61,8 +63,8 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 		}
 	}
 	if kind != ImageKind && kind != TemplateKind && !f.AllowMissing {
-		if err := f.empty(ctx, name); err != nil {
-			return nil, nil, err
+		if image, err = f.empty(ctx, name); image != nil || err != nil {
+			return image, nil, err
 		}
 	}
 	if kind == AnyKind || kind == ImageKind {
@@ -134,8 +136,9 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// empty is an error where an image stream has the tag and no image for it: what is in a registry under that name is something else.
-func (f *Finder) empty(ctx context.Context, name string) error {
+// empty is an error where an image stream has the tag and no image for it: what is in a registry under that name is something else. Where tags
+// without an image are allowed it is what will be there later.
+func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
 	for _, project := range projects {
@@ -144,13 +147,16 @@ func (f *Finder) empty(ctx context.Context, name string) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("find image stream %q: %w", name, err)
+			return nil, fmt.Errorf("find image stream %q: %w", name, err)
+		}
+		if f.AllowMissingTags {
+			return &Image{Name: name, Reference: name, Namespace: project, Stream: bare, Tag: tag, Missing: true}, nil
 		}
 		if slices.ContainsFunc(stream.Spec.Tags, func(one imagev1.TagReference) bool { return one.Name == tag }) {
-			return &Empty{Stream: project + "/" + bare, Tag: tag}
+			return nil, &Empty{Stream: project + "/" + bare, Tag: tag}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // absent says that an answer means that there is nothing, at least for who asks.

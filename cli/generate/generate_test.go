@@ -116,6 +116,7 @@ func TestApplications(t *testing.T) {
 		"pipeline":     {[]string{pipeline}, Request{}},
 		"missing":      {[]string{"registry.example.com/a/later:2"}, Request{}},
 		"missing-base": {[]string{"later~https://example.com/later.git"}, Request{}},
+		"later-tag":    {[]string{"python:3~https://example.com/app.git"}, Request{Options: BuildOptions{SourceSecret: "clone"}}},
 		"build":        {[]string{ruby}, Request{BuildOnly: true, By: "OpenShiftNewBuild"}},
 		"build-inline": {nil, Request{BuildOnly: true, Name: "web", Options: BuildOptions{Inline: "FROM quiet\nRUN true\n", Arguments: []corev1.EnvVar{{Name: "A", Value: "1"}}}}},
 		"build-binary": {[]string{"ruby:2.5"}, Request{BuildOnly: true, Name: "app", Options: BuildOptions{
@@ -127,7 +128,7 @@ func TestApplications(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			finder := cluster(t)
-			finder.AllowMissing = strings.HasPrefix(name, "missing")
+			finder.AllowMissing, finder.AllowMissingTags = strings.HasPrefix(name, "missing"), strings.HasPrefix(name, "later")
 			components, variables, err := Arguments(tt.args)
 			if err != nil {
 				t.Fatal(err)

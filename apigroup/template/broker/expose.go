@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,13 @@ import (
 const (
 	exposePrefix       = "template.openshift.io/expose-"
 	base64ExposePrefix = "template.openshift.io/base64-expose-"
+)
+
+// Whoever writes a template has its expressions evaluated in the API server, so that they must cost little: what can multiply is refused, and there are
+// limits to their number and length.
+const (
+	maxCredentials = 100
+	maxExpression  = 1024
 )
 
 // exposed adds to found what the annotations of an object expose of its content. With base64ExposePrefix, bytes are given in base64 and may be any.
@@ -34,6 +42,9 @@ func exposed(found, annotations map[string]string, content any) error {
 		if _, taken := found[name]; taken {
 			return refuse(http.StatusBadRequest, "annotation %s: another one exposes %q too", annotation, name)
 		}
+		if len(found) == maxCredentials {
+			return refuse(http.StatusBadRequest, "annotation %s: an instance may expose %d values", annotation, maxCredentials)
+		}
 		value, err := evaluate(annotations[annotation], content, !plain)
 		if err != nil {
 			return refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
@@ -45,6 +56,16 @@ func exposed(found, annotations map[string]string, content any) error {
 
 // evaluate fills in a JSONPath template. What is missing is empty; more than one value for one expression is an error.
 func evaluate(template string, content any, encode bool) (string, error) {
+	if len(template) > maxExpression {
+		return "", fmt.Errorf("read JSONPath: it has %d characters, and may have %d", len(template), maxExpression)
+	}
+	parsed, err := jsonpath.Parse("expose", template)
+	if err != nil {
+		return "", fmt.Errorf("read JSONPath: %w", err)
+	}
+	if err := cheap(parsed.Root); err != nil {
+		return "", fmt.Errorf("read JSONPath: %w", err)
+	}
 	path := jsonpath.New("expose").AllowMissingKeys(true)
 	if err := path.Parse(template); err != nil {
 		return "", fmt.Errorf("read JSONPath: %w", err)
@@ -67,6 +88,27 @@ func evaluate(template string, content any, encode bool) (string, error) {
 		}
 	}
 	return text.String(), nil
+}
+
+// cheap refuses the parts of a JSONPath template that give more than one value for one.
+func cheap(list *jsonpath.ListNode) error {
+	for _, node := range list.Nodes {
+		var below []*jsonpath.ListNode
+		switch typed := node.(type) {
+		case *jsonpath.ListNode:
+			below = []*jsonpath.ListNode{typed}
+		case *jsonpath.FilterNode:
+			below = []*jsonpath.ListNode{typed.Left, typed.Right}
+		case *jsonpath.RecursiveNode, *jsonpath.WildcardNode, *jsonpath.UnionNode, *jsonpath.IdentifierNode:
+			return errors.New("only fields, elements by number and those that meet a condition may be exposed, no ranges, unions, wildcards and descendants (..)")
+		}
+		for _, one := range below {
+			if err := cheap(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // write is a single value as text.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,7 +61,13 @@ func TestWhatCannotBeExposedIsRefused(t *testing.T) {
 		want        string
 	}{
 		"syntax":    {map[string]string{exposePrefix + "a": "{.spec"}, "annotation template.openshift.io/expose-a: read JSONPath"},
-		"several":   {map[string]string{exposePrefix + "a": "{.spec.ports[*].port}"}, "has 2 values"},
+		"several":   {map[string]string{exposePrefix + "a": `{.spec.ports[0:2].port}`}, "has 2 values"},
+		"wildcard":  {map[string]string{exposePrefix + "a": "{.spec.*}"}, "no ranges, unions"},
+		"recursion": {map[string]string{exposePrefix + "a": "x{..}{..}"}, "no ranges, unions"},
+		"union":     {map[string]string{exposePrefix + "a": "{['spec','spec']['type','type']}"}, "no ranges, unions"},
+		"range":     {map[string]string{exposePrefix + "a": "{range .spec.ports[0:2]}{.port}{end}"}, "no ranges, unions"},
+		"condition": {map[string]string{exposePrefix + "a": "{.spec.ports[?(@..name=='a')]}"}, "no ranges, unions"},
+		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", maxExpression+1)}, "may have 1024"},
 		"structure": {map[string]string{exposePrefix + "a": "{.spec}"}, "has a map"},
 		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another one exposes "a" too`},
 	} {
@@ -68,5 +75,19 @@ func TestWhatCannotBeExposedIsRefused(t *testing.T) {
 		if code, _ := codeOf(err); err == nil || code != 400 || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+func TestAnInstanceExposesSoMuchOnly(t *testing.T) {
+	annotations := map[string]string{}
+	for i := range maxCredentials {
+		annotations[fmt.Sprint(exposePrefix, i)] = "value"
+	}
+	found := map[string]string{}
+	if err := exposed(found, annotations, nil); err != nil || len(found) != maxCredentials {
+		t.Errorf("%d values are exposed: %v", len(found), err)
+	}
+	if err := exposed(found, map[string]string{exposePrefix + "more": "value"}, nil); err == nil || !strings.Contains(err.Error(), "may expose 100 values") {
+		t.Errorf("one more: %v", err)
 	}
 }
