@@ -18,7 +18,6 @@ import (
 	"k8s.io/kubectl/pkg/cmd/config"
 	"k8s.io/kubectl/pkg/cmd/describe"
 	"k8s.io/kubectl/pkg/cmd/explain"
-	"k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/cmd/plugin"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
@@ -101,7 +100,7 @@ func fatal(name string, streams genericiooptions.IOStreams) func(message string,
 func underOurName(name string, flags *genericclioptions.ConfigFlags, factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	hints := genericiooptions.IOStreams{In: streams.In, Out: renamed{streams.Out, name}, ErrOut: renamed{streams.ErrOut, name}}
 	return []*cobra.Command{
-		get.NewCmdGet(name, factory, streams),
+		newGet(name, factory, streams),
 		explain.NewCmdExplain(name, factory, streams),
 		describe.NewCmdDescribe(name, factory, streams),
 		apply.NewCmdApply(name, factory, streams),
