@@ -2,8 +2,10 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,9 @@ import (
 // dnsAddress is where pods find the node's DNS server unless the configuration says otherwise: a
 // link-local address, the same on each host.
 const dnsAddress = "169.254.20.10:53"
+
+// ingressNetwork is where services of type LoadBalancer get addresses from. noIngressNetwork, in its place, says that they get none.
+const ingressNetwork, noIngressNetwork = "172.29.0.0/16", "0.0.0.0/32"
 
 // DefaultMaster completes what c leaves out; dataDir is absolute. The defaults are those of OpenShift
 // 3. Three settings stay empty, because their value is found at each start: masterPublicURL and
@@ -42,6 +47,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&network.ServiceNetworkCIDR, kube.ServicesSubnet)
 	fill(&network.ServiceNetworkCIDR, "172.30.0.0/16")
 	fill(&kube.ServicesSubnet, network.ServiceNetworkCIDR)
+	if len(kube.ControllerArguments["cloud-provider"]) == 0 && apart(ingressNetwork, network) {
+		fill(&network.IngressIPNetworkCIDR, ingressNetwork)
+	}
 	fill(&kube.ServicesNodePortRange, "30000-32767")
 	fill(&kube.PodEvictionTimeout, "5m")
 
@@ -67,6 +75,19 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	defaultImages(c, dataDir)
 	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
+}
+
+// apart reports whether a network overlaps none of the cluster's; those that cannot be read are not looked at.
+func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
+	used := []string{c.ServiceNetworkCIDR}
+	for _, entry := range c.ClusterNetworks {
+		used = append(used, entry.CIDR)
+	}
+	wanted := netip.MustParsePrefix(network)
+	return !slices.ContainsFunc(used, func(text string) bool {
+		other, err := netip.ParsePrefix(text)
+		return err == nil && other.Overlaps(wanted)
+	})
 }
 
 // defaultImages completes what is said of images and of the registry.

@@ -32,6 +32,7 @@ func actedUpon(kind string) []string {
 			"networkConfig.clusterNetworks",
 			"networkConfig.serviceNetworkCIDR",
 			"networkConfig.externalIPNetworkCIDRs",
+			"networkConfig.ingressIPNetworkCIDR",
 			"auditConfig.enabled",
 			"auditConfig.auditFilePath",
 			"auditConfig.maximumFileRetentionDays",

@@ -44,6 +44,16 @@ func (c *MasterConfig) ServiceNetwork() netip.Prefix {
 	return network
 }
 
+// IngressNetwork is where services of type LoadBalancer get addresses from; one that is not valid says that they get none.
+func (c *MasterConfig) IngressNetwork() netip.Prefix {
+	text := c.NetworkConfig.IngressIPNetworkCIDR
+	if text == noIngressNetwork {
+		return netip.Prefix{}
+	}
+	network, _ := netip.ParsePrefix(text)
+	return network
+}
+
 // APIServiceIP is the address of the service `kubernetes`: the first one of the service network.
 func (c *MasterConfig) APIServiceIP() netip.Addr {
 	return c.ServiceNetwork().Addr().Next()

@@ -141,11 +141,29 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	}
 
 	services := c.services(m, used)
-	c.cidr("networkConfig.ingressIPNetworkCIDR", n.IngressIPNetworkCIDR)
+	c.ingress(n.IngressIPNetworkCIDR, append(used, services))
 	for i, external := range n.ExternalIPNetworkCIDRs {
 		c.cidr(indexed("networkConfig.externalIPNetworkCIDRs", i), strings.TrimPrefix(external, "!"))
 	}
 	return append(used, services)
+}
+
+// ingress checks the network of addresses for services of type LoadBalancer.
+func (c *checker) ingress(value string, used []netip.Prefix) {
+	const key = "networkConfig.ingressIPNetworkCIDR"
+	if value == noIngressNetwork || value == "" {
+		return
+	}
+	network := c.cidr(key, value)
+	if !network.IsValid() {
+		return
+	}
+	if network.Bits() < 8 || network.Bits() > 30 {
+		c.fail(key, "is %q, must be between a /8 and a /30, or %s for none", network, noIngressNetwork)
+	}
+	if other, ok := overlaps(network, used); ok {
+		c.fail(key, "is %q, which overlaps the cluster's network %s; choose networks that are apart", network, other)
+	}
 }
 
 // services checks the services' network, which has two keys that default to each other.

@@ -85,6 +85,6 @@ func (h *host) checks() []apiserver.Feature {
 	return []apiserver.Feature{
 		pod.Feature(),
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
-		reach.Feature(external, []netip.Prefix{pods, h.Master.ServiceNetwork()}),
+		reach.Feature(external, h.Master.IngressNetwork(), []netip.Prefix{pods, h.Master.ServiceNetwork()}),
 	}
 }

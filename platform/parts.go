@@ -39,6 +39,7 @@ func controlPlaneTable() []row {
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
 		{"deployments", []string{"apiserver"}, (*host).deployments},
+		{"ingress-addresses", []string{"apiserver"}, (*host).ingressAddresses},
 		{"unidling", []string{"apiserver"}, (*host).unidling},
 		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
 		{"builds", []string{"apiserver"}, (*host).builds},

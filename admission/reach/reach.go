@@ -29,11 +29,11 @@ const (
 	RestrictedEndpoints = "openshift.io/RestrictedEndpointsAdmission"
 )
 
-// Feature has both plug-ins. external are networks that external addresses may come from, or with a ! in front may not; restricted are
-// the cluster's own networks of pods and services.
-func Feature(external []string, restricted []netip.Prefix) apiserver.Feature {
+// Feature has both plug-ins. external are networks that external addresses may come from, or with a ! in front may not; ingress is the network of
+// which services of type LoadBalancer get addresses, if it is valid; restricted are the cluster's own networks of pods and services.
+func Feature(external []string, ingress netip.Prefix, restricted []netip.Prefix) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
-		{Name: ExternalIPRanger, New: func(io.Reader) (admission.Interface, error) { return newRanger(external) }},
+		{Name: ExternalIPRanger, New: func(io.Reader) (admission.Interface, error) { return newRanger(external, ingress) }},
 		{Name: RestrictedEndpoints, New: func(io.Reader) (admission.Interface, error) {
 			return &endpoints{Handler: admission.NewHandler(admission.Create, admission.Update), restricted: restricted}, nil
 		}},
@@ -44,12 +44,13 @@ func Feature(external []string, restricted []netip.Prefix) apiserver.Feature {
 type ranger struct {
 	*admission.Handler
 	allowed, rejected []netip.Prefix
+	ingress           netip.Prefix
 }
 
 var _ admission.ValidationInterface = &ranger{}
 
-func newRanger(external []string) (*ranger, error) {
-	r := &ranger{Handler: admission.NewHandler(admission.Create, admission.Update)}
+func newRanger(external []string, ingress netip.Prefix) (*ranger, error) {
+	r := &ranger{Handler: admission.NewHandler(admission.Create, admission.Update), ingress: ingress}
 	for _, text := range external {
 		network, rejected := strings.CutPrefix(text, "!")
 		prefix, err := netip.ParsePrefix(network)
@@ -65,24 +66,36 @@ func newRanger(external []string) (*ranger, error) {
 	return r, nil
 }
 
-// Validate refuses an external address outside of the networks, unless the service had it before.
+// Validate refuses an external address outside of the networks, unless the service had it before. An address of the ingress network is allowed to
+// the service alone that was given it.
 func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	service, ok := a.GetObject().(*corev1.Service)
 	if !ok || a.GetSubresource() != "" {
 		return nil
 	}
-	var before []string
+	var before, given []string
 	if old, ok := a.GetOldObject().(*corev1.Service); ok {
 		before = old.Spec.ExternalIPs
+		for _, ingress := range old.Status.LoadBalancer.Ingress {
+			given = append(given, ingress.IP)
+		}
 	}
 	var problems []error
 	for i, text := range service.Spec.ExternalIPs {
+		problem := fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs", text)
 		address, err := netip.ParseAddr(text)
-		if err == nil && (slices.Contains(before, text) || within(r.allowed, address) && !within(r.rejected, address)) {
+		switch {
+		case slices.Contains(before, text):
+			continue
+		case err == nil && r.ingress.IsValid() && r.ingress.Contains(address):
+			if service.Spec.Type == corev1.ServiceTypeLoadBalancer && slices.Contains(given, text) {
+				continue
+			}
+			problem = fmt.Sprintf("externalIP %s is in networkConfig.ingressIPNetworkCIDR, of which services of type LoadBalancer are given addresses", text)
+		case err == nil && within(r.allowed, address) && !within(r.rejected, address):
 			continue
 		}
-		problems = append(problems, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i),
-			fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs", text)))
+		problems = append(problems, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i), problem))
 	}
 	if len(problems) > 0 {
 		return admission.NewForbidden(a, errors.Join(problems...))

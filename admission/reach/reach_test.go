@@ -30,7 +30,7 @@ func service(addresses ...string) *corev1.Service {
 }
 
 func TestExternalAddressesComeFromTheAllowedNetworks(t *testing.T) {
-	plugin, err := newRanger([]string{"192.0.2.0/24", "!192.0.2.128/25"})
+	plugin, err := newRanger([]string{"192.0.2.0/24", "!192.0.2.128/25"}, netip.Prefix{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,36 @@ func TestExternalAddressesComeFromTheAllowedNetworks(t *testing.T) {
 	if err := plugin.Validate(t.Context(), request(service("198.51.100.1"), service("198.51.100.1"), services, "joe"), nil); err != nil {
 		t.Errorf("an address that the service has: %v", err)
 	}
-	if _, err := newRanger([]string{"192.0.1.0.0/24"}); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
+	if _, err := newRanger([]string{"192.0.1.0.0/24"}, netip.Prefix{}); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
 		t.Errorf("a network of five numbers: %v", err)
+	}
+}
+
+func TestAddressesOfTheIngressNetworkAreNotChosen(t *testing.T) {
+	plugin, err := newRanger([]string{"0.0.0.0/0"}, netip.MustParsePrefix("172.29.0.0/16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	balanced := func(given string, addresses ...string) *corev1.Service {
+		s := service(addresses...)
+		s.Spec.Type, s.Status.LoadBalancer.Ingress = corev1.ServiceTypeLoadBalancer, []corev1.LoadBalancerIngress{{IP: given}}
+		return s
+	}
+	for name, c := range map[string]struct {
+		object, old *corev1.Service
+		ok          bool
+	}{
+		"another network": {service("192.0.2.1"), nil, true}, "made with one": {balanced("172.29.0.1", "172.29.0.1"), nil, false},
+		"its own": {balanced("172.29.0.1", "172.29.0.1"), balanced("172.29.0.1"), true}, "another's": {balanced("172.29.0.1", "172.29.0.2"), balanced("172.29.0.1"), false},
+		"its own as another type": {service("172.29.0.1"), balanced("172.29.0.1"), false}, "its own, kept": {service("172.29.0.1"), balanced("172.29.0.1", "172.29.0.1"), true},
+	} {
+		var old runtime.Object
+		if c.old != nil {
+			old = c.old
+		}
+		if err := plugin.Validate(t.Context(), request(c.object, old, corev1.SchemeGroupVersion.WithResource("services"), "joe"), nil); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -75,6 +75,11 @@ func TestNodePortsAreOfTheRange(t *testing.T) {
 	named := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
 	refused(t, c, fmt.Sprintf(named, "outside", 8080), "The range of valid ports is 30000-32767")
 	refused(t, c, fmt.Sprintf(named, "taken", port), "provided port is already allocated")
+	// Whoever has a project may make them, until a quota of the administrator takes that away.
+	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: ports}, spec: {hard: {services.nodeports: 1, services.loadbalancers: 0}}}")
+	waitUsed(c, "ports", "services.nodeports=1", "services.loadbalancers=0")
+	refused(t, c, service("further", "type: NodePort"), "exceeded quota: ports, requested: services.nodeports=1")
+	refused(t, c, service("balanced", "type: LoadBalancer", "allocateLoadBalancerNodePorts: false"), "exceeded quota: ports, requested: services.loadbalancers=1")
 }
 
 func TestExternalAddressLeadsToTheService(t *testing.T) {
@@ -84,6 +89,21 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://198.18.255.7/", "web")
 	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web") // in addition to its own
+
+	c.Apply(service("balanced", "type: LoadBalancer", "selector: {app: web}"))
+	var address string
+	c.WaitFor("address of the service of type LoadBalancer", func(context.Context) (err error) {
+		address, err = c.TryOC("get", "service", "balanced", "-o", "jsonpath={.spec.externalIPs[0]}")
+		if given, _ := c.TryOC("get", "service", "balanced", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); err == nil && (address == "" || given != address) {
+			err = fmt.Errorf("it has %q and %q", address, given)
+		}
+		return err
+	})
+	if !strings.HasPrefix(address, "172.29.") {
+		t.Errorf("address %q", address)
+	}
+	c.WaitFetch("client", "http://"+address+"/", "web")
+	refused(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
 // lookup waits until a name has all of the texts in the answer that a pod gets, and none of the others.

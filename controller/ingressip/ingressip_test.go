@@ -1,0 +1,143 @@
+package ingressip
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// balanced is a service of type LoadBalancer that is so many hours old.
+func balanced(name string, age int, address string) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(age) * time.Hour)),
+		},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+	if address != "" {
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+	}
+	return s
+}
+
+// cluster has services, and the part running with the pool 172.29.0.0/30, which has two addresses.
+type cluster struct {
+	*testing.T
+	client *fake.Clientset
+}
+
+func run(t *testing.T, services ...*corev1.Service) cluster {
+	c := cluster{t, fake.NewClientset()}
+	for _, service := range services {
+		c.add(service)
+	}
+	parttest.Run(t, (&Addresses{Client: c.client, Network: netip.MustParsePrefix("172.29.0.0/30")}).Run)
+	return c
+}
+
+func (c cluster) add(service *corev1.Service) {
+	c.Helper()
+	if _, err := c.client.CoreV1().Services("shop").Create(c.Context(), service, metav1.CreateOptions{}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// has waits until a service has an address, and these external ones.
+func (c cluster) has(name, want string) {
+	c.Helper()
+	eventually.Equal(c, "addresses of "+name, func() string {
+		service, err := c.client.CoreV1().Services("shop").Get(c.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(current(service), service.Spec.ExternalIPs)
+	}, want)
+}
+
+// told waits for an event.
+func (c cluster) told(name, reason string) {
+	c.Helper()
+	eventually.True(c, "event "+reason+" of "+name, func() bool {
+		events, err := c.client.CoreV1().Events("shop").List(c.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == reason && e.InvolvedObject.Name == name && strings.Contains(e.Message, "172.29.0.0/30")
+		})
+	})
+}
+
+func TestServicesGetAddressesUntilThePoolIsEmpty(t *testing.T) {
+	c := run(t)
+	chosen := balanced("chosen", 1, "")
+	chosen.Spec.LoadBalancerIP, chosen.Spec.ExternalIPs = "172.29.0.2", []string{"192.0.2.1"}
+	c.add(chosen)
+	c.has("chosen", "172.29.0.2 [192.0.2.1 172.29.0.2]")
+	c.add(balanced("any", 1, ""))
+	c.has("any", "172.29.0.1 [172.29.0.1]")
+	late := balanced("late", 1, "")
+	late.Spec.LoadBalancerIP = "somewhere"
+	c.add(late)
+	c.told("late", RangeFull)
+
+	service, err := c.client.CoreV1().Services("shop").Get(t.Context(), "chosen", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Spec.Type = corev1.ServiceTypeClusterIP
+	if _, err := c.client.CoreV1().Services("shop").Update(t.Context(), service, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.has("chosen", "invalid IP [192.0.2.1]")
+	c.has("late", "172.29.0.2 [172.29.0.2]")
+
+	c.add(balanced("last", 1, ""))
+	c.told("last", RangeFull)
+	if err := c.client.CoreV1().Services("shop").Delete(t.Context(), "any", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.has("last", "172.29.0.1 [172.29.0.1]")
+}
+
+func TestServicesKeepTheirAddresses(t *testing.T) {
+	other, class := balanced("other", 1, "198.51.100.1"), "example.com/other"
+	other.Spec.LoadBalancerClass = &class
+	c := run(t, balanced("a-new", 0, ""), balanced("second", 2, "172.29.0.2"), balanced("first", 9, "172.29.0.2"), other)
+	c.has("first", "172.29.0.2 [172.29.0.2]")
+	c.told("second", Reallocated)
+	eventually.True(t, "one of the two others to get the second address", func() bool {
+		taken := 0
+		for _, name := range []string{"a-new", "second"} {
+			service, err := c.client.CoreV1().Services("shop").Get(t.Context(), name, metav1.GetOptions{})
+			if err == nil && slices.Equal(service.Spec.ExternalIPs, []string{"172.29.0.1"}) {
+				taken++
+			}
+		}
+		return taken == 1
+	})
+	c.has("other", "198.51.100.1 []")
+}
+
+func TestAnAddressThatWasReleasedRests(t *testing.T) {
+	p := newPool(netip.MustParsePrefix("172.29.0.0/29"))
+	key := func(name string) controller.Key { return controller.Key{Namespace: "shop", Name: name} }
+	for i, want := range []string{"172.29.0.1", "172.29.0.2", "172.29.0.3", "172.29.0.4", "172.29.0.5", "172.29.0.6", "172.29.0.1"} {
+		if got := p.allocate(key("a"), netip.Addr{}); got.String() != want {
+			t.Errorf("address %d is %s, want %s", i, got, want)
+		}
+		p.release(key("a"))
+	}
+	if len(p.owners)+len(p.of)+len(p.wanting) > 0 {
+		t.Errorf("left are %v, %v, %v", p.owners, p.of, p.wanting)
+	}
+}
