@@ -98,6 +98,7 @@ func defaultImages(c *MasterConfig, dataDir string) {
 	fill(&policy.MaxScheduledImageImportsPerMinute, 60)
 	fill(&c.Slipway.Registry.BindAddress, "0.0.0.0:5000")
 	fill(&c.Slipway.Registry.Directory, filepath.Join(dataDir, "registry"))
+	fill(&c.Slipway.Registry.SignatureDirectory, "/etc/containers/registries.d")
 }
 
 // DefaultNode completes what c leaves out; dataDir is absolute and hostName the machine's name as a

@@ -37,6 +37,7 @@ func (c *MasterConfig) paths() []*string {
 		&c.ImagePolicyConfig.AdditionalTrustedCA,
 		&c.Slipway.Registry.Directory,
 		&c.Slipway.Registry.Configuration,
+		&c.Slipway.Registry.SignatureDirectory,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

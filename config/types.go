@@ -49,6 +49,9 @@ type Registry struct {
 	Configuration string `json:"configuration"`
 	// ReadOnly refuses pushes, for instance while the directory is saved.
 	ReadOnly bool `json:"readOnly"`
+	// SignatureDirectory holds files that name the signature stores of other registries, in the format of podman and skopeo (registries.d);
+	// `/etc/containers/registries.d` by default.
+	SignatureDirectory string `json:"signatureDirectory"`
 }
 
 // NodeConfig is OpenShift 3's configuration of a node with a block of ours.

@@ -38,6 +38,7 @@ func controlPlaneTable() []row {
 		{"ingress", []string{"apiserver"}, (*host).ingress},
 		{"registry", []string{"apiserver"}, (*host).registry},
 		{"image-streams", []string{"apiserver"}, (*host).imageStreams},
+		{"image-signatures", []string{"apiserver"}, (*host).imageSignatures},
 		{"deployments", []string{"apiserver"}, (*host).deployments},
 		{"ingress-addresses", []string{"apiserver"}, (*host).ingressAddresses},
 		{"unidling", []string{"apiserver"}, (*host).unidling},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/image/follow"
+	"github.com/slipway-platform/slipway/apigroup/image/sigstore"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/registry"
 )
@@ -66,6 +67,15 @@ func (h *host) imageStreams() (Component, error) {
 		streams.Interval = 0
 	}
 	return streams, nil
+}
+
+// imageSignatures is the part that imports signatures of images of other registries.
+func (h *host) imageSignatures() (Component, error) {
+	client, err := kubeconfig(h.identity.MasterKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &sigstore.Importer{Client: client, Directory: h.Master.Slipway.Registry.SignatureDirectory}, nil
 }
 
 // idle is a part that the configuration has turned off.

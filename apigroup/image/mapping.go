@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -77,10 +78,37 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 		}
 		return m.tagInto(ctx, stream.DeepCopy(), tag, mapping, &metav1.UpdateOptions{DryRun: options.DryRun})
 	})
+	if err == nil && len(options.DryRun) == 0 {
+		err = m.hold(ctx, image, options)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// tagged on an image is when it was last mapped into a stream.
+const tagged = "slipway.openshift.io/tagged"
+
+// hold keeps the record of an image that has just been tagged from a prune that has read the streams before that: it removes records as it has read them, and
+// this one is another now. One that is gone already is stored again.
+func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
+	ctx = request.WithNamespace(ctx, "")
+	now := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
+		next := stored.DeepCopyObject().(*imagev1.Image)
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, tagged, time.Now().UTC().Format(time.RFC3339Nano))
+		return next, nil
+	}
+	_, _, err := m.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, now), nil, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if !errors.IsNotFound(err) {
+		return err
+	}
+	made := image.DeepCopy()
+	made.UID, made.ResourceVersion, made.CreationTimestamp = "", "", metav1.Time{}
+	if _, err = m.images.Create(ctx, made, rest.ValidateAllObjectFunc, options); errors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // checkLimits refuses an image before it is stored that the project may not have, or with which the stream would have too many.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,6 +138,23 @@ func TestTagsOfImageStreams(t *testing.T) {
 	if got := c.OC("get", "is/ruby", "-o", "jsonpath={.status.tags[0].items[*].image}"); got != newer+" "+older {
 		t.Errorf("history is %s", got)
 	}
+	const references = "jsonpath={.status.tags[0].items[*].dockerImageReference}"
+	if got := c.OC("get", "is/ruby", "-o", references); got != "registry.example.com/ruby@"+newer+" registry.example.com/ruby@"+older {
+		t.Errorf("where the images of the history are: %s", got)
+	}
+	c.OC("create", "secret", "docker-registry", "pull", "--docker-server=registry.example.com", "--docker-username=a", "--docker-password=b")
+	c.OC("create", "secret", "generic", "other", "--from-literal=a=b")
+	var secrets corev1.SecretList
+	if err := json.Unmarshal([]byte(c.OC("get", "--raw", strings.TrimSuffix(path, "mappings")+"s/ruby/secrets")), &secrets); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, secret := range secrets.Items {
+		names[secret.Name] = true
+	}
+	if !names["pull"] || names["other"] {
+		t.Errorf("the secrets of the stream are %v", names)
+	}
 	if got := c.OC("get", "isimage", "ruby@"+older[:15], "-o", "jsonpath={.image.dockerImageReference}"); got != "registry.example.com/ruby@"+older {
 		t.Errorf("image of the stream is %s", got)
 	}
@@ -148,6 +166,10 @@ func TestTagsOfImageStreams(t *testing.T) {
 	c.OC("create", "-f", file)
 	if got := c.OC("get", "istag", "python:3", "-o", "jsonpath={.image.metadata.name}"); got != newer {
 		t.Errorf("python:3 is %s", got)
+	}
+	c.OC("tag", "ruby:2.5", "tool")
+	if got := c.OC("get", "istag", "tool:latest", "-o", "jsonpath={.image.metadata.name}"); got != newer {
+		t.Errorf("a tag without a name is %s", got)
 	}
 	c.OC("delete", "istag", "ruby:stable", "ruby:2.5")
 	if got := c.OC("get", "is/ruby", "-o", "jsonpath={.spec.tags}{.status.tags}"); got != "" {

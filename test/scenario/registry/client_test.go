@@ -154,6 +154,36 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	}
 }
 
+func TestSignaturesOfAStoreAreImported(t *testing.T) {
+	p := newProject(t)
+	_, made := image(t, "stored")
+	reference, _ := elsewhere(p, made)
+	digest, err := made.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, repository, _ := strings.Cut(strings.TrimSuffix(reference, ":v1"), "/")
+	content, key := sign(t, fmt.Sprintf(`{"critical": {"type": "atomic container signature", "image": {"docker-manifest-digest": %q}, "identity": {"docker-reference": %q}}, "optional": {}}`, digest, reference))
+	store, configured := t.TempDir(), filepath.Join(filepath.Dir(p.MasterFile()), "stores")
+	t.Cleanup(func() { _ = os.RemoveAll(configured) }) // the cluster's directory goes anyway
+	for file, text := range map[string]string{
+		filepath.Join(store, repository+"@"+strings.Replace(digest.String(), ":", "=", 1), "signature-1"): string(content),
+		filepath.Join(configured, "default.yaml"):                                                         fmt.Sprintf("docker: {%q: {sigstore: %q}}", host, "file://"+store),
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.OC("import-image", "app:v1", "--from="+reference, "--confirm", "--insecure")
+	p.WaitFor("the signature is imported and trusted", func(context.Context) error {
+		_, err := p.TryOC("adm", "verify-image-signature", digest.String(), "--expected-identity="+reference, "--public-key="+key)
+		return err
+	})
+}
+
 // sign signs a text with a new key of GnuPG, and writes the public key to a file.
 func sign(t *testing.T, text string) (content []byte, key string) {
 	t.Helper()

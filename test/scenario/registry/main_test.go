@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}"})
+	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}}"})
 }
 
 // project is the test's own project with an account that may push to it.

@@ -33,6 +33,16 @@ func TestAPushMakesAStreamAndAPodRunsIt(t *testing.T) {
 	if got, err := p.try("list-tags", "--cert-dir", "CERTIFICATES", "--creds", "any:"+p.token, p.repository("app")); err != nil || !strings.Contains(got, `"v1"`) {
 		t.Errorf("tags: %s, %v", got, err)
 	}
+	read := func() string {
+		return p.OC("get", "image", digest.String(), "-o", "jsonpath={.metadata.resourceVersion}")
+	}
+	before := read()
+	if err := p.push(dir, "app:v1", p.token); err != nil {
+		t.Fatal(err)
+	}
+	if read() == before {
+		t.Error("the record of an image that is pushed again stays as a prune may have read it before, which would remove it")
+	}
 
 	p.OC("create", "secret", "docker-registry", "registry", "--docker-server=docker-registry.default.svc:5000", "--docker-username=any", "--docker-password="+p.token)
 	p.Apply(fmt.Sprintf(`

@@ -1,0 +1,198 @@
+// Package sigstore imports the signatures of images from signature stores: servers or directories that hold signatures beside the registries whose images they
+// are for. What it imports nobody has verified yet.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3; containers-registries.d(5) for the files, and the documents of
+// github.com/containers/image for how a store is laid out.
+package sigstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// Importer is the part that adds signatures to images of other registries.
+type Importer struct {
+	// Client is a connection with every right.
+	Client *rest.Config
+	// Directory has the files that name signature stores. It need not exist; as long as it names none nothing is done.
+	Directory string
+}
+
+const (
+	// again is when signatures of an image are looked for again, and when the directory is, which named no store.
+	again, lookAround = time.Hour, 10 * time.Second
+	// maxSignatures and maxSize bound what an image gets from a store: how many signatures, and how many bytes each.
+	maxSignatures, maxSize = 16, 1 << 20
+	// patience is how long one signature may take.
+	patience = 30 * time.Second
+)
+
+// Name is the part's name.
+func (*Importer) Name() string { return "image-signatures" }
+
+// Run imports signatures until ctx ends; ready is called at once.
+func (i *Importer) Run(ctx context.Context, ready func()) error {
+	ready()
+	for {
+		stores, err := Read(i.Directory)
+		if err != nil || !stores.Empty() { // a mistake is told when an image is looked at
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAround):
+		}
+	}
+	client, err := imageclient.NewForConfig(i.Client)
+	if err != nil {
+		return fmt.Errorf("connect for signatures: %w", err)
+	}
+	heads, err := metadata.NewForConfig(i.Client)
+	if err != nil {
+		return fmt.Errorf("connect for signatures: %w", err)
+	}
+	factory := metadatainformer.NewSharedInformerFactory(heads, 0)
+	images := factory.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
+	loop := controller.Loop{
+		Name: "image-signatures", Workers: 2, RetryMax: again,
+		Watches: []controller.Watch{{Informer: images, Changed: func(_, _ any) bool { return false }}},
+		Reconcile: func(ctx context.Context, key controller.Key) error {
+			if _, there, err := images.GetIndexer().GetByKey(key.Name); err != nil || !there {
+				return err
+			}
+			return i.reconcile(ctx, client, key.Name)
+		},
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	return controller.Set{loop}.Run(ctx, func() {})
+}
+
+// reconcile adds to an image the signatures that its store has and it has not.
+func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
+	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if image.Annotations[record.Managed] == "true" { // it was pushed here
+		return nil
+	}
+	stores, err := Read(i.Directory)
+	if err != nil {
+		return err
+	}
+	found, err := signatures(ctx, stores, image)
+	for _, content := range found {
+		signature := &imagev1.ImageSignature{Type: "atomic", Content: content}
+		signature.Name = name + "@" + identity(content)
+		_, problem := client.ImageSignatures().Create(ctx, signature, metav1.CreateOptions{})
+		if problem != nil && !apierrors.IsAlreadyExists(problem) && !apierrors.IsNotFound(problem) {
+			err = errors.Join(err, problem)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("import signatures of image %q: %w", name, err)
+	}
+	return controller.After(again)
+}
+
+// identity tells the signatures of an image apart: 32 characters that follow from the content, so that none is imported twice.
+func identity(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:16])
+}
+
+// signatures are those that an image has in its store, as far as they could be read.
+func signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
+	reference, err := record.ParseReference(image.DockerImageReference)
+	if err != nil {
+		return nil, nil // it is nowhere
+	}
+	if reference.Digest = image.Name; digest.Digest(image.Name).Validate() != nil {
+		return nil, nil
+	}
+	address := stores.Address(reference)
+	if address == "" {
+		return nil, nil
+	}
+	for number := 1; number <= maxSignatures; number++ {
+		content, err := fetch(ctx, address+strconv.Itoa(number))
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, content)
+	}
+	return all, nil
+}
+
+// fetch reads a signature from a file or a server. fs.ErrNotExist says that there is none.
+func fetch(ctx context.Context, address string) ([]byte, error) {
+	if name, local := strings.CutPrefix(address, "file://"); local {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		return limited(file)
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	switch response.StatusCode {
+	case http.StatusOK:
+		return limited(response.Body)
+	case http.StatusNotFound:
+		return nil, fs.ErrNotExist
+	}
+	return nil, fmt.Errorf("read %q: the server answers %s", parsed.Redacted(), response.Status)
+}
+
+func limited(content io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(content, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		return nil, fmt.Errorf("read signature: it may have %d bytes", maxSize)
+	}
+	return data, err
+}

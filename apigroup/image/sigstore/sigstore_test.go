@@ -1,0 +1,140 @@
+package sigstore
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/openshift/client-go/image/clientset/versioned/fake"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// written is a directory with files of the contents given.
+func written(t *testing.T, contents ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for n, content := range contents {
+		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+n))+".yaml"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestTheMostSpecificStoreCounts(t *testing.T) {
+	stores, err := Read(written(t, `
+default-docker: {sigstore-staging: file:///var/lib/containers/sigstore}
+docker:
+  registry.example.com: {sigstore: "https://registry.example.com/sigstore/"}
+  registry.example.com/team: {lookaside: "https://new.example.com", sigstore: "https://old.example.com"}
+  registry.example.com/team/staged: {lookaside-staging: file:///tmp}
+`, `
+docker:
+  registry.example.com/team/app: {sigstore: file:///srv/app}
+  "*.example.org": {sigstore: "https://wild.example.org"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end = "@sha256=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/signature-"
+	for image, want := range map[string]string{
+		"registry.example.com/any":         "https://registry.example.com/sigstore/any" + end,
+		"registry.example.com/teams/app":   "https://registry.example.com/sigstore/teams/app" + end,
+		"registry.example.com/team/other":  "https://new.example.com/team/other" + end,
+		"registry.example.com/team/staged": "https://new.example.com/team/staged" + end,
+		"registry.example.com/team/app/b":  "file:///srv/app/team/app/b" + end,
+		"a.b.example.org/app":              "https://wild.example.org/app" + end,
+		"example.org/app":                  "",
+		"registry.example.com:5000/any":    "",
+	} {
+		reference, err := record.ParseReference(image + "@" + id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stores.Address(reference); got != want {
+			t.Errorf("%s: %q, want %q", image, got, want)
+		}
+	}
+	none, err := Read(filepath.Join(t.TempDir(), "none"))
+	if err != nil || !none.Empty() {
+		t.Errorf("no directory: %+v, %v", none, err)
+	}
+}
+
+func TestMistakesInTheFilesAreTold(t *testing.T) {
+	for want, contents := range map[string][]string{
+		"must begin with":   {"docker: {a.example.com: {sigstore: /srv}}"},
+		"a.yaml":            {"docker: ["},
+		"both name that of": {"docker: {a.example.com: {sigstore: file:///a}}", "docker: {a.example.com: {sigstore: file:///b}}"},
+	} {
+		if _, err := Read(written(t, contents...)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", contents, err, want)
+		}
+	}
+}
+
+func TestSignaturesOfAStoreComeToTheImage(t *testing.T) {
+	broken := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number, found := strings.CutPrefix(r.URL.Path, "/store/team/app@"+strings.Replace(id, ":", "=", 1)+"/signature-")
+		switch {
+		case !found || number > "2":
+			http.NotFound(w, r)
+		case broken && number == "2":
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			_, _ = w.Write([]byte("signature " + number))
+		}
+	}))
+	t.Cleanup(server.Close)
+	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/team/app@" + id}
+	importer := &Importer{Directory: written(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
+	imported := func(image *imagev1.Image) (contents, names []string, err error) {
+		client := fake.NewSimpleClientset(image) //nolint: the generated client of images has no other
+		err = importer.reconcile(t.Context(), client.ImageV1(), id)
+		for _, action := range client.Actions() {
+			if made, ok := action.(clienttesting.CreateAction); ok {
+				signature := made.GetObject().(*imagev1.ImageSignature)
+				contents, names = append(contents, string(signature.Content)), append(names, signature.Name)
+			}
+		}
+		return contents, names, err
+	}
+	contents, names, err := imported(image)
+	if err == nil || err.Error() != controller.After(again).Error() || !slices.Equal(contents, []string{"signature 1", "signature 2"}) {
+		t.Errorf("imported are %q, %v", contents, err)
+	}
+	if _, second, _ := imported(image); !slices.Equal(names, second) || names[0] == names[1] || len(names[0]) != len(id+"@")+32 {
+		t.Errorf("the names are %q and %q", names, second)
+	}
+	broken = true
+	if contents, _, err := imported(image); err == nil || !strings.Contains(err.Error(), "502") || !slices.Equal(contents, []string{"signature 1"}) {
+		t.Errorf("a store that breaks: %q, %v", contents, err)
+	}
+	pushed := image.DeepCopy()
+	pushed.Annotations = map[string]string{record.Managed: "true"}
+	if contents, _, err := imported(pushed); err != nil || contents != nil {
+		t.Errorf("an image of the cluster's registry: %q, %v", contents, err)
+	}
+}
+
+func TestASignatureIsBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(file, make([]byte, maxSize+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "may have") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,123 @@
+package sigstore
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// Stores are the signature stores of a directory with files of the format registries.d.
+type Stores struct {
+	general string            // of all that has no other; empty for none
+	named   map[string]string // by registry, or registry with the beginning of a repository
+}
+
+// place is where signatures of images are read, and written, of which nothing is done here. The older name of the field is that of OpenShift 3.
+type place struct {
+	Lookaside string `json:"lookaside"`
+	Sigstore  string `json:"sigstore"`
+}
+
+func (p *place) address() string {
+	if p == nil {
+		return ""
+	}
+	if p.Lookaside != "" {
+		return p.Lookaside
+	}
+	return p.Sigstore
+}
+
+// Read reads the files of a directory whose names end with .yaml. A directory that is not there has none.
+func Read(directory string) (*Stores, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", directory, err)
+	}
+	stores := &Stores{named: map[string]string{}}
+	from := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read signature stores: %w", err)
+		}
+		var content struct {
+			General *place            `json:"default-docker"`
+			Docker  map[string]*place `json:"docker"`
+		}
+		if err := yaml.Unmarshal(text, &content); err != nil {
+			return nil, fmt.Errorf("read signature stores %q: %w", file, err)
+		}
+		all := map[string]string{}
+		if content.General != nil {
+			all[""] = content.General.address()
+		}
+		for name, place := range content.Docker {
+			all[name] = place.address()
+		}
+		for name, address := range all {
+			if other, found := from[name]; found {
+				return nil, fmt.Errorf("read signature stores: %q and %q both name that of %q: take it out of one", other, file, name)
+			}
+			from[name] = file
+			if err := valid(address); err != nil {
+				return nil, fmt.Errorf("read signature stores %q: %w", file, err)
+			}
+			if address != "" {
+				stores.named[name] = address
+			}
+		}
+	}
+	stores.general = stores.named[""]
+	delete(stores.named, "")
+	return stores, nil
+}
+
+// valid judges the address of a store. Empty says that there is none.
+func valid(address string) error {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	if address != "" && !slices.Contains([]string{"http", "https", "file"}, parsed.Scheme) {
+		return fmt.Errorf("address %q: must begin with https://, http:// or file://", address)
+	}
+	return nil
+}
+
+// Empty says whether there is no store at all.
+func (s *Stores) Empty() bool { return s.general == "" && len(s.named) == 0 }
+
+// Address is where a store has the signatures of an image, without the number at the end; empty if no store has them. The most specific name counts.
+func (s *Stores) Address(image record.Reference) string {
+	store := s.of(image)
+	if store == "" {
+		return ""
+	}
+	return strings.TrimSuffix(store, "/") + "/" + image.Repository + "@" + strings.Replace(image.Digest, ":", "=", 1) + "/signature-"
+}
+
+func (s *Stores) of(image record.Reference) string {
+	for name := image.Name(); name != ""; {
+		if store, found := s.named[name]; found {
+			return store
+		}
+		at := strings.LastIndex(name, "/")
+		name = name[:max(at, 0)]
+	}
+	for domain := image.Registry; domain != ""; { // *.example.com
+		_, after, _ := strings.Cut(domain, ".")
+		if store, found := s.named["*."+after]; found && after != "" {
+			return store
+		}
+		domain = after
+	}
+	return s.general
+}
