@@ -42,15 +42,15 @@ func (h *host) images() (Component, error) {
 		return nil, err
 	}
 	return image.Loader{
-		Store:      image.Store{Socket: h.containerdSocket()},
-		Pause:      programs.Pause,
-		Runc:       programs.Runc,
-		Busybox:    busybox,
-		Executable: "/proc/self/exe",
-		HAProxy:    findHAProxy,
-		Archives:   h.Node.Slipway.ImageDirectory,
-		Calm:       h.calm,
-		HasSelf:    func(ctx context.Context) error { return label(ctx, client, h.Node.NodeName, rollout.ImageLabel) },
+		Store:       image.Store{Socket: h.containerdSocket()},
+		Pause:       programs.Pause,
+		Runc:        programs.Runc,
+		Busybox:     busybox,
+		Executable:  "/proc/self/exe",
+		HAProxy:     findHAProxy,
+		Archives:    h.Node.Slipway.ImageDirectory,
+		Calm:        h.calm,
+		HasDeployer: func(ctx context.Context) error { return label(ctx, client, h.Node.NodeName, rollout.ImageLabel) },
 	}, nil
 }
 

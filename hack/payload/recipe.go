@@ -52,6 +52,7 @@ func recipes(ctx context.Context) ([]recipe, error) {
 		},
 		{name: manifest.CNI, pkg: "./cmd/slipway-cni"},
 		{name: manifest.Pause, pkg: "./cmd/pause"},
+		{name: manifest.Deployer, pkg: "./cmd/slipway-deployer"},
 		{name: manifest.Builder, pkg: "./cmd/slipway-builder"},
 	}, nil
 }

@@ -2,9 +2,9 @@
 // unpacks them for use.
 //
 // They are programs of their own because a pod or a node starts them often, or keeps one of them per pod, and the slipway binary
-// is too large for that: containerd, its shim, runc, the CNI plug-in and pause. One more, the builder, is only
-// part of the image that builds run in, so that BuildKit is in no other process. hack/payload builds them into files/;
-// a slipway that was compiled without that step works except that Unpack returns an error with the remedy.
+// is too large for that: containerd, its shim, runc, the CNI plug-in and pause. Two more are only
+// part of images: the deployer, which each deployment starts, and the builder, so that BuildKit is in no other process. hack/payload builds them into
+// files/; a slipway that was compiled without that step works except that Unpack returns an error with the remedy.
 package payload
 
 import (

@@ -9,6 +9,7 @@ layer           folders                          may import                     
 
 program         cmd/slipway                      composition client plumbing           the one binary
 pod-program     cmd/slipway-cni cmd/pause        feature plumbing                      started once a pod, so small
+pod-program     cmd/slipway-deployer             feature plumbing                      started once a deployment, so small
 pod-program     cmd/slipway-builder              feature plumbing                      BuildKit, kept out of the one binary
 client-program  cmd/oc                           client plumbing                       the client alone, on every system
 composition     platform                         feature upstream extension engine     the parts of a process, put together

@@ -34,6 +34,8 @@ const (
 	ToolsName = "localhost/slipway-tools:current"
 	// SelfName is slipway as an image, for the parts of slipway that run in pods.
 	SelfName = "localhost/slipway:current"
+	// DeployerName is what deployer pods run.
+	DeployerName = "localhost/slipway-deployer:current"
 	// BuilderName is what the pods of builds run.
 	BuilderName = "localhost/slipway-builder:current"
 	// RouterName is what the pods of routers run, on hosts with HAProxy.

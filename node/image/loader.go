@@ -33,8 +33,8 @@ type Loader struct {
 	Archives string
 	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
 	Calm <-chan struct{}
-	// HasSelf is told, if it is not nil, that the image of slipway is there, again and again until it returns no error.
-	HasSelf func(context.Context) error
+	// HasDeployer is told, if it is not nil, that the image of deployers is there, again and again until it returns no error.
+	HasDeployer func(context.Context) error
 }
 
 // Name returns the name of the part.
@@ -60,6 +60,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	l.try(ctx, l.loadArchives)
+	l.try(ctx, l.loadDeployer)
 	l.try(ctx, l.loadSelf)
 	l.try(ctx, l.loadRouter)
 	l.try(ctx, l.loadBuilder)
@@ -121,23 +122,24 @@ func (l Loader) loadTools(ctx context.Context) error {
 	return l.load(ctx, tools)
 }
 
-func (l Loader) loadSelf(ctx context.Context) error {
-	self, err := Self(l.Executable)
+// loadDeployer loads the image of deployers, and tells.
+func (l Loader) loadDeployer(ctx context.Context) error {
+	deployer, err := Deployer()
 	if err != nil {
 		return err
 	}
-	if err := l.load(ctx, self); err != nil || l.HasSelf == nil {
+	if err := l.load(ctx, deployer); err != nil || l.HasDeployer == nil {
 		return err
 	}
 	return l.tell(ctx)
 }
 
-// tell tells HasSelf until it takes it, and logs what is in the way, once as long as that is the same.
+// tell tells HasDeployer until it takes it, and logs what is in the way, once as long as that is the same.
 func (l Loader) tell(ctx context.Context) error {
 	logged := ""
-	for err := l.HasSelf(ctx); err != nil; err = l.HasSelf(ctx) {
+	for err := l.HasDeployer(ctx); err != nil; err = l.HasDeployer(ctx) {
 		if reason := err.Error(); reason != logged {
-			slog.WarnContext(ctx, "node not marked as one that has the image of slipway, trying again", "part", l.Name(), "error", err)
+			slog.WarnContext(ctx, "node not marked as one that has the image of deployers, trying again", "part", l.Name(), "error", err)
 			logged = reason
 		}
 		select {
@@ -147,6 +149,14 @@ func (l Loader) tell(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (l Loader) loadSelf(ctx context.Context) error {
+	self, err := Self(l.Executable)
+	if err != nil {
+		return err
+	}
+	return l.load(ctx, self)
 }
 
 // loadRouter loads the image of routers. A host without HAProxy has none, as its own router says.

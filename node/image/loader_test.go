@@ -54,7 +54,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := Loader{Store: n.store, Pause: n.programs.Pause, Busybox: busybox, Executable: "/proc/self/exe", Archives: archives}
-	want := []string{"example.com/team/app:1", SelfName, PauseName, ToolsName}
+	want := []string{"example.com/team/app:1", SelfName, DeployerName, PauseName, ToolsName}
 	all := func() bool { return len(list(t, n.store)) == len(want) }
 
 	runLoader(t, l, all)
@@ -220,7 +220,7 @@ func TestItIsLoggedOnceWhatKeepsANodeFromItsMark(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	answers := []error{errors.New("no right"), errors.New("no right"), nil}
-	loader := Loader{HasSelf: func(context.Context) error {
+	loader := Loader{HasDeployer: func(context.Context) error {
 		next := answers[0]
 		answers = answers[1:]
 		return next

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -71,6 +70,11 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 		return l.fail(ctx, rc, err.Error())
 	}
 	pod := l.pod(rc, config)
+	if config.Spec.Strategy.CustomParams == nil {
+		if err := l.giveToken(ctx, rc.Namespace, &pod.Spec); err != nil {
+			return err
+		}
+	}
 	made, err := l.creator.Pods(rc.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -196,58 +200,6 @@ func (l *deployerLoop) stop(ctx context.Context, rc *corev1.ReplicationControlle
 		}
 	}
 	return nil
-}
-
-// Exit codes of a process that was killed or told to stop, and not ended by itself.
-const killed, terminated = 137, 143
-
-// pod is the deployer pod of a deployment. Its container is started again when it is killed, and not when it has failed.
-func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
-	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
-	container := corev1.Container{
-		Name: "deployment", Image: l.Image, ImagePullPolicy: corev1.PullIfNotPresent, Command: l.Command, Resources: strategy.Resources,
-		Env:           []corev1.EnvVar{{Name: rollout.NameVariable, Value: rc.Name}, {Name: rollout.NamespaceVariable, Value: rc.Namespace}},
-		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever),
-		RestartPolicyRules: []corev1.ContainerRestartRule{{
-			Action:    corev1.ContainerRestartRuleActionRestart,
-			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{killed, terminated}},
-		}},
-	}
-	if custom := strategy.CustomParams; custom != nil {
-		if custom.Image != "" {
-			container.Image = custom.Image
-		}
-		if len(custom.Command) > 0 || custom.Image != "" {
-			container.Command = custom.Command
-		}
-		container.Env = append(append([]corev1.EnvVar{}, custom.Environment...), container.Env...)
-	}
-	var affinity *corev1.Affinity
-	if container.Image == l.Image {
-		affinity = hasImage()
-	}
-	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
-	meta := metav1.ObjectMeta{
-		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
-		// It owns and does not control it: a controlled pod that its selector does not match would be let go.
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: rc.Name, UID: rc.UID}},
-	}
-	metav1.SetMetaDataLabel(&meta, appsv1.DeployerPodForDeploymentLabel, rc.Name)
-	metav1.SetMetaDataAnnotation(&meta, rollout.DeploymentAnnotation, rc.Name)
-	metav1.SetMetaDataAnnotation(&meta, appsv1.DeploymentConfigAnnotation, config.Name)
-	return &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
-		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever,
-		ServiceAccountName: "deployer", ActiveDeadlineSeconds: strategy.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: ptr.To[int64](10),
-		NodeSelector: template.NodeSelector, Affinity: affinity, Tolerations: template.Tolerations, ImagePullSecrets: template.ImagePullSecrets,
-	}}
-}
-
-// hasImage keeps a pod from nodes that do not have our image yet. Nobody can pull it, and kubelet would look again after ten seconds only.
-func hasImage() *corev1.Affinity {
-	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labelled}}},
-	}}}
 }
 
 // advance writes down how far a deployment has come, unless it has ended meanwhile, as its deployer writes down itself: the cache may be behind.

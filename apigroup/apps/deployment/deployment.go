@@ -30,9 +30,8 @@ import (
 type Controllers struct {
 	// Client is a connection with every right.
 	Client *rest.Config
-	// Image is the image of deployer pods, and Command what they run in it.
-	Image   string
-	Command []string
+	// Image is the image of deployer pods. CustomImage is that of Custom strategies that have a command and no image of their own.
+	Image, CustomImage string
 }
 
 // Name is the part's name.

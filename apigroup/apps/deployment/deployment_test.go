@@ -56,7 +56,7 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	lister := corelisters.NewReplicationControllerLister(known(t, deployments...))
 	return loops{
 		&configLoop{core, apps, appslisters.NewDeploymentConfigLister(known(t, dc)), lister, record.NewFakeRecorder(10)},
-		&deployerLoop{&Controllers{Image: "deployer:1", Command: []string{"deploy"}}, core, core, lister, corelisters.NewPodLister(known(t, pods...))}, core,
+		&deployerLoop{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...))}, core,
 	}
 }
 
@@ -104,10 +104,10 @@ func TestThePodOfACustomStrategy(t *testing.T) {
 		image   string
 		command []string
 	}{
-		"none":    {nil, "deployer:1", []string{"deploy"}},
+		"none":    {nil, "deployer:1", nil},
 		"image":   {&appsv1.CustomDeploymentStrategyParams{Image: "mine:1", Environment: []corev1.EnvVar{{Name: "A", Value: "1"}}}, "mine:1", nil},
 		"both":    {&appsv1.CustomDeploymentStrategyParams{Image: "mine:1", Command: []string{"run"}}, "mine:1", []string{"run"}},
-		"command": {&appsv1.CustomDeploymentStrategyParams{Command: []string{"run"}}, "deployer:1", []string{"run"}},
+		"command": {&appsv1.CustomDeploymentStrategyParams{Command: []string{"run"}}, "tools:1", []string{"run"}},
 	} {
 		dc := configuration(1)
 		dc.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeCustom, CustomParams: tt.params}

@@ -30,8 +30,7 @@ const (
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
 	// OriginalAnnotation is how many pods the previous deployment had when the next one began to replace it.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
-	// ImageLabel is on the nodes that have the image of deployer pods. It is the largest of those that a node makes for itself, and there some seconds after the
-	// node's first start: deployer pods wait for it.
+	// ImageLabel is on the nodes that have the image of deployer pods, as they do some seconds after their first start: deployer pods wait for it.
 	ImageLabel = "slipway.openshift.io/deployer-image"
 	// PodTypeLabel tells the pods of hooks apart: hook-pre, hook-mid, hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
@@ -41,6 +40,8 @@ const (
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
 	// NameVariable and NamespaceVariable tell deployers and hooks which ReplicationController they are for.
 	NameVariable, NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAME", "OPENSHIFT_DEPLOYMENT_NAMESPACE"
+	// TokenVariable and AuthorityVariable have the API token of deployers and the certificates by which they know the API server, where no volume has them.
+	TokenVariable, AuthorityVariable = "SLIPWAY_DEPLOYER_TOKEN", "SLIPWAY_DEPLOYER_CA"
 )
 
 // Reasons of a deployment's failure, as clients of OpenShift 3 know them.

@@ -24,17 +24,21 @@ const (
 	Runc       = "runc"
 	CNI        = "slipway-cni"
 	Pause      = "pause"
+	Deployer   = "slipway-deployer"
 	Builder    = "slipway-builder"
 )
 
 // Names returns the programs that a complete payload has, in the order in which they are unpacked.
 func Names() []string {
-	return []string{Containerd, Shim, Runc, CNI, Pause, Builder}
+	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder}
 }
 
-// Started returns the manifest of those programs that a host starts itself. The builder is not among them: it only becomes part of an image.
+// inImages says whether a program only becomes part of an image: no host starts it.
+func inImages(name string) bool { return name == Deployer || name == Builder }
+
+// Started returns the manifest of those programs that a host starts itself.
 func (m Manifest) Started() Manifest {
-	return Manifest{Programs: slices.DeleteFunc(slices.Clone(m.Programs), func(p Program) bool { return p.Name == Builder })}
+	return Manifest{Programs: slices.DeleteFunc(slices.Clone(m.Programs), func(p Program) bool { return inImages(p.Name) })}
 }
 
 // Program is one embedded program.
@@ -89,7 +93,7 @@ func (m Manifest) Find(name string) (Program, bool) {
 func (m Manifest) Complete() error {
 	var errs []error
 	for _, name := range Names() {
-		if _, ok := m.Find(name); !ok && name != Builder {
+		if _, ok := m.Find(name); !ok && !inImages(name) {
 			errs = append(errs, fmt.Errorf("program %q is missing", name))
 		}
 	}

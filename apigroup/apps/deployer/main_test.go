@@ -1,0 +1,29 @@
+package deployer
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+func TestADeployerFindsItsTokenInItsEnvironment(t *testing.T) {
+	t.Parallel()
+	whole := map[string]string{
+		rollout.TokenVariable: "token", rollout.AuthorityVariable: "certificates", "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443",
+	}
+	config, err := connection(func(name string) string { return whole[name] })
+	if err != nil || config.Host != "https://[fd00::1]:443" || config.BearerToken != "token" || string(config.CAData) != "certificates" {
+		t.Errorf("it connects with %v, %v", config, err)
+	}
+	for _, missing := range []string{rollout.TokenVariable, "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		part := maps.Clone(whole)
+		delete(part, missing)
+		if _, err := connection(func(name string) string { return part[name] }); !errors.Is(err, rest.ErrNotInCluster) {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+}

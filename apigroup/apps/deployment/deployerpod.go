@@ -1,0 +1,117 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// account is the service account of deployers.
+const account = "deployer"
+
+// giveToken puts the API token of the account of deployers into the environment of our deployer, which then has no volume: kubelet looks only every 300 ms whether
+// those of a pod are there, which is as long as all else that starts a pod. The token is the one that OpenShift 3 mounted. An account that has none yet gets the
+// volume of other pods.
+func (l *deployerLoop) giveToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
+	token, err := l.token(ctx, namespace)
+	if err != nil || token == "" {
+		return err
+	}
+	container := &pod.Containers[0]
+	container.Env = append(container.Env,
+		fromSecret(rollout.TokenVariable, token, corev1.ServiceAccountTokenKey), fromSecret(rollout.AuthorityVariable, token, corev1.ServiceAccountRootCAKey))
+	pod.AutomountServiceAccountToken = ptr.To(false)
+	return nil
+}
+
+// token is the name of the secret with the API token of the account of deployers, empty while it has none.
+func (l *deployerLoop) token(ctx context.Context, namespace string) (string, error) {
+	found, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read service account %q: %w", account, err)
+	}
+	for _, reference := range found.Secrets {
+		secret, err := l.core.Secrets(namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("read secret %q of service account %q: %w", reference.Name, account, err)
+		}
+		whose := secret.Annotations[corev1.ServiceAccountUIDKey] == string(found.UID) && secret.Type == corev1.SecretTypeServiceAccountToken
+		if whose && secret.DeletionTimestamp == nil && len(secret.Data[corev1.ServiceAccountTokenKey]) > 0 && len(secret.Data[corev1.ServiceAccountRootCAKey]) > 0 {
+			return secret.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// fromSecret is a variable with a key of a secret. Without the secret it is not there: a deployer that says what it lacks is better than one that does not start.
+func fromSecret(variable, secret, key string) corev1.EnvVar {
+	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key, Optional: ptr.To(true),
+	}}}
+}
+
+// Exit codes of a process that was killed or told to stop, and not ended by itself.
+const killed, terminated = 137, 143
+
+// pod is the deployer pod of a deployment. Its container is started again when it is killed, and not when it has failed.
+func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
+	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
+	container := corev1.Container{
+		Name: "deployment", Image: l.Image, ImagePullPolicy: corev1.PullIfNotPresent, Resources: strategy.Resources,
+		Env:           []corev1.EnvVar{{Name: rollout.NameVariable, Value: rc.Name}, {Name: rollout.NamespaceVariable, Value: rc.Namespace}},
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever),
+		RestartPolicyRules: []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestart,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{killed, terminated}},
+		}},
+	}
+	if custom := strategy.CustomParams; custom != nil {
+		if container.Command = custom.Command; len(custom.Command) > 0 {
+			container.Image = l.CustomImage
+		}
+		if custom.Image != "" {
+			container.Image = custom.Image
+		}
+		container.Env = append(append([]corev1.EnvVar{}, custom.Environment...), container.Env...)
+	}
+	var affinity *corev1.Affinity
+	if container.Image == l.Image || container.Image == l.CustomImage {
+		affinity = hasImage()
+	}
+	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
+	meta := metav1.ObjectMeta{
+		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
+		// It owns and does not control it: a controlled pod that its selector does not match would be let go.
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: rc.Name, UID: rc.UID}},
+	}
+	metav1.SetMetaDataLabel(&meta, appsv1.DeployerPodForDeploymentLabel, rc.Name)
+	metav1.SetMetaDataAnnotation(&meta, rollout.DeploymentAnnotation, rc.Name)
+	metav1.SetMetaDataAnnotation(&meta, appsv1.DeploymentConfigAnnotation, config.Name)
+	return &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever,
+		ServiceAccountName: account, ActiveDeadlineSeconds: strategy.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: ptr.To[int64](10),
+		NodeSelector: template.NodeSelector, Affinity: affinity, Tolerations: template.Tolerations, ImagePullSecrets: template.ImagePullSecrets,
+	}}
+}
+
+// hasImage keeps a pod from nodes that do not have our image yet. Nobody can pull it, and kubelet would look again after ten seconds only.
+func hasImage() *corev1.Affinity {
+	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labelled}}},
+	}}}
+}
