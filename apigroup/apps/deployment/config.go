@@ -73,7 +73,10 @@ func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if latest == nil && dc.Status.LatestVersion > 0 {
 		return l.deploy(ctx, dc, deployments)
 	}
-	return l.updateStatus(ctx, dc, deployments, nil)
+	if err := l.updateStatus(ctx, dc, deployments, nil); err != nil || latest == nil || !rollout.Ended(latest) {
+		return err
+	}
+	return l.forget(ctx, dc, deployments)
 }
 
 // of are the deployments of a configuration, the newest one first. Those of a deleted one of the same name are not among them.
@@ -182,11 +185,10 @@ func (l *configLoop) taken(ctx context.Context, dc *appsv1.DeploymentConfig, nam
 	return fmt.Errorf("create deployment %q: a replication controller of that name is there already and belongs to something else; remove it", name)
 }
 
-// keep gives the deployment that serves the wanted number of pods and takes those of the others, and removes what is beyond the history's limit.
+// keep gives the deployment that serves the wanted number of pods and takes those of the others.
 func (l *configLoop) keep(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
-	var old []*corev1.ReplicationController
-	for i, rc := range newestFirst {
+	for _, rc := range newestFirst {
 		wanted := int32(0)
 		if rc == active && !dc.Spec.Test {
 			wanted = dc.Spec.Replicas
@@ -196,8 +198,16 @@ func (l *configLoop) keep(ctx context.Context, dc *appsv1.DeploymentConfig, newe
 			if _, err := l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, wanted, err)
 			}
-			continue
 		}
+	}
+	return nil
+}
+
+// forget removes the deployments that are beyond the history's limit.
+func (l *configLoop) forget(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
+	active := rollout.Active(newestFirst)
+	var old []*corev1.ReplicationController
+	for i, rc := range newestFirst {
 		if i > 0 && rc != active && rollout.Ended(rc) && rc.Status.Replicas == 0 {
 			old = append(old, rc)
 		}
