@@ -42,6 +42,12 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := p.OC("import-image", "app:stable", "--dry-run"); !strings.Contains(got, "app imported (dry run)") || !strings.Contains(got, next.String()) {
+		t.Errorf("import-image --dry-run prints %q", got)
+	}
+	if got := p.OC("get", "istag", "app:v1", "-o", "jsonpath={.image.metadata.name}"); got != digest.String() {
+		t.Errorf("after a dry run the tag is %s", got)
+	}
 	if got := p.OC("import-image", "app:v1"); !strings.Contains(got, "imagestream.image.openshift.io/app imported") {
 		t.Errorf("import-image prints %q", got)
 	}
