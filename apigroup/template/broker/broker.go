@@ -66,15 +66,15 @@ func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateIn
 		if !edit(&record.Spec) {
 			return nil
 		}
-		stored, err := records.Update(ctx, record, metav1.UpdateOptions{})
-		if apierrors.IsConflict(err) {
-			if current, unread := records.Get(ctx, record.Name, metav1.GetOptions{}); unread == nil {
-				record = current
-			}
+		_, err := records.Update(ctx, record, metav1.UpdateOptions{})
+		if !apierrors.IsConflict(err) {
+			return err
 		}
-		if err == nil {
-			record = stored
+		current, unread := records.Get(ctx, record.Name, metav1.GetOptions{})
+		if unread != nil {
+			return unread
 		}
+		record = current
 		return err
 	})
 }

@@ -20,10 +20,11 @@ const (
 )
 
 // Whoever writes a template has its expressions evaluated in the API server, so that they must cost little: what can multiply is refused, and there are
-// limits to their number and length.
+// limits to their number and length, and to the bytes of all values: a platform puts them into a Secret, which holds not more.
 const (
 	maxCredentials = 100
 	maxExpression  = 1024
+	maxExposed     = 1 << 20
 )
 
 // exposed adds to found what the annotations of an object expose of its content. With base64ExposePrefix, bytes are given in base64 and may be any.
@@ -45,7 +46,7 @@ func exposed(found, annotations map[string]string, content any) error {
 		if len(found) == maxCredentials {
 			return refuse(http.StatusBadRequest, "annotation %s: an instance may expose %d values", annotation, maxCredentials)
 		}
-		value, err := evaluate(annotations[annotation], content, !plain)
+		value, err := evaluate(annotations[annotation], content, !plain, maxExposed-size(found))
 		if err != nil {
 			return refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
 		}
@@ -54,8 +55,15 @@ func exposed(found, annotations map[string]string, content any) error {
 	return nil
 }
 
-// evaluate fills in a JSONPath template. What is missing is empty; more than one value for one expression is an error.
-func evaluate(template string, content any, encode bool) (string, error) {
+func size(found map[string]string) (bytes int) {
+	for _, value := range found {
+		bytes += len(value)
+	}
+	return bytes
+}
+
+// evaluate fills in a JSONPath template, with at most so many bytes. What is missing is empty; more than one value for one expression is an error.
+func evaluate(template string, content any, encode bool, most int) (string, error) {
 	if len(template) > maxExpression {
 		return "", fmt.Errorf("read JSONPath: it has %d characters, and may have %d", len(template), maxExpression)
 	}
@@ -83,6 +91,9 @@ func evaluate(template string, content any, encode bool) (string, error) {
 			written, err := write(value, encode)
 			if err != nil {
 				return "", err
+			}
+			if text.Len()+len(written) > most {
+				return "", fmt.Errorf("an instance may expose %d bytes", maxExposed)
 			}
 			text.WriteString(written)
 		}

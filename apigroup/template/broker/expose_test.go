@@ -68,6 +68,9 @@ func TestWhatCannotBeExposedIsRefused(t *testing.T) {
 		"range":     {map[string]string{exposePrefix + "a": "{range .spec.ports[0:2]}{.port}{end}"}, "no ranges, unions"},
 		"condition": {map[string]string{exposePrefix + "a": "{.spec.ports[?(@..name=='a')]}"}, "no ranges, unions"},
 		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", maxExpression+1)}, "may have 1024"},
+		"large": {map[string]string{
+			exposePrefix + "a": "{.metadata.annotations.text}", exposePrefix + "b": "{.metadata.annotations.text}", "text": strings.Repeat("x", maxExposed/2+1),
+		}, "expose-b: an instance may expose 1048576 bytes"},
 		"structure": {map[string]string{exposePrefix + "a": "{.spec}"}, "has a map"},
 		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another one exposes "a" too`},
 	} {

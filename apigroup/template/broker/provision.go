@@ -166,6 +166,14 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	}
 }
 
+// ofAnother refuses what is there under the name of an instance and does not belong to it, such as what is left of one before it.
+func ofAnother(kind string, found metav1.Object, record *templatev1.BrokerTemplateInstance) error {
+	if slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
+		return nil
+	}
+	return busy("there is a %s %q that does not belong to this instance", kind, found.GetName())
+}
+
 // values makes or finds the Secret with the values of an instance's parameters.
 func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateInstance, parameters map[string]string) (*corev1.Secret, error) {
 	data := make(map[string][]byte, len(parameters))
@@ -179,6 +187,9 @@ func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateIns
 	}
 	found, err := secrets.Get(ctx, record.Name, metav1.GetOptions{})
 	if err != nil {
+		return nil, err
+	}
+	if err := ofAnother("Secret", found, record); err != nil {
 		return nil, err
 	}
 	if !maps.EqualFunc(found.Data, data, bytes.Equal) {
@@ -198,9 +209,13 @@ func (a *actor) instance(ctx context.Context, record *templatev1.BrokerTemplateI
 		return made, err
 	}
 	found, err := instances.Get(ctx, record.Name, metav1.GetOptions{})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	if err := ofAnother("TemplateInstance", found, record); err != nil {
+		return nil, err
+	}
+	switch {
 	case found.Spec.Template.UID != template.UID:
 		return nil, refuse(http.StatusConflict, "instance %q is of another service", record.Name)
 	case found.DeletionTimestamp != nil:
