@@ -53,7 +53,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 		store.ServeHTTP(w, r)
 		return
 	}
-	s.pullThrough(w, r, t, found{t.reference, at})
+	s.passOn(w, r, t, found{t.reference, at})
 }
 
 // redirect is the request for the same thing in another repository, by its digest.
@@ -86,35 +86,43 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 
 // pullThrough answers a manifest of another registry: the one that was imported, or else the registry's own answer.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
-	if s.returned(r) {
-		serveError(w, leadsBack(t, at.source))
-		return
-	}
 	image, err := s.images.Images().Get(r.Context(), at.digest, metav1.GetOptions{})
 	if err != nil && !errors.IsNotFound(err) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 		return
 	}
-	manifest := registryclient.Manifest{Digest: at.digest}
-	if err == nil {
-		manifest.MediaType, manifest.Bytes = image.DockerImageManifestMediaType, []byte(image.DockerImageManifest)
+	if err != nil || record.Digest([]byte(image.DockerImageManifest)) != at.digest {
+		s.passOn(w, r, t, at)
+		return
 	}
-	if record.Digest(manifest.Bytes) != at.digest {
-		manifest, err = s.client(r, t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
-		if err != nil {
-			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
-			return
-		}
-		image, err = record.Of(record.Content{MediaType: manifest.MediaType, Manifest: manifest.Bytes})
+	s.rememberImage(t, image, at.source)
+	serveManifest(w, r, registryclient.Manifest{MediaType: image.DockerImageManifestMediaType, Digest: at.digest, Bytes: []byte(image.DockerImageManifest)})
+}
+
+// passOn answers a manifest as another registry does. What that registry only claims to have is not taken from the cluster's images, which may be those of
+// other projects.
+func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at found) {
+	if s.returned(r) {
+		serveError(w, leadsBack(t, at.source))
+		return
 	}
-	if err == nil {
+	manifest, err := s.client(r, t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
+	if err != nil {
+		serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
+		return
+	}
+	if image, err := record.Of(record.Content{MediaType: manifest.MediaType, Manifest: manifest.Bytes}); err == nil {
 		s.rememberImage(t, image, at.source)
 	}
+	serveManifest(w, r, manifest)
+}
+
+func serveManifest(w http.ResponseWriter, r *http.Request, manifest registryclient.Manifest) {
 	header := w.Header()
 	header.Set("Content-Type", manifest.MediaType)
 	header.Set("Content-Length", strconv.Itoa(len(manifest.Bytes)))
-	header.Set("Docker-Content-Digest", at.digest)
-	header.Set("Etag", strconv.Quote(at.digest))
+	header.Set("Docker-Content-Digest", manifest.Digest)
+	header.Set("Etag", strconv.Quote(manifest.Digest))
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(manifest.Bytes)
 	}

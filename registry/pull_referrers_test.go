@@ -11,6 +11,7 @@ import (
 
 	other "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
@@ -106,5 +107,24 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 		if w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image, target{digest: image}); w.Code != http.StatusForbidden {
 			t.Errorf("a registry %s refuses: %d %s", what, w.Code, w.Body)
 		}
+	}
+}
+
+func TestAManifestOfAnotherProjectIsNoReferrer(t *testing.T) {
+	far := httptest.NewServer(other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
+	t.Cleanup(far.Close)
+	there := strings.TrimPrefix(far.URL, "http://") + "/team/app"
+	manifest := `{"schemaVersion": 2}`
+	private := digest.FromString(manifest).String()
+	s, here := knowing(someDigest, there+"@"+someDigest), newTestRegistry(t)
+	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: private}, DockerImageManifest: manifest, DockerImageManifestMediaType: ocispec.MediaTypeImageManifest}
+	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.blobs.put("shop/app", []string{private}, source{remote: there}) // its registry has listed it
+	w := httptest.NewRecorder()
+	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), here.store, target{namespace: "shop", stream: "app", reference: private})
+	if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "schemaVersion") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
