@@ -43,6 +43,8 @@ const (
 	// maxTags is how many tags are imported by one request, which has 20 seconds for all of them. They are of one registry: one that does not answer keeps
 	// nobody else's waiting.
 	maxTags = 50
+	// perIndex is for how many tags one counts of which all images of an index are imported: about as many as published ones have.
+	perIndex = 10
 	// putOff is when scheduled imports that are too many at the moment are tried again.
 	putOff = 10 * time.Second
 	// lookAgain is when a stream is read again that has changed during an import; the cache knows by then.
@@ -88,14 +90,25 @@ func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamIm
 	}
 	slices.SortStableFunc(images, func(a, b imagev1.ImageImportSpec) int { return strings.Compare(registryOf(a), registryOf(b)) })
 	for len(images) > 0 {
-		n := 1
-		for n < min(len(images), maxTags) && registryOf(images[n]) == registryOf(images[0]) {
+		n, tags := 1, tagsOf(images[0])
+		for n < len(images) && registryOf(images[n]) == registryOf(images[0]) {
+			if tags += tagsOf(images[n]); tags > maxTags {
+				break
+			}
 			n++
 		}
 		specs = append(specs, imagev1.ImageStreamImportSpec{Import: true, Images: images[:n]})
 		images = images[n:]
 	}
 	return specs
+}
+
+// tagsOf is for how many tags an import counts.
+func tagsOf(image imagev1.ImageImportSpec) int {
+	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
+		return perIndex
+	}
+	return 1
 }
 
 // registryOf is the registry that an image is imported from.

@@ -79,6 +79,20 @@ func TestTagsOfOneRegistryAreImportedTogether(t *testing.T) {
 	}
 }
 
+func TestFewerWholeIndexesAreImportedAtOnce(t *testing.T) {
+	stream := app(8, 0)
+	for i := range 7 {
+		stream.Spec.Tags[i].ImportPolicy.ImportMode = imagev1.ImportModePreserveOriginal
+	}
+	var got []int
+	for _, spec := range wanted(stream, false) {
+		got = append(got, len(spec.Images))
+	}
+	if want := []int{maxTags / perIndex, 3}; !slices.Equal(got, want) {
+		t.Errorf("imports of %v tags, want %v", got, want)
+	}
+}
+
 func TestAStreamThatHasChangedIsReadAgain(t *testing.T) {
 	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
 	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
