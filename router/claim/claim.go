@@ -50,7 +50,7 @@ func (v Verdict) Admitted() bool { return v.Reason == "" }
 func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	sorted := slices.Clone(routes)
 	slices.SortFunc(sorted, compare)
-	book := claims{policy: policy, exact: map[string]*routev1.Route{}, owners: map[string]owned{}, domains: map[string]owned{}}
+	book := claims{policy: policy, exact: make(map[string]*routev1.Route, len(routes)), owners: make(map[string]owned, len(routes)), domains: map[string]owned{}}
 	verdicts := make([]Verdict, 0, len(sorted))
 	for _, route := range sorted {
 		reason, message := book.judge(route)
@@ -125,7 +125,7 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	if host == "" {
 		return NoHostValue, "no host value was defined for the route"
 	}
-	if problems := validation.IsDNS1123Subdomain(host); len(problems) > 0 {
+	if problems := hostProblems(host); len(problems) > 0 {
 		return InvalidHost, fmt.Sprintf("host name %q is not valid: %s", host, strings.Join(problems, "; "))
 	}
 	if problem := badPath(route.Spec.Path); problem != "" {
@@ -144,6 +144,23 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 		return InvalidHost, fmt.Sprintf("host %q has no domain that a wildcard could stand for", host)
 	}
 	return "", ""
+}
+
+// hostProblems says what is wrong with a host. The usual ones, of which there are many, pass without a regular expression.
+func hostProblems(host string) []string {
+	last := byte('.')
+	for i := range len(host) {
+		c := host[i]
+		usual := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' && last != '.' || c == '.' && last != '.' && last != '-'
+		if !usual {
+			return validation.IsDNS1123Subdomain(host)
+		}
+		last = c
+	}
+	if last == '.' || last == '-' || len(host) > validation.DNS1123SubdomainMaxLength {
+		return validation.IsDNS1123Subdomain(host)
+	}
+	return nil
 }
 
 // badPath says what keeps a path out of the router's tables. A request's path has no such bytes: browsers escape them.

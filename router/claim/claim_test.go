@@ -10,6 +10,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // route reads "namespace/name host/path", where the host of a wildcard begins with "*." and a path alone, without what is below it, ends with "=".
@@ -147,5 +148,21 @@ func TestNoClaimIsMadeTwice(t *testing.T) {
 				t.Fatalf("%s belongs to %s, its wildcard to %s", name, namespace, wild)
 			}
 		}
+	}
+}
+
+func TestHostsAreNamesOfDNS(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 20_000 {
+		var host strings.Builder
+		for range random.IntN(7) {
+			host.WriteByte("ab0-..A_ "[random.IntN(9)])
+		}
+		if got, want := len(hostProblems(host.String())) == 0, len(validation.IsDNS1123Subdomain(host.String())) == 0; got != want {
+			t.Errorf("host %q is good: %t, want %t", host.String(), got, want)
+		}
+	}
+	if len(hostProblems(strings.Repeat("a", validation.DNS1123SubdomainMaxLength+1))) == 0 {
+		t.Error("a host may be too long")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
@@ -114,6 +115,16 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 		t.Errorf("%d requests failed: %v", len(failed), failed[0])
 	}
 	eventually.True(t, "there were as many reloads", func() bool { return b.reloaded() >= 10 })
+	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "who serves gives way as little as the router", func() bool {
+		answer, _ := b.engine.control().ask("show info")
+		pid, _ := strconv.Atoi(workerOf(answer))
+		priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+		return err == nil && pid > 0 && priority == own
+	})
 }
 
 // Routes that need nothing special are served without a reload, until which spare backends serve them; their paths are characters of HAProxy's commands, too.

@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/model"
@@ -73,71 +71,6 @@ func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
 	if err := b.valid(config); err != nil {
 		t.Error(err)
 	}
-}
-
-// Any set of routes is sent where the claims say.
-func TestRequestsFollowTheClaims(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, nil)
-	paths := []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
-	hosts := []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com"}
-	for i := range 4 {
-		b.pod(fmt.Sprint("s", i), fmt.Sprint("s", i), nil)
-	}
-	b.run()
-	random := rand.New(rand.NewPCG(5, 6))
-	for round := range 4 {
-		var all []*routev1.Route
-		for i := range 12 {
-			host := hosts[random.IntN(len(hosts))]
-			route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("r%d-%d", round, i), CreationTimestamp: metav1.NewTime(time.Unix(int64(i), 0))}}
-			route.Spec = routev1.RouteSpec{Host: strings.Replace(host, "*", "any", 1), Path: paths[random.IntN(len(paths))], To: routev1.RouteTargetReference{Name: fmt.Sprint("s", random.IntN(4))}}
-			if strings.HasPrefix(host, "*") {
-				route.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain
-			}
-			all = append(all, route)
-		}
-		b.routes = map[string]*routev1.Route{}
-		for _, verdict := range claim.Judge(all, claim.Policy{Wildcards: true}) {
-			if verdict.Admitted() {
-				b.routes[verdict.Route.Name] = verdict.Route
-			}
-		}
-		b.routes["marker"] = &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("marker", round)}, Spec: routev1.RouteSpec{
-			Host: fmt.Sprintf("marker%d.com", round), To: routev1.RouteTargetReference{Name: "s0"}}}
-		b.apply()
-		b.until(fmt.Sprintf("http://marker%d.com", round), "s0")
-		for _, host := range []string{"www.x.com", "ftp.x.com", "zzz.x.com", "www.y.com", "x.com"} {
-			for _, path := range []string{"/", "/a", "/a/", "/ab", "/abc", "/a/b", "/a/b/c", "/a/b/c/", "/a/b/c/d", "/q"} {
-				b.until("http://"+host+path, expected(b.routes, host, path))
-			}
-		}
-	}
-}
-
-// expected is the service of the longest path of a host that fits, and otherwise of its wildcard.
-func expected(routes map[string]*routev1.Route, host, path string) string {
-	for _, wildcard := range []bool{false, true} {
-		best, service := -1, ""
-		for _, route := range routes {
-			same := route.Spec.Host == host
-			if wildcard {
-				same = claim.Domain(route.Spec.Host) == claim.Domain(host)
-			}
-			if claim.IsWildcard(route) != wildcard || !same || !fits(route.Spec.Path, path) || len(route.Spec.Path) <= best {
-				continue
-			}
-			best, service = len(route.Spec.Path), route.Spec.To.Name
-		}
-		if service != "" {
-			return service
-		}
-	}
-	return "503"
-}
-
-func fits(route, path string) bool {
-	return route == "" || route == "/" || path == route || strings.HasSuffix(route, "/") && strings.HasPrefix(path, route) || strings.HasPrefix(path, route+"/")
 }
 
 func TestTenThousandRoutesAreWritten(t *testing.T) {

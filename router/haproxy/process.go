@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
@@ -27,6 +29,9 @@ type process struct {
 	output tail
 	ended  chan struct{}
 	err    error // what it ended with; valid when ended is closed
+
+	yielded bool // it has another priority than the usual one
+	usual   int
 }
 
 // start runs HAProxy on a configuration file. It shares the listening sockets of the one that answers on a socket, if there is one: both take connections until
@@ -126,6 +131,37 @@ func (p *process) alive() bool {
 	default:
 		return true
 	}
+}
+
+// modest is by how much a HAProxy that reads its configuration gives way to the one that answers meanwhile.
+const modest = 5
+
+// yield has the process give way to others until it is told to hurry, if it can be told that.
+func (p *process) yield() {
+	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil || !mayHurry() {
+		return // it is as good without
+	}
+	p.usual = noPriority - own
+	p.yielded = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual+modest) == nil
+}
+
+// noPriority is what the kernel takes a priority from, so that it is never negative.
+const noPriority = 20
+
+// hurry has the process, with its workers, give way as little as this one.
+func (p *process) hurry() {
+	if p.yielded {
+		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // which it may
+	}
+}
+
+// mayHurry says whether this process may give others a higher priority.
+func mayHurry() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	err := unix.Capget(&header, &sets[0])
+	return err == nil && sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
 // leave has the process take no more connections, and end with those that it has.

@@ -20,7 +20,7 @@ type reload struct {
 	config *Config
 	number int // of the configuration
 	spares map[string][]string
-	files  map[string][]byte // that the configuration needs
+	files  map[string][]byte // that the configuration needs; valid when done has told its end
 	socket string            // of the next process alone
 	before []*process
 	next   *process                      // valid when done has told its end
@@ -36,25 +36,18 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	now.number++
 	limited, cancel := context.WithTimeoutCause(ctx, e.takeover(), fmt.Errorf("HAProxy was started and does not answer within %s", e.takeover()))
 	r := &reload{
-		config: config, number: number, files: config.files(), socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
+		config: config, number: number, socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
 		cancel: cancel, done: make(chan error, 1),
 	}
 	var spare string
 	if e.Script == "" && config.whole == "" {
 		r.spares, spare = now.spare(config, e.Dir)
-		r.files[spareTable] = nil
 	}
-	text := config.Text() + spare + "\nglobal\n  stats socket " + r.socket + " mode 600 level admin\n"
-	if e.Script != "" {
-		text = config.Text()
-	}
-	had, serving := now.files, now.process != nil
-	now.files = maps.Clone(had) // whatever becomes of it, files of both may be there from now on
-	maps.Copy(now.files, r.files)
+	had, serving := now.files, now.process != nil // which stay as they are until the reload has ended
 	now.reload = r
 	go func() {
 		defer cancel()
-		err := e.replace(limited, r, text, had, serving)
+		err := e.replace(limited, r, spare, had, serving)
 		if refused := (*refusal)(nil); errors.As(err, &refused) {
 			r.blamed = e.blame(ctx, config, err.Error())
 		}
@@ -63,8 +56,16 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 }
 
 // replace writes the files and runs the next HAProxy, or the script.
-func (e *Engine) replace(ctx context.Context, r *reload, text string, had map[string][]byte, serving bool) error {
+func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[string][]byte, serving bool) error {
 	began := time.Now()
+	r.files = r.config.files()
+	text := r.config.Text()
+	if r.spares != nil {
+		r.files[spareTable] = nil
+	}
+	if e.Script == "" {
+		text += spare + "\nglobal\n  stats socket " + r.socket + " mode 600 level admin\n"
+	}
 	if err := writeFiles(e.Dir, had, r.files); err != nil {
 		return err
 	}
@@ -93,10 +94,14 @@ func (e *Engine) replace(ctx context.Context, r *reload, text string, had map[st
 	if err != nil {
 		return err
 	}
+	if len(r.before) > 0 {
+		next.yield()
+	}
 	if err = next.waitReady(ctx, runtime{r.socket, e.control().timeout}); err != nil {
 		next.kill() // those before it serve on
 		return err
 	}
+	next.hurry()
 	for _, former := range r.before {
 		former.leave()
 	}
@@ -124,6 +129,8 @@ func (e *Engine) finish(now *running, err error) error {
 	r := now.reload
 	now.reload = nil
 	if err != nil {
+		maps.Copy(now.files, r.files) // files of both may be there from now on
+		now.tidied = nil
 		if errors.Is(err, context.Canceled) {
 			return err
 		}

@@ -31,7 +31,8 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	b.route("exact", "plain.com/only", "deep", exact)
 	b.route("exact-root", "root.com/", "test", exact)
 	b.route("exact-test", "plain.com/test", "web", exact)
-	b.route("wild", "any.wild.com", "web", func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain })
+	wild := func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain }
+	b.route("wild", "any.wild.com", "web", wild)
 	b.route("one", "one.wild.com/only", "test")
 	b.route("edge", "edge.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: certificate, Key: key}))
 	b.route("allow", "allow.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"}))
@@ -39,6 +40,8 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	b.route("reencrypt", "reencrypt.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: text(t, b.authority.File)}))
 	b.route("other", "other.com", "tls", secured(routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: certificate}))
 	b.route("passthrough", "passthrough.com", "tls", secured(routev1.TLSConfig{Termination: "passthrough", InsecureEdgeTerminationPolicy: "Redirect"}))
+	b.route("passing", "any.sni.com", "tls", secured(routev1.TLSConfig{Termination: "passthrough"}), wild)
+	b.route("ending", "one.sni.com", "web", secured(routev1.TLSConfig{Termination: "edge"}))
 	b.route("empty", "empty.com", "nobody")
 	b.route("zero", "zero.com", "web", func(r *routev1.Route) { r.Spec.To.Weight = ptr.To[int32](0) })
 	b.run()
@@ -50,7 +53,8 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 		"http://a.wild.com/x": "web", "http://one.wild.com/only": "test", "http://one.wild.com/": "web", "http://a.b.wild.com": "503", "http://wild.com": "503",
 		"https://edge.com/x": "web", "http://edge.com": "503", "https://allow.com": "web", "http://allow.com": "web",
 		"https://redirect.com": "web", "http://redirect.com": "302", "https://reencrypt.com": "tls", "http://reencrypt.com": "503", "https://other.com": "503",
-		"https://passthrough.com": "tls", "http://passthrough.com": "302", "http://empty.com": "503", "http://zero.com": "503",
+		"https://passthrough.com": "tls", "http://passthrough.com": "302", "https://two.sni.com": "tls", "https://one.sni.com": "web",
+		"http://empty.com": "503", "http://zero.com": "503",
 		"http://nobody.com": "503", "https://nobody.com": "503", "https://plain.com": "503",
 	} {
 		b.until(url, want)

@@ -16,6 +16,9 @@ import (
 // redirect is the value in the table of HTTP that leads to HTTPS.
 const redirect = "redirect"
 
+// terminated is the value in the table of SNI of hosts whose TLS ends here: the backend that leads there.
+const terminated = "to_sni"
+
 // The tables by which a request finds its backend. A key is a host and the beginning of a path, and the longest that fits counts, which takes
 // HAProxy as long with ten thousand routes as with ten. A request is looked up with a '?' behind its path, so that the path /test of a route,
 // which is "/test?" and "/test/" in the table, does not fit /testing.
@@ -108,6 +111,9 @@ func (w *Writer) enterHost(part *hostPart) {
 			part.tables[passthroughTable][hostOf(alias)] = name
 		default:
 			enter(part.tables[httpsTable], alias, name)
+			if host := hostOf(alias); part.tables[passthroughTable][host] == "" {
+				part.tables[passthroughTable][host] = terminated // also where its domain passes
+			}
 			if alias.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
 				enter(part.tables[httpTable], alias, name)
 			}
