@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +30,7 @@ type localStorage struct {
 	kubelet    string // kubelet's directory
 	disabled   bool
 	controller csi.Controller
+	pods       kubernetes.Interface // with the rights of the node's kubelet
 }
 
 func (h *host) localStorage() (Component, error) {
@@ -41,6 +43,14 @@ func (h *host) localStorage() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	kubelet, err := kubeconfig(h.identity.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := kubernetes.NewForConfig(kubelet)
+	if err != nil {
+		return nil, err
+	}
 	socket := filepath.Join(h.Node.VolumeDirectory, "plugins", local.DriverName, "csi.sock")
 	return &localStorage{
 		driver: local.Driver{
@@ -50,6 +60,7 @@ func (h *host) localStorage() (Component, error) {
 		kubelet:    h.Node.VolumeDirectory,
 		disabled:   settings.Disabled,
 		controller: localController(client, socket, h.Node.NodeName),
+		pods:       pods,
 	}, nil
 }
 
@@ -117,6 +128,7 @@ func (l *localStorage) serve(ctx context.Context) (err error) {
 	}
 	run(&l.driver, func() {
 		run(&registrar, func() {})
+		run(&caches{&l.driver, l.pods, l.driver.Node}, func() {})
 		parts.Go(func() {
 			if err := awaitSnapshots(ctx, l.controller.Config); err == nil {
 				run(&l.controller, func() {})

@@ -40,6 +40,9 @@ func (d *Driver) available() (int64, error) {
 	var damaged []error // of which nothing is known
 	promised := int64(0)
 	for file, v := range d.volumes.all(&damaged) {
+		if v.isCache() { // a cache is promised nothing, and what it takes is not for volumes
+			continue
+		}
 		images = append(images, d.volumes.image(file))
 		promised += v.Size
 	}

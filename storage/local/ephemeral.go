@@ -28,6 +28,9 @@ const (
 // publishEphemeral makes a volume and mounts it at the pod's path. A pod that is started again after a reboot finds what it had written.
 func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
 	handle, target, wanted := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
+	if request.GetVolumeContext()[CacheKey] != "" {
+		return d.publishCache(ctx, request)
+	}
 	if wanted.GetBlock() != nil {
 		return status.Error(codes.InvalidArgument, "an ephemeral volume is mounted, it is no block device")
 	}

@@ -50,7 +50,7 @@ func (d *Driver) ListVolumes(_ context.Context, request *csi.ListVolumesRequest)
 	response := &csi.ListVolumesResponse{NextToken: next}
 	for _, file := range files {
 		v, err := d.volumes.load(file)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (v.State != stateReady || v.Target != "") {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (v.State != stateReady || v.Target != "" || v.isCache()) {
 			continue
 		}
 		var damaged *damagedError

@@ -54,6 +54,7 @@ type Driver struct {
 	Overcommit float64
 
 	busy      busy
+	caching   sync.Mutex // held while a cache is made, given to a pod or removed
 	promising sync.Mutex // held from a look at the capacity until the promise is in a record
 	volumes   store[volume]
 	snapshots store[snapshot]

@@ -18,6 +18,9 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolum
 		return nil, status.Error(codes.InvalidArgument, "a volume and its path must be given")
 	}
 	file, v, err := d.volume(handle)
+	if status.Code(err) == codes.NotFound && d.isCacheAt(path) {
+		return usage(path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +40,11 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolum
 	if v.Filesystem == "" {
 		return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: v.Size}}}, nil
 	}
+	return usage(path)
+}
+
+// usage is how full the file system at path is.
+func usage(path string) (*csi.NodeGetVolumeStatsResponse, error) {
 	space, err := filesystem.Measure(path)
 	if err != nil {
 		return nil, err

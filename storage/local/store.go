@@ -49,6 +49,8 @@ type volume struct {
 	Volume   string `json:"volume,omitempty"`
 	// Target is the path where an ephemeral volume is published; it is empty for any other.
 	Target string `json:"target,omitempty"`
+	// Used is when a cache was last given to a pod; it is zero for any other volume.
+	Used time.Time `json:"used,omitzero"`
 }
 
 // snapshot is the record of a snapshot.

@@ -28,6 +28,17 @@ func Mount(t Type, device, dir string, options []string) error {
 	return nil
 }
 
+// MountEmpty mounts an empty directory at dir that nobody can write to, and makes dir if it does not exist.
+func MountEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	if err := mount.Mount("none", dir, "tmpfs", "ro,nosuid,nodev,noexec,size=4k,mode=755"); err != nil {
+		return fmt.Errorf("mount empty directory: %w", err)
+	}
+	return nil
+}
+
 // Bind makes the directory or device source appear at target too.
 func Bind(source, target string, readOnly bool) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {

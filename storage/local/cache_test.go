@@ -1,0 +1,154 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/storage/local"
+)
+
+// bring gives a pod of a project a cache, and returns where it is.
+func (n *node) bring(pod, project, cache string) string {
+	n.t.Helper()
+	target := n.target(pod)
+	must[*csi.NodePublishVolumeResponse](n.t)(n.NodePublishVolume(context.Background(), &csi.NodePublishVolumeRequest{
+		VolumeId: pod, TargetPath: target, VolumeCapability: mounted(""),
+		VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true", "csi.storage.k8s.io/pod.namespace": project, "cache": cache, "size": "16Mi"},
+	}))
+	n.used[pod] = true
+	n.t.Cleanup(func() {
+		if n.used[pod] {
+			n.take(pod)
+		}
+	})
+	return target
+}
+
+// take takes it away again.
+func (n *node) take(pod string) {
+	n.t.Helper()
+	must[*csi.NodeUnpublishVolumeResponse](n.t)(n.NodeUnpublishVolume(context.Background(), &csi.NodeUnpublishVolumeRequest{VolumeId: pod, TargetPath: n.target(pod)}))
+	delete(n.used, pod)
+}
+
+// onlyCache is the path of the one image of a cache, without its ending.
+func (n *node) onlyCache() string {
+	n.t.Helper()
+	found, err := filepath.Glob(filepath.Join(n.dir, "data", "volumes", "hash-*.json"))
+	if err != nil || len(found) != 1 {
+		n.t.Fatalf("there are %q, %v", found, err)
+	}
+	return found[0][:len(found[0])-len(".json")]
+}
+
+func TestACacheOutlivesItsPods(t *testing.T) {
+	n := start(t, t.TempDir())
+	first := n.bring("csi-1", "red", "uid")
+	if err := write(filepath.Join(first, "layer"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(filepath.Join(first, "more"), 32<<20); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("writing 32 MiB into 16: %v, want %v", err, unix.ENOSPC)
+	}
+	if stats, err := n.NodeGetVolumeStats(context.Background(), &csi.NodeGetVolumeStatsRequest{VolumeId: "csi-1", VolumePath: first}); err != nil || stats.GetUsage()[0].GetUsed() < 1<<20 {
+		t.Errorf("it is told that of the cache are used %v, %v", stats, err)
+	}
+	has := func(target string) bool {
+		_, err := os.Stat(filepath.Join(target, "layer"))
+		return err == nil
+	}
+	if !has(n.bring("csi-2", "red", "uid")) {
+		t.Error("a pod beside the first has another cache")
+	}
+	n.take("csi-1")
+	n.take("csi-2")
+	if has(n.bring("csi-3", "blue", "uid")) {
+		t.Error("a pod of another project has the cache")
+	}
+	n.take("csi-3")
+	n.part.Stop()
+	n = start(t, n.dir)
+	if !has(n.bring("csi-4", "red", "uid")) {
+		t.Error("the next pod does not have the cache")
+	}
+	if listed := must[*csi.ListVolumesResponse](t)(n.ListVolumes(context.Background(), &csi.ListVolumesRequest{})); len(listed.GetEntries()) > 0 {
+		t.Errorf("caches are listed as volumes: %v", listed)
+	}
+}
+
+func TestACacheThatCannotBeUsedIsMadeAnewAndNoPodWaitsForOne(t *testing.T) {
+	n := start(t, t.TempDir())
+	target := n.bring("csi-1", "red", "uid")
+	if err := write(filepath.Join(target, "layer"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	n.take("csi-1")
+	image := n.onlyCache() + ".img"
+	if err := os.Truncate(image, 4096); err != nil {
+		t.Fatal(err)
+	}
+	target = n.bring("csi-2", "red", "uid")
+	if _, err := os.Stat(filepath.Join(target, "layer")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something of the damaged cache is there: %v", err)
+	}
+	if err := write(filepath.Join(target, "layer"), 1<<20); err != nil {
+		t.Errorf("the new cache: %v", err)
+	}
+	n.take("csi-2")
+	// Where there is no room for a cache a pod starts nevertheless.
+	if err := errors.Join(os.Remove(image), os.MkdirAll(filepath.Join(image, "in the way"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	target = n.bring("csi-3", "red", "uid")
+	if err := write(filepath.Join(target, "layer"), 1); !errors.Is(err, unix.EROFS) {
+		t.Errorf("what is there instead of a cache: %v, want %v", err, unix.EROFS)
+	}
+}
+
+func TestCachesGoThatAreNotNamedOrNotUsed(t *testing.T) {
+	var driver *local.Driver
+	n := start(t, t.TempDir(), func(d *local.Driver) { driver = d })
+	cache := local.Cache{Namespace: "red", Name: "uid"}
+	named := map[local.Cache]bool{cache: true}
+	for _, tt := range []struct {
+		name    string
+		unused  time.Duration
+		named   map[local.Cache]bool
+		inUse   bool
+		remains bool
+	}{
+		{"just used", time.Minute, nil, false, true},
+		{"named", 2 * time.Hour, named, false, true},
+		{"not named", 2 * time.Hour, nil, false, false},
+		{"not used for weeks", 15 * 24 * time.Hour, named, false, false},
+		{"in use", 15 * 24 * time.Hour, nil, true, true},
+	} {
+		n.bring("csi-1", cache.Namespace, cache.Name)
+		if !tt.inUse {
+			n.take("csi-1")
+		}
+		record := n.onlyCache() + ".json"
+		content, err := os.ReadFile(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = regexp.MustCompile(`"used": "[^"]*"`).ReplaceAll(content, []byte(`"used": "`+time.Now().Add(-tt.unused).Format(time.RFC3339)+`"`))
+		if err := os.WriteFile(record, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := driver.SweepCaches(tt.named); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if _, err := os.Stat(record); (err == nil) != tt.remains {
+			t.Errorf("%s: %v, want it to remain: %t", tt.name, err, tt.remains)
+		}
+	}
+}
