@@ -2,7 +2,6 @@ package build
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/docker/go-units"
+	"github.com/klauspost/compress/gzip"
 	buildv1 "github.com/openshift/api/build/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -210,7 +210,10 @@ func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	zipped := gzip.NewWriter(out)
+	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed) // a build that waits for its source costs more than bytes do
+	if err != nil {
+		return err
+	}
 	archive := tar.NewWriter(zipped)
 	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
