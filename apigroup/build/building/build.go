@@ -105,6 +105,9 @@ func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
 			return l.end(ctx, build, outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodExists, "The pod for this build already exists and is older than the build."})
 		}
 	}
+	if apierrors.IsForbidden(err) && l.makesRoom(build) {
+		return controller.After(room)
+	}
 	if err != nil {
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		return l.postpone(ctx, build, &problem{

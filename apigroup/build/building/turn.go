@@ -2,6 +2,7 @@ package building
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -83,6 +84,17 @@ func (l *buildLoop) turn(ctx context.Context, build *buildv1.Build) (wait bool, 
 		}
 	}
 	return wait, nil
+}
+
+// room is when a build looks again whether a quota has room for its pod, after one before it has ended.
+const room = 500 * time.Millisecond
+
+// makesRoom says whether a build of the same configuration has just ended, whose pod a quota may still count while it is taken down.
+func (l *buildLoop) makesRoom(build *buildv1.Build) bool {
+	return slices.ContainsFunc(l.siblings(build), func(other *buildv1.Build) bool {
+		ended := other.Status.CompletionTimestamp
+		return generate.Ended(other) && ended != nil && time.Since(ended.Time) < farewell
+	})
 }
 
 // holds says whether others may have to wait for a build. They do not for pipelines, since Jenkins has queues of its own.
