@@ -23,12 +23,20 @@ var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 // confine closes the link's addresses to this process and to the steps that it starts, but for the name servers, and gives up the right to open them again. That
 // right it has in its pod's network alone.
 func confine(resolvers string) error {
+	if err := closeAddresses(resolvers); err != nil {
+		return err
+	}
+	if err := giveUp(unix.CAP_NET_ADMIN); err != nil {
+		return fmt.Errorf("keep the build from the addresses of its node's link: %w", err)
+	}
+	return nil
+}
+
+// closeAddresses closes them in the network of this process, for whoever is in it.
+func closeAddresses(resolvers string) error {
 	servers, err := nameServers(resolvers)
 	if err == nil {
 		err = closeLink(servers)
-	}
-	if err == nil {
-		err = giveUp(unix.CAP_NET_ADMIN)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the build from the addresses of its node's link: %w", err)

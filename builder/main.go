@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ import (
 // Where things are in the pod of a build, and in its image.
 const (
 	work       = "/var/lib/slipway-builder"
+	cache      = "/var/cache/slipway-builder"
 	secrets    = "/var/run/secrets/openshift.io"
 	configMaps = "/var/run/configs/openshift.io"
 	runc       = "/usr/bin/runc"
@@ -34,17 +36,31 @@ const (
 	resolvers  = "/etc/resolv.conf"
 )
 
-// Main is the program of a build's pod. It ends the process: with 1 when the build failed.
+// Main is the program of a build's pod. It ends the process: with 1 when the build failed. With the argument confine it only closes the addresses of the node's link in the
+// network of the pod, in which another builder runs then.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	// What the engine logs beside its progress is for those who work on it.
 	logrus.SetOutput(io.Discard)
-	if err := build(ctx); err != nil {
+	task := build
+	if slices.Equal(os.Args[1:], []string{"confine"}) {
+		task = closeNode
+	}
+	if err := task(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		_ = os.WriteFile(terminated, []byte(line+"\n"), 0o600) // the Build says it too
 		os.Exit(1)
 	}
+}
+
+// closeNode is all that this program does for a custom builder, which has no right to it.
+func closeNode(context.Context) error {
+	err := closeAddresses(resolvers)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+	}
+	return err
 }
 
 func build(ctx context.Context) error {
@@ -67,7 +83,7 @@ func build(ctx context.Context) error {
 	}
 	b := &Builder{
 		Build: build, Report: reporter{client}.report,
-		Work: work, Secrets: secrets, ConfigMaps: configMaps, Runc: runc, Authority: authority,
+		Work: work, Cache: cache, Secrets: secrets, ConfigMaps: configMaps, Runc: runc, Authority: authority,
 		Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own}, Variable: os.Getenv, In: os.Stdin, Out: os.Stdout,
 	}
 	return b.Run(ctx)

@@ -72,6 +72,9 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err := makeCgroup(server.CgroupRoot); err != nil {
 		return err
 	}
+	if err := writeProfiles(server.RootDirectory); err != nil {
+		return err
+	}
 	dependencies, err := app.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
 	if err != nil {
 		return fmt.Errorf("set up kubelet: %w", err)
