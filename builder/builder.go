@@ -27,6 +27,8 @@ type Builder struct {
 	Report func(context.Context, *buildv1.Build) error
 	// Work is a directory of the build's own, and Secrets and ConfigMaps are where those of the build are mounted.
 	Work, Secrets, ConfigMaps string
+	// Cache is a directory that the node keeps for the builds of one configuration; it need not exist, and may be empty.
+	Cache string
 	// Runc is the program that starts steps, and Authority a file of the authority by which the cluster's registry is trusted.
 	Runc, Authority string
 	// Limit bounds the source.
@@ -43,7 +45,7 @@ type Builder struct {
 // Run builds. It returns what people read of a failure; why stands in the log and in the Build too.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
-	defer r.close() // after the report, for which people wait
+	defer r.close(context.WithoutCancel(ctx)) // after the report, for which people wait
 	err := r.build(ctx)
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
@@ -60,7 +62,8 @@ func (b *Builder) Run(ctx context.Context) error {
 type run struct {
 	*Builder
 	pull, push credentials
-	images     []credentials  // of images that files are taken from
+	images     []credentials // of images that files are taken from
+	store      *store
 	engine     *engine.Engine // nil until it has started
 	// context is the directory that the image is made of.
 	context string
@@ -94,12 +97,7 @@ func (r *run) build(ctx context.Context) error {
 func (r *run) prepare(ctx context.Context) error {
 	started := make(chan error, 1)
 	go func() {
-		var err error
-		r.engine, err = engine.Start(ctx, engine.Config{
-			Root: filepath.Join(r.Work, "engine"), Runc: r.Runc,
-			Authorities: map[string][]string{registryHost: {r.Authority}},
-		})
-		started <- err
+		started <- r.startEngine(ctx)
 	}()
 	fetched := r.fetch(ctx)
 	if err := <-started; fetched == nil {
@@ -108,10 +106,30 @@ func (r *run) prepare(ctx context.Context) error {
 	return fetched // what the source lacks is what people can change
 }
 
+// startEngine starts the engine with what earlier builds have left, or without if it cannot be used: the next build throws that away.
+func (r *run) startEngine(ctx context.Context) (err error) {
+	r.store = r.openStore(ctx)
+	if r.engine, err = r.engineIn(ctx, r.store); err == nil || r.store.lock == nil {
+		return err
+	}
+	fmt.Fprintf(r.Out, "warning: layers of earlier builds are not used: %v\n", err)
+	_ = r.store.lock.Close() // it was only read
+	r.store = &store{dir: r.Work}
+	r.engine, err = r.engineIn(ctx, r.store)
+	return err
+}
+
+func (r *run) engineIn(ctx context.Context, s *store) (*engine.Engine, error) {
+	return engine.Start(ctx, engine.Config{Root: s.root(), Runc: r.Runc, Authorities: map[string][]string{registryHost: {r.Authority}}})
+}
+
 // close ends what has been started.
-func (r *run) close() {
-	if r.engine != nil {
-		_ = r.engine.Close() // the pod ends too
+func (r *run) close(ctx context.Context) {
+	if r.engine == nil {
+		return
+	}
+	if err := r.store.leave(ctx, r.engine, r.Variable("ORIGIN_VERSION"), len(r.materials()) > 0); err != nil {
+		fmt.Fprintf(r.Out, "warning: layers are not kept for the next build: %v\n", err)
 	}
 }
 

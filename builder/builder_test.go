@@ -39,7 +39,9 @@ type site struct {
 	secrets   string
 	configs   string
 	variables map[string]string
-	work      string // where builds work, by default a new directory for each
+	cache     string
+	labels    map[string]string // of builds
+	work      string            // where builds work, by default a new directory for each
 }
 
 func newSite(t *testing.T) *site {
@@ -140,9 +142,9 @@ func (s *site) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build,
 	var log bytes.Buffer
 	var reported *buildv1.Build
 	b := &Builder{
-		Build:  &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "team"}, Spec: buildv1.BuildSpec{CommonSpec: spec}},
+		Build:  &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "team", Labels: s.labels}, Spec: buildv1.BuildSpec{CommonSpec: spec}},
 		Report: func(_ context.Context, build *buildv1.Build) error { reported = build.DeepCopy(); return nil },
-		Work:   work, Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
+		Work:   work, Cache: s.cache, Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
 		Variable: func(name string) string { return s.variables[name] }, In: upload, Out: &log,
 	}
 	err := b.Run(context.WithoutCancel(s.t.Context()))

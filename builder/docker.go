@@ -47,8 +47,10 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 	}
 	if strategy.NoCache {
 		options["no-cache"] = ""
-	} else if err := r.remember(options); err != nil {
-		return err
+	} else if !r.store.kept {
+		if err := r.remember(options); err != nil {
+			return err
+		}
 	}
 	if strategy.ForcePull {
 		options["image-resolve-mode"] = "pull"

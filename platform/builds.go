@@ -8,6 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/storage/local"
 )
 
 // builderImage is the image of build pods.
@@ -32,7 +34,11 @@ func (h *host) builds() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), Settings: settings, Metrics: metrics}, nil
+	made := &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
+	if !h.Node.Slipway.LocalStorage.Disabled {
+		made.CacheDriver = local.DriverName
+	}
+	return made, nil
 }
 
 // buildDecisions are what a configuration says for all builds.

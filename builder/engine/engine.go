@@ -11,11 +11,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/moby/buildkit/cache/remotecache"
 	inlinecache "github.com/moby/buildkit/cache/remotecache/inline"
 	registrycache "github.com/moby/buildkit/cache/remotecache/registry"
 	"github.com/moby/buildkit/client"
+	daemon "github.com/moby/buildkit/cmd/buildkitd/config"
 	"github.com/moby/buildkit/control"
 	"github.com/moby/buildkit/frontend"
 	dockerfile "github.com/moby/buildkit/frontend/dockerfile/builder"
@@ -94,6 +96,21 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
+// Prune removes layers and folders that no build has used for as long as unused, then the oldest ones until the rest takes no more than most bytes. With folders, it
+// also removes everything that was read of the folders of jobs.
+func (e *Engine) Prune(ctx context.Context, unused time.Duration, most int64, folders bool) error {
+	what := [][]client.PruneOption{{client.WithKeepOpt(unused, 0, 0, 0)}, {client.WithKeepOpt(0, 0, most, 0)}}
+	if folders {
+		what = append(what, []client.PruneOption{client.WithFilter([]string{"type==" + string(client.UsageRecordTypeLocalSource)})})
+	}
+	for _, options := range what {
+		if err := e.client.Prune(ctx, nil, append(options, client.PruneAll)...); err != nil {
+			return fmt.Errorf("remove old layers: %w", err)
+		}
+	}
+	return nil
+}
+
 // closing notes what Close does, the last first.
 func (e *Engine) closing(f func() error) { e.closes = append(e.closes, f) }
 
@@ -138,6 +155,7 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 		},
 		CacheManager:   solver.NewCacheManager(ctx, "local", cache, worker.NewCacheResultStorage(workers)),
 		HistoryDB:      history,
+		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: 1}, // nobody asks for it
 		CacheStore:     cache,
 		LeaseManager:   w.LeaseManager(),
 		ContentStore:   w.ContentStore(),

@@ -32,6 +32,10 @@ type Controllers struct {
 	Client *rest.Config
 	// Image is the image of build pods, except those of custom builds.
 	Image string
+	// SeccompProfile is the name of a filter of system calls that every node has, under which a builder can start containers.
+	SeccompProfile string
+	// CacheDriver is the CSI driver of volumes that a node keeps for the next pod that names them; empty: builds begin without what earlier ones have made.
+	CacheDriver string
 	// Version is the platform's, which builders are told.
 	Version string
 	// Settings are the administrator's; they may change while the part runs, and count for the builds that begin afterwards.
@@ -83,7 +87,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	c.Metrics.show(made.Lister())
 	known, may := made.Informer().GetIndexer(), rights{kube.AuthorizationV1()}
 	building := &buildLoop{
-		maker: maker{c, kube.CoreV1(), streams.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		maker: maker{c, kube.CoreV1(), kube.StorageV1(), streams.Lister(), configs.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		known: known, builds: made.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{

@@ -7,6 +7,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,7 +34,10 @@ func newMaker(t *testing.T) *maker {
 			Data: map[string][]byte{corev1.DockerConfigKey: []byte(`{"registry:5000": {"username": "a", "password": "b"}}`)}},
 	}
 	kube := fake.NewClientset(objects...)
-	return &maker{&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), imagelisters.NewImageStreamLister(streams), rights{kube.AuthorizationV1()}}
+	return &maker{
+		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), kube.StorageV1(),
+		imagelisters.NewImageStreamLister(streams), buildlisters.NewBuildConfigLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), rights{kube.AuthorizationV1()},
+	}
 }
 
 func build() *buildv1.Build {

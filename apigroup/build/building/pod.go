@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	storageclient "k8s.io/client-go/kubernetes/typed/storage/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
@@ -22,7 +24,9 @@ import (
 type maker struct {
 	*Controllers
 	secrets coreclient.CoreV1Interface
+	nodes   storageclient.CSINodesGetter
 	streams imagelisters.ImageStreamLister
+	configs buildlisters.BuildConfigLister
 	rights  rights
 }
 
@@ -74,7 +78,10 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 	}
 	decided.applyToPod(pod)
 	mount(pod, told)
-	secure(&pod.Spec, told.Spec.Strategy.CustomStrategy != nil)
+	if err := m.keepCache(ctx, pod, told); err != nil {
+		return nil, "", err
+	}
+	m.secure(&pod.Spec, told.Spec.Strategy.CustomStrategy != nil)
 	return pod, output, nil
 }
 

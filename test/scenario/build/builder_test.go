@@ -73,6 +73,7 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("a Dockerfile adds metadata of the node: %v\n%s", err, log)
 	}
+	p.OC("delete", "istag", "app:latest") // so that the layers can only be those that the node has kept
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build makes its layers anew:\n%s", log)
 	}

@@ -118,7 +118,7 @@ func TestABuildThatTakesTooMuchEndsAlone(t *testing.T) {
 	p := newProject(t)
 	from := "FROM " + p.base() + "\n" + shell
 	for name, tt := range map[string]struct{ limit, step string }{
-		"disk":   {"ephemeral-storage: 32Mi", "/bin/busybox dd if=/dev/zero of=/zeros bs=1M count=96; exec /bin/busybox sleep 100000"},
+		"disk":   {"ephemeral-storage: 32Mi", "/bin/busybox dd if=/dev/zero of=/zeros bs=1M count=96"},
 		"memory": {"memory: 192Mi", "/bin/busybox tail /dev/zero"},
 	} {
 		p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {resources: {limits: {%s}},
@@ -126,5 +126,6 @@ func TestABuildThatTakesTooMuchEndsAlone(t *testing.T) {
 		p.OC("start-build", name)
 	}
 	p.waitOutput("build/memory-1", "{.status.phase} {.status.reason}", "Failed OutOfMemoryKilled")
-	p.waitOutput("build/disk-1", "{.status.phase} {.status.reason}", "Failed BuildPodEvicted")
+	p.waitOutput("build/disk-1", "{.status.phase} {.status.reason}", "Failed DockerBuildFailed")
+	p.waitLog("disk-1", "No space left on device")
 }
