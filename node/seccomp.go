@@ -9,6 +9,7 @@ import (
 
 	"github.com/containerd/containerd/v2/contrib/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
@@ -43,6 +44,10 @@ func buildProfile() *specs.LinuxSeccomp {
 			rule.Names = slices.DeleteFunc(rule.Names, func(name string) bool { return slices.Contains(useless, name) })
 		}
 	}
-	profile.Syscalls = append(profile.Syscalls, specs.LinuxSyscall{Names: []string{"pivot_root"}, Action: specs.ActAllow})
+	unknown := uint(unix.ENOSYS) // runc does without what the kernel does not have
+	profile.Syscalls = append(profile.Syscalls,
+		specs.LinuxSyscall{Names: []string{"pivot_root"}, Action: specs.ActAllow},
+		specs.LinuxSyscall{Names: []string{"keyctl"}, Action: specs.ActErrno, ErrnoRet: &unknown},
+	)
 	return profile
 }
