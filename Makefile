@@ -14,10 +14,10 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload oc-all test unit scenario bench lint shape coverage clean
+.PHONY: help up down build setup payload oc-all test unit scenario s3 bench lint shape coverage clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: build ## install what is missing, build, start a cluster on this machine, say what to do next
 	bin/slipway up
@@ -45,10 +45,13 @@ oc-all: ## build the client for linux, darwin and windows
 test: build lint unit oc-all scenario ## run everything; needs root
 
 unit: build ## run the tests beside the code
-	$(GO) test $$($(GO) list ./... | grep -v /test/scenario/)
+	$(GO) test $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
 
 scenario: build ## run the scenarios: real clusters, booted from bin/slipway
 	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
+
+s3: build ## run the registry with a real server of S3, which is built first; not a part of test
+	$(GO) test -count=1 -timeout 20m ./test/s3
 
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench

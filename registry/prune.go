@@ -84,7 +84,7 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(found)
 }
 
-// collect removes garbage while nobody stores a manifest. What images there are is asked meanwhile: an image that was pushed again before is one of them.
+// collect removes garbage while nobody stores a manifest; a dry run keeps nobody waiting. What images there are is asked meanwhile: an image that was pushed again before is one of them.
 func (s *server) collect(ctx context.Context, c caller, wanted record.GarbageRequest) (record.Garbage, error) {
 	store, err := s.store.get()
 	if err != nil {
@@ -94,8 +94,10 @@ func (s *server) collect(ctx context.Context, c caller, wanted record.GarbageReq
 	if err != nil {
 		return record.Garbage{}, err
 	}
-	s.pushes.Lock()
-	defer s.pushes.Unlock()
+	if !wanted.DryRun {
+		s.pushes.Lock()
+		defer s.pushes.Unlock()
+	}
 	images, err := client.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return record.Garbage{}, err

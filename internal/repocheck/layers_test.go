@@ -26,7 +26,7 @@ configuration   config                           plumbing                       
 identity        pki                              plumbing                              authorities, certificates, kubeconfigs
 plumbing        internal/*                       plumbing                              knows nothing of the product
 scenario        test/scenario/*                  test-kit plumbing                     proofs on a real cluster
-scenario        test/conformance/*               test-kit plumbing
+scenario        test/conformance/* test/s3       test-kit plumbing
 benchmark       test/bench                       upstream identity plumbing            the product beside stock programs
 example         examples/*                       feature plumbing                      what people copy, and its tests
 test-kit        test/kit                         plumbing                              boots the real binary

@@ -1,0 +1,238 @@
+// Package s3 proves on a real cluster that the registry keeps its images in a real server of S3 (versitygw), and that `oc image mirror` makes a bucket there that is
+// pulled from. Building that server takes minutes, so these tests have a target of their own: make s3.
+package s3
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// registry is the registry of a cluster whose images are in S3, for somebody who may do everything in the project `default`.
+type registry struct {
+	*kit.Cluster
+	*server
+	t      *testing.T
+	client *http.Client
+	token  string
+}
+
+func start(t *testing.T) *registry {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "registry.yml")
+	c := kit.New(t, kit.Options{Master: fmt.Sprintf("slipway: {registry: {configuration: %q}}", path)})
+	s := serve(t, c)
+	if err := os.Rename(s.configuration(t), path); err != nil {
+		t.Fatal(err)
+	}
+	c.Up()
+	r := &registry{Cluster: c, server: s, t: t}
+	authority, err := os.ReadFile(c.Path("pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(authority)
+	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
+	t.Cleanup(r.client.CloseIdleConnections)
+	c.OC("create", "serviceaccount", "pusher")
+	c.OC("policy", "add-role-to-user", "admin", "-z", "pusher")
+	c.OC("adm", "policy", "add-cluster-role-to-user", "system:image-pruner", "-z", "pusher")
+	r.token = strings.TrimSpace(c.OC("create", "token", "pusher"))
+	return r
+}
+
+func (r *registry) host() string { return r.Cluster.Address.String() + ":5000" }
+
+func (r *registry) options() []remote.Option {
+	return []remote.Option{remote.WithTransport(r.client.Transport), remote.WithAuth(&authn.Basic{Username: "any", Password: r.token})}
+}
+
+func (r *registry) tag(named string) name.Tag {
+	r.t.Helper()
+	tag, err := name.NewTag(r.host() + "/default/" + named)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tag
+}
+
+// push stores an image of random bytes, whose layer is sent in several parts.
+func (r *registry) push(named string) v1.Image {
+	r.t.Helper()
+	made, err := random.Image(24<<20, 1)
+	if err == nil {
+		err = remote.Write(r.tag(named), made, r.options()...)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made
+}
+
+// whole says whether an image can be pulled with all that belongs to it.
+func (r *registry) whole(reference name.Reference) error {
+	found, err := remote.Image(reference, r.options()...)
+	if err != nil {
+		return err
+	}
+	return validate.Image(found)
+}
+
+func (r *registry) prune(what string, more ...string) string {
+	r.t.Helper()
+	return r.OC(append([]string{"adm", "prune", what, "--token=" + r.token, "--registry-url=https://" + r.host(), "--confirm"}, more...)...)
+}
+
+func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
+	r := start(t)
+	old, current := r.push("app:v1"), r.push("app:v1")
+	if err := r.whole(r.tag("app:v1")); err != nil {
+		t.Errorf("the image that was pushed last: %v", err)
+	}
+
+	// A layer is taken over from another repository.
+	layers, err := current.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := r.post(fmt.Sprintf("/v2/default/other/blobs/uploads/?mount=%s&from=default/app", shared)); status != http.StatusCreated {
+		t.Errorf("mount of a layer: %d", status)
+	}
+
+	// What nothing names goes, from S3 too.
+	gone, err := old.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := []string{"registry/docker/registry/v2/blobs/sha256", gone.Hex[:2], gone.Hex, "data"}
+	if len(r.objects(t, object...)) != 1 {
+		t.Fatal("the manifest of the first image is not in S3")
+	}
+	if out := r.prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0"); !strings.Contains(out, gone.String()) {
+		t.Errorf("pruning images says\n%s", out)
+	}
+	if len(r.objects(t, object...)) != 0 {
+		t.Error("the manifest of a removed image is still in S3")
+	}
+	if err := r.whole(r.tag("app:v1")); err != nil {
+		t.Errorf("the image that stays: %v", err)
+	}
+
+	// A push that the registry does not survive is made again.
+	r.interrupt("app")
+	r.WaitFor("a push after the registry was killed", func(context.Context) error { return remote.Write(r.tag("app:v2"), old, r.options()...) })
+	for _, tag := range []string{"app:v1", "app:v2"} {
+		if err := r.whole(r.tag(tag)); err != nil {
+			t.Errorf("%s after the registry was killed: %v", tag, err)
+		}
+	}
+	r.prune("registry")
+
+	r.mirror(current)
+}
+
+// post asks the registry and gives the status.
+func (r *registry) post(path string) int {
+	r.t.Helper()
+	answer := r.ask(http.MethodPost, "https://"+r.host()+path, nil)
+	if answer == nil {
+		r.t.Fatalf("%s: no answer", path)
+	}
+	return answer.StatusCode
+}
+
+// ask gives the answer to a request, nil if there is none.
+func (r *registry) ask(method, address string, body io.Reader) *http.Response {
+	request, err := http.NewRequestWithContext(r.t.Context(), method, address, body)
+	if err != nil {
+		r.t.Error(err)
+		return nil
+	}
+	request.SetBasicAuth("any", r.token)
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return nil
+	}
+	answer.Body.Close()
+	return answer
+}
+
+// interrupt kills the registry while an upload has sent parts to S3.
+func (r *registry) interrupt(stream string) {
+	r.t.Helper()
+	started := r.ask(http.MethodPost, fmt.Sprintf("https://%s/v2/default/%s/blobs/uploads/", r.host(), stream), nil)
+	if started == nil || started.StatusCode != http.StatusAccepted {
+		r.t.Fatal("no upload can be started")
+	}
+	reader, writer := io.Pipe()
+	ended := make(chan *http.Response, 1)
+	go func() {
+		answer := r.ask(http.MethodPatch, started.Header.Get("Location"), reader)
+		reader.Close()
+		ended <- answer
+	}()
+	go func() {
+		for block := make([]byte, 64<<10); ; {
+			if _, err := writer.Write(block); err != nil {
+				return
+			}
+		}
+	}()
+	r.WaitFor("parts of the upload in S3", func(context.Context) error {
+		if len(r.objects(r.t, ".sgwtmp/multipart/*/*/[1-9]*")) == 0 {
+			return fmt.Errorf("there are none")
+		}
+		return nil
+	})
+	r.Kill("control-plane")
+	if answer := <-ended; answer != nil {
+		r.t.Errorf("the upload ended with %s", answer.Status)
+	}
+}
+
+// mirror copies an image of the cluster's registry to a path of the bucket, from which it is pulled without a registry.
+func (r *registry) mirror(made v1.Image) {
+	r.t.Helper()
+	r.t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
+	r.t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	credentials := filepath.Join(r.t.TempDir(), "config.json")
+	auth := base64.StdEncoding.EncodeToString([]byte("any:" + r.token))
+	if err := os.WriteFile(credentials, fmt.Appendf(nil, `{"auths": {%q: {"auth": %q}}}`, r.host(), auth), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	to := fmt.Sprintf("s3://%s/us-east-1/%s/mirrored/app:v1", r.server.address, bucket)
+	digest, err := made.Digest()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if out := r.OC("image", "mirror", "--insecure", "-a", credentials, r.tag("app:v1").Name(), to); !strings.Contains(out, digest.String()+" "+to) {
+		r.t.Errorf("oc image mirror says\n%s", out)
+	}
+	for _, object := range []string{"manifests/v1", "manifests/" + digest.String(), "blobs/sha256:*"} {
+		if len(r.objects(r.t, "v2/mirrored/app", object)) == 0 {
+			r.t.Errorf("there is no object %s", object)
+		}
+	}
+}
