@@ -95,32 +95,13 @@ func (b *bucket) push(ctx context.Context, to name.Reference, what remote.Taggab
 }
 
 func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what remote.Taggable) error {
+	parts, err := b.parts(ctx, repository, what)
+	if err != nil {
+		return err
+	}
 	var group errgroup.Group
-	switch made := what.(type) {
-	case v1.ImageIndex:
-		manifest, err := made.IndexManifest()
-		if err != nil {
-			return err
-		}
-		for _, entry := range manifest.Manifests {
-			child, err := childOf(made, entry)
-			if err != nil {
-				return err
-			}
-			group.Go(func() error { return b.pushManifest(ctx, repository, "", child) })
-		}
-	case v1.Image:
-		layers, err := made.Layers()
-		if err != nil {
-			return err
-		}
-		config, err := partial.ConfigLayer(made)
-		if err != nil {
-			return err
-		}
-		for _, layer := range append(layers, config) {
-			group.Go(func() error { return b.pushBlob(ctx, repository, layer) })
-		}
+	for _, push := range parts {
+		group.Go(push)
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -142,6 +123,37 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what 
 		}
 	}
 	return nil
+}
+
+// parts copy what belongs to an image, layers and configuration, or to a manifest list.
+func (b *bucket) parts(ctx context.Context, repository string, what remote.Taggable) (parts []func() error, err error) {
+	switch made := what.(type) {
+	case v1.ImageIndex:
+		manifest, err := made.IndexManifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range manifest.Manifests {
+			child, err := childOf(made, entry)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, func() error { return b.pushManifest(ctx, repository, "", child) })
+		}
+	case v1.Image:
+		layers, err := made.Layers()
+		if err != nil {
+			return nil, err
+		}
+		config, err := partial.ConfigLayer(made)
+		if err != nil {
+			return nil, err
+		}
+		for _, layer := range append(layers, config) {
+			parts = append(parts, func() error { return b.pushBlob(ctx, repository, layer) })
+		}
+	}
+	return parts, nil
 }
 
 // childOf is an entry of a manifest list.

@@ -122,7 +122,9 @@ func TestImagesAreMirroredToS3(t *testing.T) {
 func TestWhatCannotBeMirroredToS3IsNamed(t *testing.T) {
 	host, s := serve(t), serveS3(t)
 	push(t, host+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
-	fails(t, "must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG", "mirror", host+"/team/app:v1", "s3://bucket/app:v1")
+	for _, destination := range []string{"s3://bucket/app:v1", "s3://minio/us-east-1/images/app:v1", "s3://minio:9000//images/app:v1", "s3://minio:9000/us-east-1//app:v1"} {
+		fails(t, "must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG", "mirror", host+"/team/app:v1", destination)
+	}
 	fails(t, "not to or from s3://", "mirror", s.endpoint+"/us-east-1/images/app:v1", host+"/reb:1")
 	fails(t, "bucket does not exist", "mirror", "--insecure", host+"/team/app:v1", s.endpoint+"/us-east-1/other/app:v1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "")

@@ -46,10 +46,17 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
+// namesBucket says whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot nor a port is no host, as in the names of images: it would be
+// taken for a part of the repository in the default registry.
+func namesBucket(destination string) bool {
+	parts := strings.SplitN(destination, "/", 4)
+	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
+}
+
 // check refuses what is no image.
 func (m mapping) check() error {
 	destination, inS3 := strings.CutPrefix(m.destination, s3Scheme)
-	if inS3 && strings.Count(destination, "/") < 3 {
+	if inS3 && !namesBucket(destination) {
 		return fmt.Errorf("destination %q: must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG, such as s3://s3.amazonaws.com/us-east-1/images/app:v1", m.destination)
 	}
 	for _, side := range []string{m.source, destination} {
