@@ -18,6 +18,18 @@ import (
 
 func pods() schema.GroupResource { return corev1.Resource("pods") }
 
+// projects are namespaces with the rules that do not count in them.
+func projects(t *testing.T, ignored map[string]string) corelisters.NamespaceLister {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	for name, rules := range ignored {
+		if err := indexer.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{ignoreRules: rules}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return corelisters.NewNamespaceLister(indexer)
+}
+
 func TestRulesOfExecution(t *testing.T) {
 	const config = `
 apiVersion: v1
@@ -84,11 +96,7 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 	if err != nil {
 		t.Fatal(err)
 	}
-	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
-		t.Fatal(err)
-	}
-	plugin.namespaces = corelisters.NewNamespaceLister(projects)
+	plugin.namespaces = projects(t, map[string]string{"shop": ""})
 	from := func(registry string) corev1.ObjectReference {
 		return corev1.ObjectReference{Kind: dockerKind, Name: registry + ".example.com/app"}
 	}
@@ -157,13 +165,7 @@ executionRules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	for name, ignored := range map[string]string{"shop": "", "free": "other,allow-example,"} {
-		if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{ignoreRules: ignored}}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plugin.namespaces = corelisters.NewNamespaceLister(projects)
+	plugin.namespaces = projects(t, map[string]string{"shop": "", "free": "other,allow-example,"})
 	pod := func(images ...string) *corev1.Pod {
 		pod := &corev1.Pod{}
 		for i, image := range images {
@@ -201,11 +203,7 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 	if err != nil {
 		t.Fatal(err)
 	}
-	projects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	if err := projects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
-		t.Fatal(err)
-	}
-	plugin.namespaces = corelisters.NewNamespaceLister(projects)
+	plugin.namespaces = projects(t, map[string]string{"shop": ""})
 	mirrored := metav1.ObjectMeta{Name: "web", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "a"}}
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "bad.example.com/web"}}}
 	for kind, tt := range map[string]struct {
@@ -220,6 +218,23 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 		attributes := admission.NewAttributesRecord(tt.made, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
 			t.Errorf("a %s that is said to be mirrored: %v", kind, err)
+		}
+	}
+}
+
+func TestNamesInBuildsAreResolvedWhereARuleIsForBuilds(t *testing.T) {
+	for config, want := range map[string]resolution{
+		"resolveImages: Required\nexecutionRules: [{name: a}]":                                                               doNotAttempt,
+		"resolveImages: Required\nexecutionRules: [{name: a, onResources: [{resource: builds}]}]":                            required,
+		"resolveImages: Required\nexecutionRules: [{name: a, onResources: [{group: build.openshift.io, resource: builds}]}]": required,
+		"resolutionRules: [{targetResource: {resource: builds}, policy: Attempt}]":                                           attempt,
+	} {
+		read, err := readPolicy(strings.NewReader("kind: ImagePolicyConfig\n" + config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read.rule(buildv1.Resource("builds")); got.Policy != want {
+			t.Errorf("%s: %+v", config, got)
 		}
 	}
 }

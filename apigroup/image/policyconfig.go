@@ -99,7 +99,8 @@ func defaultPolicy() policyConfig {
 	return config
 }
 
-// completeLocalNames adds the rules that are there whatever is configured, unless the configuration has one for the resource.
+// completeLocalNames adds the rules that are there whatever is configured, unless the configuration has one for the resource. resolveImages counts for builds
+// where a rule of execution does; what makes pods is read as pods are.
 func (c *policyConfig) completeLocalNames() {
 	for _, resource := range []groupResource{
 		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
@@ -108,9 +109,20 @@ func (c *policyConfig) completeLocalNames() {
 		if !slices.ContainsFunc(c.ResolutionRules, func(r resolutionRule) bool {
 			return r.TargetResource.covers(schema.GroupResource(resource))
 		}) {
-			c.ResolutionRules = append(c.ResolutionRules, resolutionRule{TargetResource: resource, LocalNames: true})
+			rule := resolutionRule{TargetResource: resource, LocalNames: true}
+			if resource.Resource == "builds" && !c.executes(schema.GroupResource(resource)) {
+				rule.Policy = doNotAttempt
+			}
+			c.ResolutionRules = append(c.ResolutionRules, rule)
 		}
 	}
+}
+
+// executes says whether any rule of execution is for a resource.
+func (c *policyConfig) executes(resource schema.GroupResource) bool {
+	return slices.ContainsFunc(c.ExecutionRules, func(r executionRule) bool {
+		return slices.ContainsFunc(r.OnResources, func(g groupResource) bool { return g.covers(resource) })
+	})
 }
 
 // readPolicy reads the configuration; the default one counts without.
