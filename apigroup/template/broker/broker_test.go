@@ -98,7 +98,6 @@ func TestTheOriginatorIsWhoThePlatformNames(t *testing.T) {
 
 func TestRequestsAreChecked(t *testing.T) {
 	b := &broker{}
-	const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
 	put := func(path, headers, body string) (*http.Request, func(*http.Request) (response, error)) {
 		r := httptest.NewRequest(http.MethodPut, "/"+path, strings.NewReader(body))
 		for header := range strings.SplitSeq(headers, "; ") {

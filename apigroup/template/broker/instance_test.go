@@ -1,0 +1,188 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/apitest"
+)
+
+const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
+
+// catalogue is a broker of one template, for a user with every right, and clients of what it works on.
+type catalogue struct {
+	t         *testing.T
+	broker    http.Handler
+	kube      kubernetes.Interface
+	templates templateclient.Interface
+	service   string
+}
+
+func newCatalogue(t *testing.T) *catalogue {
+	t.Helper()
+	if err := templatev1.Install(scheme.Scheme); err != nil { // by which the server names lists
+		t.Fatal(err)
+	}
+	config := apitest.Start(t).Config()
+	c := &catalogue{t: t, kube: kubernetes.NewForConfigOrDie(config), templates: templateclient.NewForConfigOrDie(config)}
+	template, err := c.templates.TemplateV1().Templates("openshift").Create(t.Context(), &templatev1.Template{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"}, Parameters: []templatev1.Parameter{{Name: "NAME"}},
+		Objects: []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "${NAME}"}}`)}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.service = string(template.UID)
+	c.broker, err = New(apiserver.Deps{Loopback: config, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer()}, []string{"openshift"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ask makes a request and expects a code; it returns the body.
+func (c *catalogue) ask(method, path, body string, code int) string {
+	c.t.Helper()
+	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))
+	r.Header.Set(versionHeader, apiVersion)
+	r.Header.Set("Content-Type", "application/json")
+	r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "alice"}))
+	w := httptest.NewRecorder()
+	c.broker.ServeHTTP(w, r)
+	if w.Code != code {
+		c.t.Errorf("%s %s: %d %s, want %d", method, path, w.Code, w.Body, code)
+	}
+	return w.Body.String()
+}
+
+func (c *catalogue) provision(namespace, name string, code int) {
+	c.t.Helper()
+	c.ask(http.MethodPut, "?accepts_incomplete=true", fmt.Sprintf(
+		`{"service_id": %q, "plan_id": %[1]q, "context": {"platform": "kubernetes", "namespace": %q}, "parameters": {"NAME": %q}}`, c.service, namespace, name), code)
+}
+
+func (c *catalogue) record() *templatev1.BrokerTemplateInstance {
+	c.t.Helper()
+	record, err := c.templates.TemplateV1().BrokerTemplateInstances().Get(c.t.Context(), id, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return record
+}
+
+// TestARequestGoesOnWhereOneBrokeOff takes away, one after the other, what the steps of a request have made, as if it had ended before them.
+func TestARequestGoesOnWhereOneBrokeOff(t *testing.T) {
+	c := newCatalogue(t)
+	c.provision("shop", "db", http.StatusAccepted)
+	complete := c.record().Spec
+	undo := []func() error{
+		func() error {
+			record := c.record()
+			record.Spec.Secret.UID, record.Spec.TemplateInstance.UID = "", ""
+			_, err := c.templates.TemplateV1().BrokerTemplateInstances().Update(t.Context(), record, metav1.UpdateOptions{})
+			return err
+		},
+		func() error {
+			return c.templates.TemplateV1().TemplateInstances("shop").Delete(t.Context(), id, metav1.DeleteOptions{})
+		},
+		func() error { return c.kube.CoreV1().Secrets("shop").Delete(t.Context(), id, metav1.DeleteOptions{}) },
+	}
+	for steps := range undo {
+		for _, one := range undo[:steps+1] {
+			if err := one(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.provision("shop", "db", http.StatusAccepted)
+		again := c.record().Spec
+		if again.Secret.UID == "" || again.TemplateInstance.UID == "" || (steps == 0) != (again.TemplateInstance == complete.TemplateInstance) {
+			t.Errorf("after %d steps undone the record is %+v, was %+v", steps+1, again, complete)
+		}
+	}
+	c.provision("shop", "other", http.StatusConflict)
+	c.provision("elsewhere", "db", http.StatusConflict)
+}
+
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	c := newCatalogue(t)
+	c.ask(http.MethodDelete, "?accepts_incomplete=true", "", http.StatusGone)
+	c.ask(http.MethodDelete, "/service_bindings/"+id, "", http.StatusGone)
+	c.provision("shop", "db", http.StatusAccepted)
+	c.ask(http.MethodDelete, "", "", http.StatusUnprocessableEntity)
+	if err := c.templates.TemplateV1().TemplateInstances("shop").Delete(t.Context(), id, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := c.ask(http.MethodGet, "/last_operation?operation=provisioning", "", http.StatusOK); !strings.Contains(text, failed) {
+		t.Errorf("of a deleted instance is said %s", text)
+	}
+	c.ask(http.MethodDelete, "?accepts_incomplete=true", "", http.StatusOK)
+	if record := c.record(); record != nil {
+		t.Errorf("the record is still there: %+v", record)
+	}
+}
+
+func TestOnlyReadyInstancesAreBoundTo(t *testing.T) {
+	c := newCatalogue(t)
+	c.provision("shop", "db", http.StatusAccepted)
+	bind := func(service string, code int) string {
+		t.Helper()
+		return c.ask(http.MethodPut, "/service_bindings/"+id, fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q}`, service), code)
+	}
+	if text := bind(c.service, http.StatusUnprocessableEntity); !strings.Contains(text, "ConcurrencyError") {
+		t.Errorf("too early a binding is answered with %s", text)
+	}
+	bind("other", http.StatusBadRequest)
+	instances := c.templates.TemplateV1().TemplateInstances("shop")
+	instance, err := instances.Get(t.Context(), id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance.Status.Conditions = []templatev1.TemplateInstanceCondition{{Type: templatev1.TemplateInstanceReady, Status: corev1.ConditionTrue}}
+	// An object that somebody made anew exposes nothing.
+	replaced, err := c.kube.CoreV1().Secrets("shop").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{exposePrefix + "name": "{.metadata.name}"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seen := range []struct {
+		uid  types.UID
+		code int
+		want string
+	}{{"another", http.StatusBadRequest, ""}, {replaced.UID, http.StatusCreated, "db"}} {
+		reference := corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db", UID: seen.uid}
+		instance.Status.Objects = []templatev1.TemplateInstanceObject{{Ref: reference}}
+		if instance, err = instances.UpdateStatus(t.Context(), instance, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		var given binding
+		if err := json.Unmarshal([]byte(bind(c.service, seen.code)), &given); err != nil || given.Credentials["name"] != seen.want {
+			t.Errorf("credentials are %v, %v", given, err)
+		}
+	}
+	bind(c.service, http.StatusOK)
+	if bound := c.record().Spec.BindingIDs; len(bound) != 1 || bound[0] != id {
+		t.Errorf("bindings are %q", bound)
+	}
+}
