@@ -35,7 +35,7 @@ func newAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		newAdmNewProject(factory, streams),
 		newAdmRegistry(factory, streams),
 		newPolicy(factory, streams, true),
-		newAdmRouter(factory, streams),
+		newAdmRouter(factory, streams), newAdmFailover(factory, streams),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),

@@ -24,6 +24,7 @@ needs() {
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
 		haproxy                             haproxy         slipway: the router
+		keepalived                          keepalived      slipway: oc adm ipfailover
 		chromium                            chromium        tests of routes
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images

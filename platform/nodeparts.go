@@ -48,6 +48,7 @@ func (h *host) images() (Component, error) {
 		Busybox:     busybox,
 		Executable:  "/proc/self/exe",
 		HAProxy:     findHAProxy,
+		Keepalived:  findKeepalived,
 		Archives:    h.Node.Slipway.ImageDirectory,
 		Calm:        h.calm,
 		HasDeployer: func(ctx context.Context) error { return label(ctx, client, h.Node.NodeName, rollout.ImageLabel) },

@@ -68,12 +68,20 @@ func accountOf(name string) string {
 
 // findHAProxy finds the program where distributions install it.
 func findHAProxy() (string, error) {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/sbin", "/usr/sbin") {
-		if program, err := exec.LookPath(filepath.Join(dir, "haproxy")); err == nil {
-			return program, nil
-		}
+	if program, found := findProgram("haproxy"); found {
+		return program, nil
 	}
 	return "", fmt.Errorf("routes are not served, since this machine has no HAProxy; run: apt-get install haproxy")
+}
+
+// findProgram finds a program where distributions install it.
+func findProgram(name string) (path string, found bool) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/sbin", "/usr/sbin") {
+		if program, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return program, true
+		}
+	}
+	return "", false
 }
 
 // Name is the part's name.

@@ -40,6 +40,8 @@ const (
 	BuilderName = "localhost/slipway-builder:current"
 	// RouterName is what the pods of routers run, on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
+	// FailoverName is what the pods of `oc adm ipfailover` run, on hosts with keepalived.
+	FailoverName = "localhost/slipway-ipfailover:current"
 )
 
 // namespace is the one of containerd's that the CRI plug-in, and so kubelet, uses.

@@ -29,6 +29,8 @@ type Loader struct {
 	Pause, Runc, Busybox, Executable string
 	// HAProxy finds the path of HAProxy, or says what it lacks. Nil: there is no image of routers.
 	HAProxy func() (string, error)
+	// Keepalived finds the paths of keepalived and what its scripts need, or says what it lacks. Nil: there is no image of shared addresses.
+	Keepalived func() ([]string, error)
 	// Archives is a directory of image archives. Those that have changed since they were loaded are loaded. It need not exist.
 	Archives string
 	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
@@ -64,6 +66,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	l.try(ctx, l.loadSelf)
 	l.try(ctx, l.loadRouter)
 	l.try(ctx, l.loadBuilder)
+	l.try(ctx, l.loadFailover)
 	<-ctx.Done()
 	return nil
 }
@@ -173,6 +176,22 @@ func (l Loader) loadRouter(ctx context.Context) error {
 		return err
 	}
 	return l.load(ctx, router)
+}
+
+// loadFailover loads the image of shared addresses. A host without keepalived has none, and its pods say so.
+func (l Loader) loadFailover(ctx context.Context) error {
+	if l.Keepalived == nil {
+		return nil
+	}
+	programs, err := l.Keepalived()
+	if err != nil {
+		return nil
+	}
+	failover, err := Failover(l.Busybox, programs)
+	if err != nil {
+		return err
+	}
+	return l.load(ctx, failover)
 }
 
 func (l Loader) loadBuilder(ctx context.Context) error {

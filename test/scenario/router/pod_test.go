@@ -172,3 +172,24 @@ func TestAProjectHasARouterOfItsOwn(t *testing.T) {
 		t.Errorf("%d requests failed while a router was deleted, the first with: %s", len(failures), failures[0])
 	}
 }
+
+func TestASharedAddressLeadsToTheRouter(t *testing.T) {
+	c := kit.Shared(t)
+	const address = "198.51.100.77:80"
+	c.Apply(fmt.Sprintf(site, "vip", "shared"))
+	c.OC("expose", "service/vip", "--hostname=vip.example.com")
+	serves(t, c, 80, "vip.example.com", "shared")
+	c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77", "--watch-port=80")
+	eventually.Equal(t, "answer at the shared address", func() string {
+		_, _, body := ask(c, address, "/", toHost("vip.example.com"))
+		return body
+	}, "shared")
+	if said := c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77"); said != "Deployment configuration \"ha\" exists\n" {
+		t.Errorf("a second time it says %q", said)
+	}
+	c.OC("scale", "dc/ha", "--replicas=0")
+	eventually.True(t, "the address to be given up", func() bool {
+		_, _, body := ask(c, address, "/", toHost("vip.example.com"))
+		return body != "shared"
+	})
+}

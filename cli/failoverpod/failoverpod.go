@@ -1,0 +1,179 @@
+// Package failoverpod makes the objects of pods that share virtual addresses between hosts, as OpenShift 3's `oc adm ipfailover` does: a deployment
+// configuration with its service account and rights.
+package failoverpod
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/internal/virtualip"
+)
+
+// Request is what shall be shared, and how.
+type Request struct {
+	// Name and Namespace are those of the deployment configuration.
+	Name, Namespace string
+
+	kind, images, account, selector, device, addresses, chain, check, notify, preemption string
+	latest                                                                               bool
+	replicas                                                                             int32
+	port, interval, groups, offset                                                       int
+	ignoredSecrets                                                                       string
+}
+
+const (
+	// defaultImages is the image that every node with keepalived has.
+	defaultImages = "localhost/slipway-ipfailover:current"
+	// hostPort is a port that nobody listens on. It keeps two pods of one kind off the same host.
+	hostPort = 63000
+	// maxID is the highest identity of a group of addresses in VRRP.
+	maxID = 255
+)
+
+// AddFlags adds the flags of OpenShift 3.11's command.
+func (r *Request) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&r.kind, "type", "keepalived", "Kind of fail-over; there is one.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods; ${component} stands for keepalived-ipfailover, ${version} for the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Let ${version} in --images stand for latest.")
+	flags.StringVarP(&r.selector, "selector", "l", "", "Labels of the nodes that share the addresses, as KEY=VALUE,KEY=VALUE.")
+	flags.StringVar(&r.account, "service-account", "ipfailover", "Service account of the pods.")
+	flags.StringVarP(&r.device, "interface", "i", "", "Network device that gets the addresses; that of the default route by default.")
+	flags.StringVar(&r.addresses, "virtual-ips", "", "Addresses to share, with ranges: 192.0.2.10-12,192.0.2.20.")
+	flags.IntVar(&r.groups, "virtual-ip-groups", 0, "Number of groups of addresses that move together; 0: each by itself.")
+	flags.StringVar(&r.chain, "iptables-chain", "INPUT", "Chain of the hosts' filter that lets messages of VRRP in; empty for none.")
+	flags.StringVar(&r.check, "check-script", "", "Path, in the pods, of a script that says whether a host can have addresses.")
+	flags.IntVar(&r.interval, "check-interval", 2, "Seconds between two checks.")
+	flags.StringVar(&r.notify, "notify-script", "", "Path, in the pods, of a script that is told when the state of a group changes.")
+	flags.StringVar(&r.preemption, "preemption-strategy", "preempt_nodelay 300", "Whether a host takes addresses back: preempt_nodelay, preempt_delay SECONDS or nopreempt.")
+	flags.IntVar(&r.offset, "vrrp-id-offset", 0, "Number before the first identity in VRRP; configurations of one network need identities of their own.")
+	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must answer on a host for it to have addresses; 0 for none.")
+	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
+	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
+	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none") // the flag is there
+}
+
+// Objects are what is made, in this order. All problems of the flags are reported together.
+func (r *Request) Objects() ([]runtime.Object, error) {
+	nodes, err := r.validate()
+	if err != nil {
+		return nil, err
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: r.Namespace, Labels: r.labels()}
+	}
+	kind := func(version, name string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: version, Kind: name} }
+	return []runtime.Object{
+		&corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: r.account, Namespace: r.Namespace}},
+		&rbacv1.RoleBinding{
+			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "RoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: "ipfailover-" + r.account, Namespace: r.Namespace},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:openshift:scc:privileged"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: r.account}},
+		},
+		&appsv1.DeploymentConfig{
+			TypeMeta: kind(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: meta(r.Name),
+			Spec: appsv1.DeploymentConfigSpec{
+				Replicas: r.replicas, Selector: r.labels(), Strategy: appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate},
+				Triggers: appsv1.DeploymentTriggerPolicies{{Type: appsv1.DeploymentTriggerOnConfigChange}},
+				Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: r.labels()}, Spec: r.pod(nodes)},
+			},
+		},
+	}, nil
+}
+
+func (r *Request) labels() map[string]string { return map[string]string{"ipfailover": r.Name} }
+
+// validate checks what the flags say, as far as the pods' own check does not go further, and returns the labels of the nodes.
+func (r *Request) validate() (nodes map[string]string, err error) {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if found := validation.IsDNS1123Label(r.Name); len(found) > 0 || len(r.Name) > 40 {
+		problem("name the configuration %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
+	}
+	if r.kind != "keepalived" {
+		problem("read --type %q: there is keepalived alone", r.kind)
+	}
+	if nodes, err = labels.ConvertSelectorToLabelsMap(r.selector); err != nil {
+		problem("read --selector: %w", err)
+	}
+	addresses, err := virtualip.Parse(r.addresses)
+	if err != nil {
+		problem("read --virtual-ips: %w", err)
+	}
+	groups := len(addresses)
+	if r.groups > 0 {
+		groups = min(groups, r.groups)
+	}
+	for _, one := range []struct {
+		flag               string
+		value, least, most int
+	}{
+		{"replicas", int(r.replicas), 1, 250}, {"watch-port", r.port, 0, 65535}, {"check-interval", r.interval, 1, 3600}, {"virtual-ip-groups", r.groups, 0, maxID},
+		{"vrrp-id-offset", r.offset, 0, max(0, maxID-groups)},
+	} {
+		if one.value < one.least || one.value > one.most {
+			problem("read --%s %d: must be from %d to %d", one.flag, one.value, one.least, one.most)
+		}
+	}
+	if groups > maxID {
+		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
+	}
+	for flag, path := range map[string]string{"check-script": r.check, "notify-script": r.notify} {
+		if path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
+			problem("read --%s %q: must be the path of a script in the pods, such as one of a ConfigMap that is mounted there", flag, path)
+		}
+	}
+	if word, _, _ := strings.Cut(r.preemption, " "); !slices.Contains([]string{"preempt_nodelay", "preempt_delay", "nopreempt"}, word) {
+		problem("read --preemption-strategy %q: must be preempt_nodelay, preempt_delay SECONDS or nopreempt", r.preemption)
+	}
+	return nodes, errors.Join(problems...)
+}
+
+// pod is what shares the addresses of a host: it changes the host's network, and nothing else of it.
+func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
+	return corev1.PodSpec{
+		ServiceAccountName: r.account, DeprecatedServiceAccount: r.account, HostNetwork: true, DNSPolicy: corev1.DNSClusterFirstWithHostNet, NodeSelector: nodes,
+		AutomountServiceAccountToken: ptr.To(false), TerminationGracePeriodSeconds: ptr.To[int64](10),
+		Containers: []corev1.Container{{
+			Name: "ipfailover", Image: r.image(), ImagePullPolicy: corev1.PullIfNotPresent, Env: r.environment(),
+			Ports: []corev1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: corev1.ProtocolTCP}},
+			SecurityContext: &corev1.SecurityContext{
+				RunAsUser: ptr.To[int64](0), AllowPrivilegeEscalation: ptr.To(false),
+				Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN", "NET_RAW", "NET_BROADCAST"}},
+			},
+		}},
+	}
+}
+
+// environment are the variables of OpenShift 3's pods.
+func (r *Request) environment() (variables []corev1.EnvVar) {
+	for _, variable := range [][2]string{
+		{"CONFIG_NAME", r.Name}, {"VIRTUAL_IPS", r.addresses}, {"VIP_GROUPS", strconv.Itoa(r.groups)}, {"NETWORK_INTERFACE", r.device},
+		{"MONITOR_PORT", strconv.Itoa(r.port)}, {"VRRP_ID_OFFSET", strconv.Itoa(r.offset)}, {"REPLICA_COUNT", strconv.Itoa(int(r.replicas))},
+		{"CHECK_SCRIPT", r.check}, {"CHECK_INTERVAL", strconv.Itoa(r.interval)}, {"NOTIFY_SCRIPT", r.notify}, {"PREEMPTION", r.preemption}, {"IPTABLES_CHAIN", r.chain},
+	} {
+		variables = append(variables, corev1.EnvVar{Name: "OPENSHIFT_HA_" + variable[0], Value: variable[1]})
+	}
+	return variables
+}
+
+func (r *Request) image() string {
+	release := version.Slipway()
+	if r.latest {
+		release = "latest"
+	}
+	return strings.NewReplacer("${component}", "keepalived-ipfailover", "${version}", release).Replace(r.images)
+}

@@ -1,0 +1,72 @@
+// Package virtualip reads lists of virtual addresses as OpenShift 3's `oc adm ipfailover` takes them.
+package virtualip
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Max is how many addresses a list may have.
+const Max = 1024
+
+// Parse reads IPv4 addresses and ranges, separated by commas: 192.0.2.1, 192.0.2.10-14, 192.0.2.20-192.0.2.30. An address that is there twice, or none at all,
+// is an error.
+func Parse(list string) (addresses []netip.Addr, err error) {
+	seen := map[netip.Addr]bool{}
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		first, last, err := bounds(item)
+		if err != nil {
+			return nil, err
+		}
+		for address := first; ; address = address.Next() {
+			if seen[address] {
+				return nil, fmt.Errorf("read virtual addresses %q: %s is there twice", list, address)
+			}
+			if len(addresses) == Max {
+				return nil, fmt.Errorf("read virtual addresses %q: there are more than %d", list, Max)
+			}
+			seen[address] = true
+			addresses = append(addresses, address)
+			if address == last {
+				break
+			}
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("read virtual addresses %q: name some, such as 192.0.2.10-12,192.0.2.20", list)
+	}
+	return addresses, nil
+}
+
+// bounds are the first and the last address of an item.
+func bounds(item string) (first, last netip.Addr, err error) {
+	start, end, isRange := strings.Cut(item, "-")
+	if first, err = address(start); err != nil || !isRange {
+		return first, first, err
+	}
+	if octet, err := strconv.ParseUint(end, 10, 8); err == nil {
+		bytes := first.As4()
+		bytes[3] = byte(octet)
+		last = netip.AddrFrom4(bytes)
+	} else if last, err = address(end); err != nil {
+		return first, last, err
+	}
+	if last.Less(first) {
+		return first, last, fmt.Errorf("read virtual addresses %q: the range ends before it begins", item)
+	}
+	return first, last, nil
+}
+
+func address(text string) (netip.Addr, error) {
+	found, err := netip.ParseAddr(strings.TrimSpace(text))
+	if err != nil || !found.Is4() || found.IsUnspecified() || found.IsMulticast() || found.IsLoopback() {
+		return found, fmt.Errorf("read virtual address %q: it must be one of IPv4 that hosts can have", text)
+	}
+	return found, nil
+}

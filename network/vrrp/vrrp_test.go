@@ -1,0 +1,178 @@
+package vrrp
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+// host is a machine on the bridge that all of them share.
+type host struct {
+	hosttest.Namespace
+	dir     string
+	process *exec.Cmd
+}
+
+// machines makes hosts with the addresses 198.51.100.1, .2 and so on, on one bridge.
+func machines(t *testing.T, count int) (hosts []*host) {
+	t.Helper()
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = "cable"
+	bridge := &netlink.Bridge{LinkAttrs: attributes}
+	check(t, netlink.LinkAdd(bridge), netlink.LinkSetUp(bridge))
+	t.Cleanup(func() { _ = netlink.LinkDel(bridge) })
+	for i := range count {
+		h := &host{Namespace: hosttest.NewNamespace(t, fmt.Sprint("host", i+1)), dir: t.TempDir()}
+		inside, err := netns.GetFromName(h.Name)
+		check(t, err)
+		plug := netlink.NewLinkAttrs()
+		plug.Name, plug.MasterIndex = fmt.Sprint("plug", i+1), bridge.Index
+		check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: plug, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(inside))}), inside.Close())
+		outside, err := netlinksafe.LinkByName(plug.Name)
+		check(t, err, netlink.LinkSetUp(outside))
+		t.Cleanup(func() { _ = netlink.LinkDel(outside) }) // the namespace lingers a little
+		h.Do(t, func() error {
+			for device, address := range map[string]string{"lo": "127.0.0.1/8", "eth0": fmt.Sprintf("198.51.100.%d/24", i+1)} {
+				link, err := netlinksafe.LinkByName(device)
+				if err != nil {
+					return err
+				}
+				parsed, err := netlink.ParseAddr(address)
+				if err != nil {
+					return err
+				}
+				if err := netlink.LinkSetUp(link); err != nil {
+					return err
+				}
+				if err := netlink.AddrReplace(link, parsed); err != nil {
+					return err
+				}
+			}
+			return netlink.RouteAdd(&netlink.Route{Gw: net.IPv4(198, 51, 100, 254)})
+		})
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// share runs keepalived on the host as its pod does.
+func (h *host) share(t *testing.T, variables ...string) {
+	t.Helper()
+	s, err := read(append(variables, "VIRTUAL_IPS=198.51.100.100-101", "REPLICA_COUNT=2")...)
+	check(t, err)
+	h.Do(t, func() error {
+		line, err := s.Prepare(t.Context(), h.dir, Programs{Keepalived: "/usr/sbin/keepalived", Nft: "nft", Netcat: "/bin/busybox nc"})
+		if err != nil {
+			return err
+		}
+		h.process = exec.Command(line[0], line[1:]...)
+		h.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		log, err := os.Create(filepath.Join(h.dir, "log"))
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		h.process.Stdout, h.process.Stderr = log, log
+		return h.process.Start()
+	})
+	t.Cleanup(func() {
+		h.kill()
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(h.dir, "log"))
+			t.Logf("%s:\n%s", h.Name, log)
+		}
+	})
+}
+
+// kill ends keepalived without a chance to give addresses up, as the end of a machine does.
+func (h *host) kill() {
+	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it may have ended
+	_ = h.process.Wait()
+}
+
+// has are which of the shared addresses the host has.
+func (h *host) has() string {
+	var found []string
+	_ = h.Try(func() error {
+		device, err := net.InterfaceByName("eth0")
+		if err != nil {
+			return err
+		}
+		addresses, err := device.Addrs()
+		for _, address := range addresses {
+			if strings.HasPrefix(address.String(), "198.51.100.10") {
+				found = append(found, strings.TrimSuffix(address.String(), "/32"))
+			}
+		}
+		return err
+	})
+	return strings.Join(found, " ")
+}
+
+func TestAddressesMoveToWhoIsLeft(t *testing.T) {
+	hosts := machines(t, 2)
+	hosts[0].Do(t, func() error { // a filter that VRRP must be let through
+		return exec.CommandContext(t.Context(), "nft",
+			"add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; policy drop; }; add rule ip filter INPUT iif lo accept").Run()
+	})
+	var up [2]net.Listener
+	for i, h := range hosts {
+		h.Do(t, func() (err error) {
+			up[i], err = net.Listen("tcp4", "127.0.0.1:80")
+			return err
+		})
+		t.Cleanup(func() { up[i].Close() })
+	}
+	for _, h := range hosts {
+		h.share(t)
+	}
+	// Each has one, and who asks finds it there.
+	eventually.Equal(t, "addresses of the first host", hosts[0].has, "198.51.100.101")
+	eventually.Equal(t, "addresses of the second host", hosts[1].has, "198.51.100.100")
+
+	hosts[1].kill()
+	eventually.Equal(t, "addresses of the host that is left", hosts[0].has, "198.51.100.101 198.51.100.100")
+
+	hosts[1].share(t) // which still has its address, and takes it back
+	eventually.Equal(t, "addresses of the first host after the second is back", hosts[0].has, "198.51.100.101")
+
+	check(t, up[1].Close()) // what the second host serves ends
+	eventually.Equal(t, "addresses of the host that serves", hosts[0].has, "198.51.100.101 198.51.100.100")
+	eventually.Equal(t, "addresses of the host that does not", hosts[1].has, "")
+
+	check(t, hosts[0].process.Process.Signal(syscall.SIGTERM)) // as when its pod is deleted
+	eventually.Equal(t, "addresses of the host that gives up", hosts[0].has, "")
+}
+
+func TestWithoutADeviceThereIsAnError(t *testing.T) {
+	for variable, want := range map[string]string{"": "set OPENSHIFT_HA_NETWORK_INTERFACE", "NETWORK_INTERFACE=eth9": `find device "eth9"`} {
+		s, err := read("VIRTUAL_IPS=192.0.2.1", variable)
+		check(t, err)
+		if _, err := s.Prepare(t.Context(), t.TempDir(), Programs{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", variable, err, want)
+		}
+	}
+}
