@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -135,7 +137,7 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.Bridge, "slipway0")
 	fill(&c.Slipway.DNSDevice, "slipway-dns")
 	fill(&c.Slipway.NFTTable, "slipway")
-	fill(&c.Slipway.CgroupRoot, "/slipway")
+	fill(&c.Slipway.CgroupRoot, cgroupRoot(dataDir))
 	fill(&c.Slipway.ContainerdDirectory, filepath.Join(dataDir, "containerd"))
 	fill(&c.Slipway.ImageDirectory, filepath.Join(dataDir, "images"))
 	fill(&c.Slipway.RegistryConfigDirectory, filepath.Join(dataDir, "registries.d"))
@@ -143,6 +145,17 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.LocalStorage.Directory, filepath.Join(dataDir, "storage"))
 	fill(&c.Slipway.LocalStorage.Reserve, "5%")
 	fill(&c.Slipway.LocalStorage.OvercommitPercent, 100)
+}
+
+// UsualDataDir is the data directory where nothing else is said.
+const UsualDataDir = "/var/lib/slipway"
+
+// cgroupRoot is the control group of a host: each has its own, since a node ends pods below it that it does not know.
+func cgroupRoot(dataDir string) string {
+	if dataDir == UsualDataDir {
+		return "/slipway"
+	}
+	return fmt.Sprintf("/slipway-%x", sha256.Sum256([]byte(dataDir)))[:len("/slipway-")+8]
 }
 
 // fill sets *value to fallback if it is zero.

@@ -169,6 +169,6 @@ func TestViewOfDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(c.DataDir, "/var/lib/slipway", file, "c.yaml").Replace(string(view))
+	text := strings.NewReplacer(c.DataDir, "/var/lib/slipway", c.Node.Slipway.CgroupRoot, "/slipway", file, "c.yaml").Replace(string(view))
 	golden(t, "default.view", text)
 }

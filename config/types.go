@@ -72,7 +72,7 @@ type NodeExtension struct {
 	DNSDevice string `json:"dnsDevice"`
 	// NFTTable is the nftables table of the pod network's rules, `slipway` by default.
 	NFTTable string `json:"nftTable"`
-	// CgroupRoot is the control group that pods and the host's own processes live under, `/slipway` by default.
+	// CgroupRoot is the control group that pods and the host's own processes live under: `/slipway`, with a suffix where the data directory is not the usual one.
 	CgroupRoot string `json:"cgroupRoot"`
 	// ContainerdDirectory holds images, layers and containers, `<data>/containerd` by default.
 	ContainerdDirectory string `json:"containerdDirectory"`

@@ -32,6 +32,28 @@ func makeCgroup(root string) error {
 	return errors.Join(problems...)
 }
 
+// lockCgroup keeps a cgroup for this process, until it closes the file or ends: kubelet ends pods below it that it does not know, those of another
+// cluster on this machine too.
+func lockCgroup(root string) (*os.File, error) {
+	hierarchies := cgroupHierarchies()
+	if len(hierarchies) == 0 {
+		return nil, fmt.Errorf("lock cgroup %q: no hierarchy is mounted at %s", root, cgroupMount)
+	}
+	dir, err := os.Open(filepath.Join(hierarchies[0], root))
+	if err != nil {
+		return nil, fmt.Errorf("lock cgroup: %w", err)
+	}
+	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = errors.New("another node of this machine has its pods there; give each a slipway.cgroupRoot of its own in its NodeConfig")
+	}
+	if err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("lock cgroup %q: %w", root, err)
+	}
+	return dir, nil
+}
+
 // cgroupHierarchies lists the mounted hierarchies that limit pods.
 func cgroupHierarchies() []string {
 	var stat unix.Statfs_t

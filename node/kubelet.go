@@ -72,6 +72,11 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err := makeCgroup(server.CgroupRoot); err != nil {
 		return err
 	}
+	own, err := lockCgroup(server.CgroupRoot)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
 	if err := writeProfiles(server.RootDirectory); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultDataDir is where a host keeps everything unless told otherwise.
-const DefaultDataDir = "/var/lib/slipway"
+const DefaultDataDir = config.UsualDataDir
 
 // options are the flags that every command has.
 type options struct {
