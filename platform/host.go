@@ -135,4 +135,10 @@ func (h *host) nextSteps(out io.Writer) {
 		_, port := h.Master.APIAddress()
 		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], developer, strings.TrimSpace(string(password)), port)
 	}
+	fmt.Fprintf(out, `A first page:
+  %[1]s oc new-project hello
+  %[1]s oc new-app httpd-example
+  %[1]s oc rollout status dc/httpd-example
+  curl -H "Host: $(%[1]s oc get route httpd-example -o jsonpath={.spec.host})" http://localhost/
+`, os.Args[0])
 }
