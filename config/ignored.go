@@ -17,6 +17,7 @@ func actedUpon(kind string) []string {
 			"servingInfo.minTLSVersion",
 			"servingInfo.namedCertificates",
 			"masterPublicURL",
+			"corsAllowedOrigins",
 			"etcdConfig.address",
 			"etcdConfig.peerAddress",
 			"etcdConfig.storageDirectory",

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -42,6 +43,20 @@ func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 func (c *MasterConfig) ServiceNetwork() netip.Prefix {
 	network, _ := netip.ParsePrefix(c.NetworkConfig.ServiceNetworkCIDR)
 	return network
+}
+
+// CORSOrigins are regular expressions of the origins whose pages may ask the API server. One that says neither where a host begins nor where it ends, as
+// those of OpenShift's first versions, stands for a whole host: it would let in every longer one.
+func (c *MasterConfig) CORSOrigins() (expressions []string) {
+	for _, expression := range c.CORSAllowedOrigins {
+		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
+			expression = "//(?:" + expression + ")(:|$)"
+		} else if !strings.ContainsAny(expression, ":$") {
+			expression = "(?:" + expression + ")(:|$)"
+		}
+		expressions = append(expressions, expression)
+	}
+	return expressions
 }
 
 // IngressNetwork is where services of type LoadBalancer get addresses from; one that is not valid says that they get none.

@@ -40,6 +40,11 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.tls("servingInfo", &m.ServingInfo.ServingInfo)
 	c.listen("slipway.registry.bindAddress", m.Slipway.Registry.BindAddress)
 	c.url("masterPublicURL", m.MasterPublicURL)
+	for i, expression := range m.CORSAllowedOrigins {
+		if _, err := regexp.Compile(expression); err != nil || expression == "" {
+			c.fail(indexed("corsAllowedOrigins", i), "is %q, must be a regular expression such as //pages\\.example\\.com(:|$)", expression)
+		}
+	}
 	c.hostPort("etcdConfig.address", m.EtcdConfig.Address)
 	c.hostPort("etcdConfig.peerAddress", m.EtcdConfig.PeerAddress)
 	c.listen("etcdConfig.servingInfo.bindAddress", m.EtcdConfig.ServingInfo.BindAddress)

@@ -55,6 +55,8 @@ type APIServer struct {
 	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, by Go's names, are what clients must speak; empty means Go's choice.
 	MinTLSVersion string
 	CipherSuites  []string
+	// CORSOrigins are regular expressions of origins whose pages may ask it with a browser.
+	CORSOrigins []string
 	// ServiceCIDR is the services' network.
 	ServiceCIDR string
 	// NodePorts is the port range of NodePort services; nil means 30000-32767.
@@ -166,6 +168,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
 	// Without it the stop waits a minute for the watches of clients that do not stop by themselves.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
+	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port
 	opts.SecureServing.ServerCert.CertKey.CertFile = s.CertFile
 	opts.SecureServing.ServerCert.CertKey.KeyFile = s.KeyFile

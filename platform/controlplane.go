@@ -71,6 +71,7 @@ func (h *host) apiServer() (Component, error) {
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
 		Features:    features,
 
+		CORSOrigins:   h.Master.CORSOrigins(),
 		MinTLSVersion: h.Master.ServingInfo.MinTLSVersion,
 		CipherSuites:  h.Master.ServingInfo.CipherSuites,
 

@@ -23,7 +23,7 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 	address := b.freeAddress()
 	b.proxy = "https://" + address
 	policy := b.file("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
-	b.audit = "auditConfig: {enabled: true, policyFile: " + policy + "}"
+	b.audit = "auditConfig: {enabled: true, policyFile: " + policy + "}\ncorsAllowedOrigins: ['pages\\.example\\.com']"
 	b.write(b.providers(), b.audit)
 	c.Up()
 	b.startProxy(address)
@@ -31,6 +31,7 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 		name string
 		run  func(*testing.T, *town, *server)
 	}{
+		{"pages of other sites", otherPages},
 		{"passwords", passwords},
 		{"other servers", otherServers},
 		{"proxy", behindAProxy},
@@ -40,6 +41,15 @@ func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 		{"restarts", restarts},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.run(t, b, at(t, c.For(t))) })
+	}
+}
+
+func otherPages(t *testing.T, _ *town, s *server) {
+	for origin, want := range map[string]string{"https://pages.example.com:9443": "https://pages.example.com:9443", "https://pages.example.com.example.org": ""} {
+		got := s.do(s.browser(), http.MethodGet, "/version", nil, func(r *http.Request) { r.Header.Set("Origin", origin) })
+		if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != want {
+			t.Errorf("a page of %s: allowed is %q", origin, allowed)
+		}
 	}
 }
 
