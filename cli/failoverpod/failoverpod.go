@@ -131,8 +131,8 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	if groups > maxID {
 		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
 	}
-	for flag, path := range map[string]string{"check-script": r.check, "notify-script": r.notify} {
-		if path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
+	for _, script := range [][2]string{{"check-script", r.check}, {"notify-script", r.notify}} {
+		if flag, path := script[0], script[1]; path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
 			problem("read --%s %q: must be the path of a script in the pods, such as one of a ConfigMap that is mounted there", flag, path)
 		}
 	}

@@ -79,19 +79,19 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	}); err != nil {
 		return fmt.Errorf("watch services: %w", err)
 	}
-	factory.Start(ctx.Done())
 	defer factory.Shutdown()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ctx, stop := context.WithCancel(ctx) // however Run ends
+	defer stop()
+	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), services.HasSynced) {
 		return nil
 	}
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(ctx, func() {
+	context.AfterFunc(ctx, func() {
 		listener.Close()
 		log.Close()
-	})()
+	})
 	h := newHolder(p)
 	tasks.Go(func() { h.serve(ctx, listener) })
 	tasks.Go(func() { h.receive(ctx, log) })

@@ -210,6 +210,13 @@ func TestConnectionsAreNotRefusedWhileNobodyAccepts(t *testing.T) {
 	}
 }
 
+func TestATableThatCannotBeWrittenEndsThePart(t *testing.T) {
+	err := (&Proxy{Client: fake.NewClientset(), Table: "no name"}).Run(t.Context(), func() { t.Error("it is ready") })
+	if err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
 func TestATableOfBeforeGoesWhenNothingIsHeld(t *testing.T) {
 	if err := write(t.Context(), "slipway-idle", doors{connections: 9, group: 9}, nil); err != nil {
 		t.Fatal(err)
