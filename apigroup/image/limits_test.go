@@ -1,6 +1,8 @@
 package image
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -206,5 +208,28 @@ func TestImagesOfOtherStreamsAreNewToAStream(t *testing.T) {
 		if len(got) > 1 || (got[0] == large) != tt.want {
 			t.Errorf("%s: %v", what, got)
 		}
+	}
+}
+
+func TestOfAnIndexItsImagesAreWeighedUnlessTheyAreTooMany(t *testing.T) {
+	reads := 0
+	read := func(_ context.Context, id string) (*imagev1.Image, error) {
+		reads++
+		image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}
+		if size, err := strconv.Atoi(id); err == nil {
+			for n := range size {
+				image.DockerImageManifests = append(image.DockerImageManifests, imagev1.ImageManifest{Digest: fmt.Sprintf("child %d", n)})
+			}
+		}
+		return image, nil
+	}
+	for id, want := range map[string]int{"one": 1, "2": 2, strconv.Itoa(maxImages): maxImages} {
+		if got, err := weighed(t.Context(), id, read); err != nil || len(got) != want {
+			t.Errorf("%s: %d images, %v, want %d", id, len(got), err, want)
+		}
+	}
+	reads = 0
+	if _, err := weighed(t.Context(), strconv.Itoa(maxImages+1), read); err == nil || !strings.Contains(err.Error(), "may be one of 100") || reads != 1 {
+		t.Errorf("too many: %v after %d reads", err, reads)
 	}
 }

@@ -2,6 +2,9 @@ package image
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,14 +57,15 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	if limited == nil {
 		return nil
 	}
-	for i, id := range taken(stream, old) {
+	images := taken(stream, old)
+	for _, i := range slices.Sorted(maps.Keys(images)) {
 		in := at.Key(stream.Spec.Tags[i].Name).Child("from")
-		images, err := s.weighed(ctx, id)
+		weighed, err := weighed(ctx, images[i], s.image)
 		if err != nil {
 			problems = append(problems, field.InternalError(in, err))
 			continue
 		}
-		if err := s.limits.checkImage(stream.Namespace, images...); err != nil {
+		if err := s.limits.checkImage(stream.Namespace, weighed...); err != nil {
 			problems = append(problems, field.Forbidden(in, err.Error()))
 		}
 	}
@@ -69,8 +73,8 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 }
 
 // weighed are the records that tell the size of an image: its own, or those of its images if it is an index that was imported, of which only they have one.
-func (s *streams) weighed(ctx context.Context, id string) ([]*imagev1.Image, error) {
-	image, err := s.image(ctx, id)
+func weighed(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
+	image, err := read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +82,12 @@ func (s *streams) weighed(ctx context.Context, id string) ([]*imagev1.Image, err
 	if err != nil || described.Size > 0 || len(image.DockerImageManifests) == 0 {
 		return []*imagev1.Image{image}, err
 	}
+	if n := len(image.DockerImageManifests); n > maxImages {
+		return nil, fmt.Errorf("image %q is an index of %d images, and may be one of %d where a LimitRange says how large images may be", id, n, maxImages)
+	}
 	var images []*imagev1.Image
 	for n := range image.DockerImageManifests {
-		child, err := s.image(ctx, image.DockerImageManifests[n].Digest)
+		child, err := read(ctx, image.DockerImageManifests[n].Digest)
 		if err != nil {
 			return nil, err
 		}
