@@ -60,9 +60,11 @@ func (s *session) follow(ctx context.Context, decided func()) {
 // once makes a configuration of what there is now, of which this has changed.
 func (s *session) once(changed changes) error {
 	touched := []model.ServiceAliasConfigKey{}
+	var asked []*routev1.Route
 	var verdicts []claim.Verdict
 	if changed.routes {
-		verdicts = s.judge()
+		asked = s.routes()
+		verdicts = s.judge(asked)
 		var admitted []*routev1.Route
 		for i := range verdicts {
 			if verdicts[i].Admitted() {
@@ -84,7 +86,12 @@ func (s *session) once(changed changes) error {
 		s.seen.all()
 		return err
 	}
+	s.mu.Lock()
 	number := s.engine.Set(config)
+	if changed.routes {
+		s.asked = asked
+	}
+	s.mu.Unlock()
 	s.first.CompareAndSwap(0, int64(number))
 	if changed.routes {
 		s.status.set(verdicts)
@@ -93,8 +100,8 @@ func (s *session) once(changed changes) error {
 }
 
 // judge decides about all routes.
-func (s *session) judge() []claim.Verdict {
-	verdicts := claim.Judge(s.routes(), s.policy())
+func (s *session) judge(routes []*routev1.Route) []claim.Verdict {
+	verdicts := claim.Judge(routes, s.policy())
 	checked := make(map[*routev1.Route]error, len(s.checked))
 	for i := range verdicts {
 		if verdicts[i].Admitted() {

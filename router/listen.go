@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -15,8 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// firstByte is how long a client may take to begin.
-const firstByte = 10 * time.Second
+const (
+	// firstByte is how long a client may take to begin.
+	firstByte = 10 * time.Second
+	// acceptAgain is the time until connections are taken again after a failure.
+	acceptAgain = time.Second
+)
 
 // serveAll answers on a listener until ctx ends. With ROUTER_METRICS_TLS_CERT_FILE it speaks TLS with those who do, and answers others about health alone: nobody is to
 // send a password or a token that can be read on the way.
@@ -116,11 +121,17 @@ func (s *split) run(ctx context.Context) error {
 	defer group.Wait()
 	for {
 		connection, err := s.Listener.Accept()
-		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
-			continue
-		}
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return err
+		}
+		if err != nil { // such as too many open files
+			slog.Error("cannot accept a connection for statistics", "error", err)
+			select {
+			case <-s.done:
+				return net.ErrClosed
+			case <-time.After(acceptAgain):
+			}
+			continue
 		}
 		group.Go(func() { s.hand(ctx, connection) })
 	}

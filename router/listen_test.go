@@ -5,10 +5,14 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/internal/eventually"
@@ -64,4 +68,36 @@ func TestMetricsAreNotServedWithACertificateThatIsNone(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ROUTER_METRICS_TLS_CERT_FILE") {
 		t.Errorf("it ends with %v", err)
 	}
+}
+
+// exhausted is a listener that at first has no file descriptor for a connection.
+type exhausted struct {
+	net.Listener
+	once sync.Once
+}
+
+func (e *exhausted) Accept() (connection net.Conn, err error) {
+	e.once.Do(func() { err = &net.OpError{Op: "accept", Err: unix.EMFILE} })
+	if err != nil {
+		return nil, err
+	}
+	return e.Listener.Accept()
+}
+
+func TestAConnectionThatCannotBeAcceptedEndsNothing(t *testing.T) {
+	pair := certtest.New(t).Issue(t, "router", "localhost")
+	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": pair.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": pair.KeyFile})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parttest.Start(t, func(ctx context.Context, ready func()) error {
+		ready()
+		return serveAll(ctx, s, &exhausted{Listener: listener}, http.NotFoundHandler())
+	})
+	response, err := http.Get("http://" + listener.Addr().String() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
 }

@@ -25,7 +25,7 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.mu.Lock()
 	before := s.refused
 	s.refused = map[model.ServiceAliasConfigKey]*routev1.Route{}
-	for _, route := range s.seen.shard() {
+	for _, route := range s.asked {
 		switch name := key(route); {
 		case blamed[name]:
 			s.refused[name] = route

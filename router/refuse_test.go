@@ -14,23 +14,25 @@ import (
 
 // A route that HAProxy has refused stays aside until somebody changes what it asks for: its status, which says so, is no such change.
 func TestARefusedRouteStaysAsideUntilItIsChanged(t *testing.T) {
-	variables := read(t, nil)
+	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
 	seen, err := newView(&rest.Config{}, variables)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := 0
 	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: seen, observed: newMetrics(), again: func() { made++ }}
-	route := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}
+	route := &routev1.Route{} // whose host the router makes
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
 	if err := seen.routes.GetStore().Add(route); err != nil {
 		t.Fatal(err)
 	}
 	admitted := func(route *routev1.Route) bool {
-		verdict := claim.Verdict{Route: route}
+		verdict := claim.Verdict{Route: route.DeepCopy()}
+		verdict.Route.Spec.Host = s.host(route)
 		s.validate(&verdict, map[*routev1.Route]error{})
 		return verdict.Admitted()
 	}
+	s.asked = s.routes()
 	s.rejected(nil, errors.New("out of memory"))
 	if made != 0 || !admitted(route) {
 		t.Error("a refusal for another reason sets a route aside")
@@ -41,6 +43,7 @@ func TestARefusedRouteStaysAsideUntilItIsChanged(t *testing.T) {
 	if err := seen.routes.GetStore().Update(told); err != nil {
 		t.Fatal(err)
 	}
+	s.asked = s.routes()
 	s.rejected([]model.ServiceAliasConfigKey{"shop:other"}, errors.New("unknown keyword"))
 	if made != 2 || admitted(told) {
 		t.Errorf("the configuration was made %d times, and the route is admitted: %t", made, admitted(told))

@@ -62,6 +62,7 @@ type session struct {
 	checked map[*routev1.Route]error          // what is wrong with the certificates of routes
 
 	mu       sync.Mutex
+	asked    []*routev1.Route                               // all routes, as the newest configuration was made of them
 	refused  map[model.ServiceAliasConfigKey]*routev1.Route // those that HAProxy did not take, as they were
 	again    func()                                         // has the configuration made once more
 	observed *metrics

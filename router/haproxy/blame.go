@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -43,6 +44,18 @@ func (e *Engine) blame(ctx context.Context, config *Config, reason string) (rout
 	}
 	search.among(ctx, all)
 	return search.found
+}
+
+// alike says whether another configuration has the same of a route as this one: what is blamed here is to blame there.
+func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
+	for _, name := range []string{certificateFile(route), authoritiesFile(route)} {
+		if !bytes.Equal(c.Files[name], other.Files[name]) {
+			return false
+		}
+	}
+	of := func(b *Backend) bool { return routeOf(b) == route }
+	here, there := slices.IndexFunc(c.Backends, of), slices.IndexFunc(other.Backends, of)
+	return here >= 0 && there >= 0 && c.Backends[here].Shape == other.Backends[there].Shape
 }
 
 // routeOf is the route of a backend.

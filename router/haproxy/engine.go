@@ -34,7 +34,8 @@ type Engine struct {
 	Outlive bool
 	// Takeover is how long a HAProxy that was started may take to serve before it is killed; 0 means a minute.
 	Takeover time.Duration
-	// Rejected, if set, is told why a configuration is not served, and the routes for which HAProxy refuses it, where these can be found.
+	// Rejected, if set, is told why a configuration is not served, and the routes for which HAProxy refuses it, where these can be found: those that are the
+	// same in the newest configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
 	// Observe, if set, is told how long writing and reloading took.
 	Observe func(written, reloaded time.Duration)

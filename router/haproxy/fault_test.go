@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,5 +131,32 @@ func TestReloadsThatFailAreTriedEverMoreSeldom(t *testing.T) {
 	now.hold(true)
 	if got := time.Until(now.retry); got > again {
 		t.Errorf("when the reason is known it waits for %s", got)
+	}
+}
+
+// The search for who is to blame may take a minute. Who has mended his route by then is served.
+func TestARouteThatIsMendedMeanwhileIsNotBlamed(t *testing.T) {
+	config := func(shape, certificate string) *Config {
+		return &Config{
+			Backends: []*Backend{{Name: "be_edge_http:shop:bad", Shape: shape}, {Name: "be_http:shop:worse", Shape: "nonsense"}},
+			Files:    map[string][]byte{certificateFile("shop:bad"): []byte(certificate)},
+		}
+	}
+	for name, tt := range map[string]struct {
+		wanted *Config
+		want   []model.ServiceAliasConfigKey
+	}{
+		"other settings":    {config("good", "old"), []model.ServiceAliasConfigKey{"shop:worse"}},
+		"other certificate": {config("bad", "new"), []model.ServiceAliasConfigKey{"shop:worse"}},
+		"no routes":         {&Config{}, []model.ServiceAliasConfigKey{}},
+		"nothing else":      {config("bad", "old"), []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}},
+	} {
+		var told []model.ServiceAliasConfigKey
+		e := &Engine{Rejected: func(routes []model.ServiceAliasConfigKey, _ error) { told = routes }}
+		e.Set(tt.wanted)
+		now := &running{files: map[string][]byte{}, reload: &reload{config: config("bad", "old"), blamed: []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}}}
+		if err := e.finish(now, errors.New("unknown keyword")); err == nil || !slices.Equal(told, tt.want) {
+			t.Errorf("with %s, blamed are %v (%v)", name, told, err)
+		}
 	}
 }

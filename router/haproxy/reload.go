@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,7 +137,8 @@ func (e *Engine) finish(now *running, err error) error {
 		}
 		now.hold(len(r.blamed) > 0)
 		if e.Rejected != nil {
-			e.Rejected(r.blamed, err)
+			wanted, _ := e.want() // which somebody may have mended meanwhile
+			e.Rejected(slices.DeleteFunc(r.blamed, func(route model.ServiceAliasConfigKey) bool { return !r.config.alike(wanted, route) }), err)
 		}
 		return err
 	}
