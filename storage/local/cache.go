@@ -65,10 +65,11 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 	if mounts, err := filesystem.At(target); err != nil || len(mounts) > 0 { // an earlier call has done it
 		return err
 	}
-	if d.shareCache(v, target) == nil {
-		return nil
+	err = d.shareCache(v, target)
+	if errors.Is(err, errUnused) {
+		err = d.mountCache(ctx, v, target, wanted)
 	}
-	if d.mountCache(ctx, v, target, wanted) == nil {
+	if err == nil {
 		return nil
 	}
 	return errors.Join(filesystem.Unmount(target), filesystem.MountEmpty(target))
@@ -77,15 +78,21 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 // errUnused says that no pod has the cache.
 var errUnused = errors.New("the cache is not in use")
 
-// shareCache gives a pod a cache that another one has.
+// shareCache gives a pod a cache that another one has; errUnused says that none has it.
 func (d *Driver) shareCache(v volume, target string) error {
 	device, err := loop.Find(d.volumes.image(fileName(v.Name)))
-	if err != nil || device == "" {
-		return errors.Join(err, errUnused)
+	if err != nil {
+		return err
+	}
+	if device == "" {
+		return errUnused
 	}
 	mounts, err := filesystem.Of(device)
-	if err != nil || len(mounts) == 0 {
-		return errors.Join(err, errUnused)
+	if err != nil {
+		return err
+	}
+	if len(mounts) == 0 {
+		return errUnused
 	}
 	if err := makeTarget(target, false); err != nil {
 		return err

@@ -84,6 +84,28 @@ func TestACacheOutlivesItsPods(t *testing.T) {
 	}
 }
 
+func TestACacheInUseStaysWhenAnotherPodCannotHaveIt(t *testing.T) {
+	n := start(t, t.TempDir())
+	first := n.bring("csi-1", "red", "uid")
+	if err := write(filepath.Join(first, "layer"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := write(blocked, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.NodePublishVolume(context.Background(), &csi.NodePublishVolumeRequest{
+		VolumeId: "csi-2", TargetPath: filepath.Join(blocked, "target"), VolumeCapability: mounted(""),
+		VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true", "csi.storage.k8s.io/pod.namespace": "red", "cache": "uid", "size": "16Mi"},
+	}); err == nil {
+		t.Error("a pod has a cache at a path that cannot be")
+	}
+	n.take("csi-1")
+	if _, err := os.Stat(filepath.Join(n.bring("csi-3", "red", "uid"), "layer")); err != nil {
+		t.Errorf("what the cache held while it was in use: %v", err)
+	}
+}
+
 func TestACacheThatCannotBeUsedIsMadeAnewAndNoPodWaitsForOne(t *testing.T) {
 	n := start(t, t.TempDir())
 	target := n.bring("csi-1", "red", "uid")
