@@ -51,7 +51,7 @@ func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	for _, expression := range c.CORSAllowedOrigins {
 		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
 			expression = "//(?:" + expression + ")(:|$)"
-		} else if !strings.ContainsAny(expression, ":$") {
+		} else if !endsHost(expression) {
 			expression = "(?:" + expression + ")(:|$)"
 		}
 		expressions = append(expressions, expression)
@@ -67,6 +67,14 @@ func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	}
 	network, _ := netip.ParsePrefix(text)
 	return network
+}
+
+// endsHost says whether an expression of origins says where a host ends. The colons of a scheme and of a group say nothing of that.
+func endsHost(expression string) bool {
+	if at := strings.LastIndex(expression, "//"); at >= 0 {
+		expression = expression[at:]
+	}
+	return strings.ContainsAny(strings.ReplaceAll(expression, "(?:", "("), ":$")
 }
 
 // APIServiceIP is the address of the service `kubernetes`: the first one of the service network.
