@@ -107,10 +107,12 @@ func (h *holder) flow(ctx context.Context, way route, held *sync.WaitGroup) *flo
 	return started
 }
 
-// hold keeps a datagram until it is delivered, or drops it.
+// hold keeps a datagram until it is delivered, or drops it, as those of a flow that has ended.
 func (s *flows) hold(f *flow, payload []byte) {
 	size := int64(len(payload))
-	if !s.room.TryAcquire(size) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.from[f.route] != f || !s.room.TryAcquire(size) {
 		return
 	}
 	select {
