@@ -86,7 +86,7 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	if err != nil {
 		return err
 	}
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.Spec.LoadBalancerClass != nil || service.DeletionTimestamp != nil {
+	if !ours(service) || service.DeletionTimestamp != nil {
 		if err := l.take(ctx, service); err != nil {
 			return err
 		}
@@ -94,6 +94,11 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	return l.give(ctx, key, service)
+}
+
+// ours says whether a service gets its address here: those of a class get theirs from somebody else.
+func ours(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }
 
 // learn notes the addresses that services have. Where two have the same, the older one keeps it.
@@ -109,7 +114,7 @@ func (l *loop) learn() error {
 		return strings.Compare(string(a.UID), string(b.UID))
 	})
 	for _, service := range services {
-		if address := current(service); service.Spec.Type == corev1.ServiceTypeLoadBalancer && address.IsValid() {
+		if address := current(service); ours(service) && address.IsValid() {
 			l.pool.claim(cache.MetaObjectToName(service), address)
 		}
 	}
