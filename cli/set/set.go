@@ -1,5 +1,5 @@
 // Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, deployment-hook, image-lookup, probe, route-backends,
-// triggers and volume.
+// triggers and volume. Its env is kubectl's, for build configs too.
 package set
 
 import (
@@ -33,6 +33,7 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 		newBuildHook(factory, streams),
 		newBuildSecret(factory, streams),
 		newDeploymentHook(factory, streams),
+		newEnv(factory, streams),
 		newImageLookup(factory, streams),
 		newProbe(factory, streams),
 		newBackends(factory, streams),
@@ -45,13 +46,6 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newVolume(factory, streams)
 	command.Deprecated = "use oc set volume"
-	return command
-}
-
-// Env is `oc env`, the older form of `oc set env`.
-func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	command := kubectlset.NewCmdEnv(factory, streams)
-	command.Deprecated = "use oc set env"
 	return command
 }
 
