@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +72,29 @@ func TestBuildConfigsAreSet(t *testing.T) {
 			continue
 		}
 		golden(t, "set-"+name+".golden", stdout)
+	}
+}
+
+func TestEnvironmentOfBuildsIsSet(t *testing.T) {
+	for _, strategy := range []string{"dockerStrategy", "sourceStrategy", "customStrategy", "jenkinsPipelineStrategy"} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		text := "{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: front}, spec: {strategy: {" + strategy + ": {env: [{name: A, value: a}, {name: B, value: b}]}}}}"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for args, want := range map[string]string{
+			"set env B=2 C=3 A- -o jsonpath={.spec.strategy." + strategy + ".env[*]}": `{"name":"B","value":"2"} {"name":"C","value":"3"}`,
+			"set env A- B- -o jsonpath={.spec.strategy." + strategy + "}":             `{}`,
+			"env --list": "# BuildConfig front, container build\nA=a\nB=b\n",
+		} {
+			stdout, stderr, code := client(t, "oc", nil, append(strings.Fields(args), "--local", "-f", file)...)
+			if got := strings.ReplaceAll(stdout, `,"from":{}`, ""); code != 0 || strings.ReplaceAll(got, `{"from":{}}`, "{}") != want {
+				t.Errorf("%s, oc %s: code %d, %q, want %q; %s", strategy, args, code, stdout, want, stderr)
+			}
+		}
+		if _, stderr, code := client(t, "oc", nil, "set", "env", "--overwrite=false", "A=2", "--local", "-f", file); code == 0 || !strings.Contains(stderr, "--overwrite is false") {
+			t.Errorf("%s is overwritten: code %d, %s", strategy, code, stderr)
+		}
 	}
 }
 
@@ -180,6 +205,9 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"rollout latest svc/front": "svc/front is no deployment config", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
 		"deploy web --latest --retry": "only one of", "deploy web --cancel --follow": "--follow needs", "deploy": "accepts 1 arg",
+		"start-build web --from-dir=. --incremental --no-cache=false": "does not take --no-cache, --incremental;",
+		"start-build web --from-archive=- --build-loglevel=5 -eA=1":   "does not take --env, --build-loglevel;",
+		"start-build web --from-file=/dev/null --build-arg=A=1":       "does not take --build-arg;",
 		"rsh": "at least 1 arg", "rsh -t -T web": "only one of -t and -T", "rsh --timeout=0 web": "--timeout",
 	} {
 		if _, stderr, code := client(t, "oc", nil, append(strings.Fields(args), "-n", "shop")...); code == 0 || !strings.Contains(stderr, want) {

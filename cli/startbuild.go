@@ -60,7 +60,7 @@ something that lies here.`,
 	flags.StringVar(&s.source.Dir, "from-dir", "", "A directory that is the source")
 	flags.StringVar(&s.source.Repo, "from-repo", "", "A local Git repository that is the source")
 	flags.StringVar(&s.source.Archive, "from-archive", "", "An archive (tar, tar.gz, zip), or its address, that is the source")
-	flags.StringVar(&s.source.Commit, "commit", "", "The commit to build: of the build config's repository, or of --from-repo")
+	flags.StringVar(&s.source.Commit, "commit", "", "The commit to build: of the build config's repository, or of --from-repo; with another source, the commit that it is noted to be")
 	flags.StringVar(&s.exclude, "exclude", `(^|/)\.git(/|$)`, "Regular expression of the paths of --from-dir that are left out; empty leaves out none")
 	flags.StringVar(&s.fromBuild, "from-build", "", "An earlier build to do again")
 	flags.StringArrayVarP(&s.env, "env", "e", nil, "A variable of the build, as NAME=value; may be given several times")
@@ -155,9 +155,10 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 		return nil, err
 	case s.source.Given() && kind == build.OfBuild:
 		return nil, util.UsageErrorf(command, "an earlier build has its source; name a build config to send another one")
-	case s.source.Given() && (len(s.env) > 0 || len(s.args) > 0 || s.noCache):
-		return nil, util.UsageErrorf(command, "a build whose source is sent takes none of --env, --build-arg and --no-cache; set them in the build config")
 	case s.source.Given():
+		if err := checkBinary(command); err != nil {
+			return nil, err
+		}
 		s.source.In, s.source.Progress = s.streams.In, s.streams.ErrOut
 		if s.exclude != "" {
 			if s.source.Exclude, err = regexp.Compile(s.exclude); err != nil {
@@ -169,6 +170,22 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 		return s.client.Again(ctx, request)
 	}
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
+}
+
+// checkBinary refuses the flags that the request for a build with its source has no fields for (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned of some
+// and was silent about others.
+func checkBinary(command *cobra.Command) error {
+	var given []string
+	for _, name := range []string{"env", "build-arg", "no-cache", "incremental", "build-loglevel"} {
+		if command.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return util.UsageErrorf(command, "a build whose source is sent does not take %s; set that in the build config, whose environment oc set env changes (BUILD_LOGLEVEL for --build-loglevel)",
+		strings.Join(given, ", "))
 }
 
 // request is what the flags ask for.

@@ -25,7 +25,7 @@ import (
 type Source struct {
 	// File is sent as a file of its own name, Dir and Repo as archives, Archive as it is. File and Archive may be addresses, http or https.
 	File, Dir, Repo, Archive string
-	// Commit is what is taken from Repo; by default what is checked out.
+	// Commit is what is taken from Repo; by default what is checked out. Of another source it is the commit that the build's revision names.
 	Commit string
 	// Exclude is which paths of Dir are left out.
 	Exclude *regexp.Regexp
@@ -119,7 +119,7 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 		if err != nil {
 			return nil, nil, err
 		}
-		return piped(func(out io.Writer) error { return pack(out, s.Dir, s.Exclude) }), nil, nil
+		return piped(func(out io.Writer) error { return pack(out, s.Dir, s.Exclude) }), map[string]string{"revision.commit": s.Commit}, nil
 	case s.File != "":
 		say("file", s.File)
 		name := "Dockerfile"
@@ -127,12 +127,12 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 			name = filepath.Base(s.File)
 		}
 		content, err = s.openFile(ctx, s.File)
-		return content, map[string]string{"asFile": name}, err
+		return content, map[string]string{"asFile": name, "revision.commit": s.Commit}, err
 	}
 	path := s.Archive + s.Dir // Dir is standard input here
 	say("archive", path)
 	content, err = s.openFile(ctx, path)
-	return content, nil, err
+	return content, map[string]string{"revision.commit": s.Commit}, err
 }
 
 // openFile opens a file, an address or standard input.

@@ -22,9 +22,9 @@ func TestADirectoryIsPackedAsItIs(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	source := &Source{Dir: dir, Exclude: regexp.MustCompile(`(^|/)\.git(/|$)`), Progress: io.Discard}
+	source := &Source{Dir: dir, Commit: "abc", Exclude: regexp.MustCompile(`(^|/)\.git(/|$)`), Progress: io.Discard}
 	content, options, err := source.open(t.Context())
-	if err != nil || len(options) != 0 {
+	if err != nil || len(options) != 1 || options["revision.commit"] != "abc" {
 		t.Fatal(options, err)
 	}
 	zipped, err := gzip.NewReader(content)
