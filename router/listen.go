@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -68,10 +67,10 @@ func served(err error) error {
 	return fmt.Errorf("serve statistics: %w", err)
 }
 
-// healthOnly answers about health.
+// healthOnly answers about health. Whatever else is asked for would be guarded by a password.
 func healthOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" && !strings.HasPrefix(r.URL.Path, "/healthz/") {
+		if r.URL.Path != "/healthz" && r.URL.Path != "/healthz/ready" {
 			http.Error(w, "ask with https", http.StatusForbidden)
 			return
 		}

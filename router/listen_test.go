@@ -46,6 +46,7 @@ func TestMetricsSpeakTLSAndHealthIsOpen(t *testing.T) {
 	eventually.Equal(t, "health", func() string { return get("http:///healthz") }, "200 nobody ok")
 	for url, want := range map[string]string{
 		"https:///healthz/ready": "200 first ok", "http:///metrics": "403 nobody ask with https", "http:///": "403 nobody ask with https", "http:///healthzx": "403 nobody ask with https",
+		"http:///healthz/x": "403 nobody ask with https", "http:///healthz/ready": "200 nobody ok",
 		"https:///metrics": "200 first # HELP haproxy_exporter_csv_parse_failures Rows of statistics that could not be read",
 	} {
 		if got := get(url); got != want {
