@@ -78,6 +78,7 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	}
 	eventually.Equal(t, "status of a route outside of the shard", func() string { return decided(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
+		fetch(c, 81, "gold.example.com") // the container of the log may have started after the router served
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
 	})
