@@ -42,7 +42,7 @@ oc-all: ## build the client for linux, darwin and windows
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-test: build lint unit oc-all scenario ## run everything; needs root
+test: build lint unit oc-all scenario s3 ## run everything; needs root
 
 unit: build ## run the tests beside the code
 	$(GO) test $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
@@ -50,7 +50,7 @@ unit: build ## run the tests beside the code
 scenario: build ## run the scenarios: real clusters, booted from bin/slipway
 	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
 
-s3: build ## run the registry with a real server of S3, which is built first; not a part of test
+s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) test -count=1 -timeout 20m ./test/s3
 
 bench: build ## measure against the same upstream programs run separately

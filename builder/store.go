@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slipway-platform/slipway/builder/engine"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // store is where the engine of a build works. One that its node keeps has the layers and the sources of earlier builds of the same configuration; at any time
@@ -90,7 +91,7 @@ func (s *store) take(version string) (kept bool, err error) {
 	if err := os.Remove(s.whole()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	return kept, nil
+	return kept, atomicfile.SyncFolder(s.dir) // before anything changes: a loss of power must not leave a changed store with its mark
 }
 
 func (s *store) whole() string { return filepath.Join(s.dir, "whole") }

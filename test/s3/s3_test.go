@@ -1,5 +1,5 @@
 // Package s3 proves on a real cluster that the registry keeps its images in a real server of S3 (versitygw), and that `oc image mirror` makes a bucket there that is
-// pulled from. Building that server takes minutes, so these tests have a target of their own: make s3.
+// pulled from. They build that server first, and stand beside the scenarios so that it alone need not be built where only those are run.
 package s3
 
 import (
