@@ -43,7 +43,9 @@ func lockCgroup(root string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock cgroup: %w", err)
 	}
-	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err = dir.Chmod(0o711); err == nil { // who cannot open it cannot lock it
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = errors.New("another node of this machine has its pods there; give each a slipway.cgroupRoot of its own in its NodeConfig")
 	}
