@@ -3,6 +3,9 @@ package rsync
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,46 +13,99 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
 	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/cmd/util/podcmd"
 	"k8s.io/kubectl/pkg/scheme"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // pod is where the container is that files are copied to or from.
 type pod struct{ namespace, name, container string }
 
 // connect finds the container, the usual one where none is named.
-func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, error) {
+func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, forwarder, error) {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, err := clients.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if found.Status.Phase != corev1.PodRunning {
-		return nil, fmt.Errorf("pod %q is %s; files are copied only while it runs", p.name, found.Status.Phase)
+		return nil, nil, fmt.Errorf("pod %q is %s; files are copied only while it runs", p.name, found.Status.Phase)
 	}
 	container, err := podcmd.FindOrDefaultContainerByName(found, p.container, true, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config, err := factory.ToRESTConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
-	return func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error {
+	in := func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error {
 		request := client.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
 			Container: container.Name, Command: command, Stdin: streams.In != nil, Stdout: true, Stderr: true,
 		}, scheme.ParameterCodec)
 		return (&kubectlexec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, request.URL(), config, streams.In, streams.Out, streams.ErrOut, false, nil)
+	}
+	to := client.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("portforward").URL()
+	return in, func(ctx context.Context, port int, use func(int) error) error {
+		return forward(ctx, config, to, port, use)
 	}, nil
+}
+
+// forward calls use while a port of this machine leads to one of a pod's, whose address to is.
+func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
+	dialer, err := dial(config, to)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	ports, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf(":%d", port)}, ready, io.Discard, io.Discard)
+	if err != nil {
+		stop()
+		return fmt.Errorf("forward port %d: %w", port, err)
+	}
+	go func() {
+		defer close(ended)
+		ended <- ports.ForwardPorts()
+	}()
+	defer func() { stop(); <-ended }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("forward port %d: %w", port, err)
+	case <-ready:
+	}
+	local, err := ports.GetPorts()
+	if err != nil {
+		return fmt.Errorf("forward port %d: %w", port, err)
+	}
+	return use(int(local[0].Local))
+}
+
+// dial speaks with the server through a WebSocket, and by SPDY where that is not to be had, as kubectl does.
+func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, err
+	}
+	websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
+	if err != nil {
+		return nil, err
+	}
+	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
+	return portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
 }
 
 // remoteShell is the `oc rsh` that rsync calls, with what this command was told of the cluster.

@@ -1,4 +1,5 @@
-// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where both sides have it, else with tar.
+// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where both sides have it, through `oc rsh` or with a daemon in
+// the container, else with tar.
 //
 // What comes out of a container is not trusted: nothing in it leads out of the directory that it is written to.
 //
@@ -26,6 +27,7 @@ import (
 type sync struct {
 	genericiooptions.IOStreams
 	in        inContainer
+	forward   forwarder
 	container string
 	strategy  string
 	from, to  place
@@ -60,14 +62,14 @@ each time.`,
 			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 			util.CheckErr(err)
 			pod := pod{namespace: namespace, name: s.from.pod + s.to.pod, container: s.container}
-			s.in, err = pod.connect(command.Context(), factory)
+			s.in, s.forward, err = pod.connect(command.Context(), factory)
 			util.CheckErr(err)
 			util.CheckErr(s.run(command.Context(), remoteShell(namespace, s.container, command)))
 		},
 	}
 	flags := command.Flags()
 	util.AddContainerVarFlags(command, &s.container, "")
-	flags.StringVar(&s.strategy, "strategy", "", "How files travel: rsync, or tar. By default rsync where both sides have it.")
+	flags.StringVar(&s.strategy, "strategy", "", "How files travel: rsync, rsync-daemon (a daemon in the container and a forwarded port), or tar. By default rsync where both sides have it.")
 	flags.StringArrayVar(&s.filter.exclude, "exclude", nil, "Leave out what matches a pattern of rsync.")
 	flags.StringArrayVar(&s.filter.include, "include", nil, "Do not leave out what matches a pattern of rsync.")
 	flags.BoolVar(&s.remove, "delete", false, "Remove what the source has not.")
@@ -91,8 +93,8 @@ func (s *sync) read(args []string) error {
 		return errors.New("give only one of --progress and --quiet")
 	case s.remove && s.from.base() == "" && path.Clean(s.to.path) == "/":
 		return errors.New("--delete would remove everything below /; give a directory as the destination")
-	case !slices.Contains([]string{"", "rsync", "tar"}, s.strategy):
-		return fmt.Errorf("read --strategy %q: must be rsync or tar", s.strategy)
+	case !slices.Contains([]string{"", "rsync", "rsync-daemon", "tar"}, s.strategy):
+		return fmt.Errorf("read --strategy %q: must be rsync, rsync-daemon or tar", s.strategy)
 	}
 	if err := s.filter.validate(); err != nil {
 		return err
@@ -140,10 +142,12 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	how := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
 	switch {
-	case err != nil && s.strategy == "rsync":
+	case err != nil && s.strategy != "":
 		return err
-	case err != nil && !s.quiet && s.strategy == "":
+	case err != nil && !s.quiet:
 		fmt.Fprintf(s.ErrOut, "WARNING: cannot use rsync: %v; tar is used\n", err)
+	case s.strategy == "rsync-daemon":
+		how = func() error { return s.byDaemon(ctx) }
 	case byRsync:
 		how = func() error { return s.byRsync(ctx, shell) }
 	}
@@ -173,7 +177,22 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 
 // byRsync copies with the rsync of both sides.
 func (s *sync) byRsync(ctx context.Context, shell []string) error {
-	command := exec.CommandContext(ctx, "rsync", s.rsyncArguments(shell)...)
+	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
+}
+
+// quote writes the words of a remote shell for rsync, which splits them at blanks outside of quotes.
+func quote(words []string) string {
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, "'"+strings.ReplaceAll(word, "'", "''")+"'")
+	}
+	return strings.Join(quoted, " ")
+}
+
+// rsync runs the program of this machine, with more variables in its environment.
+func (s *sync) rsync(ctx context.Context, env, args []string) error {
+	command := exec.CommandContext(ctx, "rsync", args...)
+	command.Env = append(os.Environ(), env...)
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.ErrOut
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("copy with rsync: %w", err)
@@ -181,13 +200,9 @@ func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return nil
 }
 
-// rsyncArguments are those of rsync, which splits the words of its remote shell at blanks outside of quotes.
-func (s *sync) rsyncArguments(shell []string) []string {
-	var quoted []string
-	for _, word := range shell {
-		quoted = append(quoted, "'"+strings.ReplaceAll(word, "'", "''")+"'")
-	}
-	args := []string{"--archive", "--blocking-io", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group", "--rsh=" + strings.Join(quoted, " ")}
+// arguments are those of rsync; how says how it reaches the container.
+func (s *sync) arguments(from, to string, how ...string) []string {
+	args := append(how, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
 	wishes := s.rsyncFlags()
 	for _, flag := range slices.Sorted(maps.Keys(wishes)) {
 		if wishes[flag] {
@@ -200,7 +215,7 @@ func (s *sync) rsyncArguments(shell []string) []string {
 	for _, pattern := range s.filter.exclude {
 		args = append(args, "--exclude="+pattern)
 	}
-	return append(args, "--", s.from.String(), s.to.String())
+	return append(args, "--", from, to)
 }
 
 func (s *sync) rsyncFlags() map[string]bool {

@@ -22,7 +22,17 @@ import (
 func container(directory string) inContainer {
 	return func(ctx context.Context, words []string, streams genericiooptions.IOStreams) error {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
-		command.Dir, command.Stdin, command.Stdout, command.Stderr = directory, streams.In, streams.Out, streams.ErrOut
+		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
+		if streams.In != nil {
+			stdin, err := command.StdinPipe() // a server does not wait for input that nobody reads any more
+			if err != nil {
+				return err
+			}
+			go func() {
+				_, _ = io.Copy(stdin, streams.In)
+				_ = stdin.Close()
+			}()
+		}
 		return command.Run()
 	}
 }
@@ -252,7 +262,7 @@ func TestWhatCannotBeCopiedIsNamed(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]*sync{
-		"local source": {watch: true}, "--progress and --quiet": {progress: true, quiet: true}, "rsync or tar": {strategy: "ftp"}, "read pattern": {filter: filter{exclude: []string{"[a"}}},
+		"local source": {watch: true}, "--progress and --quiet": {progress: true, quiet: true}, "rsync-daemon or tar": {strategy: "ftp"}, "read pattern": {filter: filter{exclude: []string{"[a"}}},
 	} {
 		if err := s.read([]string{"p:a", directory}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -261,10 +271,10 @@ func TestWhatCannotBeCopiedIsNamed(t *testing.T) {
 }
 
 func TestRsyncIsCalledWithTheSameWishes(t *testing.T) {
-	s := &sync{remove: true, quiet: true, noPerms: true, filter: filter{include: []string{"a*"}, exclude: []string{"*"}}, from: place{path: "-x"}, to: place{"web", "/b"}}
-	want := []string{"--archive", "--blocking-io", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group", `--rsh='/opt/my oc' 'rsh' 'it''s'`,
+	s := &sync{remove: true, quiet: true, noPerms: true, filter: filter{include: []string{"a*"}, exclude: []string{"*"}}}
+	want := []string{"--blocking-io", `--rsh='/opt/my oc' 'rsh' 'it''s'`, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group",
 		"--delete", "--no-perms", "--quiet", "--include=a*", "--exclude=*", "--", "-x", "web:/b"}
-	if diff := cmp.Diff(want, s.rsyncArguments([]string{"/opt/my oc", "rsh", "it's"})); diff != "" {
+	if diff := cmp.Diff(want, s.arguments("-x", "web:/b", "--blocking-io", "--rsh="+quote([]string{"/opt/my oc", "rsh", "it's"}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
