@@ -104,12 +104,14 @@ func TestAProjectAndItsDataAreRestoredFromFiles(t *testing.T) {
 	c.OC("rsync", data+"/", pod+":/data/files", "--strategy=rsync", "--delete")
 	waitFiles(c, "/data/files", "a c.log")
 	c.OC("rsh", pod, "rm", "/data/files/a")
-	c.OC("rsync", data+"/", pod+":/data/files", "--strategy=rsync")
+	c.OC("rsync", data+"/", pod+":/data/files", "--strategy=rsync-daemon")
 	waitFiles(c, "/data/files", "a c.log")
-	back := t.TempDir()
-	c.OC("rsync", pod+":/data/files/", back, "--strategy=rsync")
-	if content, err := os.ReadFile(filepath.Join(back, "a")); err != nil || string(content) != "content of a" {
-		t.Errorf("what comes back is %q, %v", content, err)
+	for _, strategy := range []string{"rsync", "rsync-daemon"} {
+		back := t.TempDir()
+		c.OC("rsync", pod+":/data/files/", back, "--strategy="+strategy)
+		if content, err := os.ReadFile(filepath.Join(back, "a")); err != nil || string(content) != "content of a" {
+			t.Errorf("what comes back by %s is %q, %v", strategy, content, err)
+		}
 	}
 	c.StartOC("rsync", data+"/", pod+":/data/watched", "--watch", "--quiet")
 	waitFiles(c, "/data/watched", "a c.log")
