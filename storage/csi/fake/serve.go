@@ -133,6 +133,7 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 		if err := s.Restart(); err != nil {
 			return nil, status.Errorf(codes.Internal, "restart after %s: %v", method, err)
 		}
+		<-ctx.Done() // until the connection is broken, so that no answer goes out by it
 		return nil, status.Error(codes.Canceled, "crashed")
 	case fault.Lie != nil:
 		fault.Lie(answer.(proto.Message))
