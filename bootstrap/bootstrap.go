@@ -44,12 +44,14 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	applier, err := newApplier(o.Client)
+	config := rest.CopyConfig(o.Client)
+	config.QPS = -1 // more than a hundred small objects at the first start: spread over time, they would be what it waits for
+	applier, err := newApplier(config)
 	if err != nil {
 		return err
 	}
 	late, err := applier.apply(ctx, objects)
-	err = errors.Join(err, o.reconcile(ctx))
+	err = errors.Join(err, reconcile(ctx, config))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -63,9 +65,7 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 }
 
 // reconcile keeps the default policy.
-func (o *Objects) reconcile(ctx context.Context) error {
-	config := rest.CopyConfig(o.Client)
-	config.QPS = -1 // a hundred small objects at the first start, and two requests at the others
+func reconcile(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect for bootstrap: %w", err)
