@@ -8,14 +8,16 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 	c := tenants(t)
-	eve := as(t, c, "eve")
-	eve.project(c, "eve-shop")
+	eve := c.User("eve")
+	eve.RequestProject(c, "eve-shop")
 	const rbac = "rbac.authorization.k8s.io"
-	roles, bindings := group(rbac, "eve-shop", "roles"), group(rbac, "eve-shop", "rolebindings")
+	roles, bindings := kit.GroupPath(rbac, "eve-shop", "roles"), kit.GroupPath(rbac, "eve-shop", "rolebindings")
 	role := func(name, rule string) string {
 		return fmt.Sprintf("{apiVersion: %s/v1, kind: Role, metadata: {name: %s}, rules: [%s]}", rbac, name, rule)
 	}
@@ -26,71 +28,71 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 
 	// Through a role of the project, a new or an existing one, by both names, and by applying it.
 	everything := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
-	eve.mayNot("POST", roles, role("all", everything), extra)
-	eve.may("POST", roles, role("pods", "{apiGroups: [''], resources: [pods], verbs: [get]}"))
-	eve.mayNot("PATCH", roles+"/pods", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`, extra)
-	eve.mayNot("POST", group("authorization.openshift.io", "eve-shop", "roles"), "{apiVersion: authorization.openshift.io/v1, kind: Role, metadata: {name: all}, rules: ["+everything+"]}", extra)
-	eve.mayNot("POST", roles, role("constraint", "{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [privileged], verbs: [use]}"), extra)
+	eve.MayNot("POST", roles, role("all", everything), extra)
+	eve.May("POST", roles, role("pods", "{apiGroups: [''], resources: [pods], verbs: [get]}"))
+	eve.MayNot("PATCH", roles+"/pods", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`, extra)
+	eve.MayNot("POST", kit.GroupPath("authorization.openshift.io", "eve-shop", "roles"), "{apiVersion: authorization.openshift.io/v1, kind: Role, metadata: {name: all}, rules: ["+everything+"]}", extra)
+	eve.MayNot("POST", roles, role("constraint", "{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [privileged], verbs: [use]}"), extra)
 
 	// Through a binding.
 	for _, name := range []string{"cluster-admin", "cluster-reader", "system:router"} {
-		eve.mayNot("POST", bindings, bind("more", name), extra)
+		eve.MayNot("POST", bindings, bind("more", name), extra)
 	}
-	eve.mayNot("POST", group("authorization.openshift.io", "eve-shop", "rolebindings"),
+	eve.MayNot("POST", kit.GroupPath("authorization.openshift.io", "eve-shop", "rolebindings"),
 		"{apiVersion: authorization.openshift.io/v1, kind: RoleBinding, metadata: {name: more}, roleRef: {name: cluster-admin}, subjects: [{kind: User, name: eve}]}", extra)
-	eve.mayNot("POST", "/apis/"+rbac+"/v1/clusterrolebindings", "{}", "cannot create resource")
+	eve.MayNot("POST", "/apis/"+rbac+"/v1/clusterrolebindings", "{}", "cannot create resource")
 
 	// Through constraints.
-	eve.mayNot("PATCH", "/apis/security.openshift.io/v1/securitycontextconstraints/privileged", `{"users":["eve"]}`, "cannot patch resource")
-	eve.mayNot("POST", "/apis/security.openshift.io/v1/securitycontextconstraints", "{}", "cannot create resource")
+	eve.MayNot("PATCH", "/apis/security.openshift.io/v1/securitycontextconstraints/privileged", `{"users":["eve"]}`, "cannot patch resource")
+	eve.MayNot("POST", "/apis/security.openshift.io/v1/securitycontextconstraints", "{}", "cannot create resource")
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
-	eve.mayNot("POST", core("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
+	eve.MayNot("POST", kit.CorePath("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
 
 	// Through impersonation: who edits a project may be its accounts, and nobody else.
-	eve.may("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
+	eve.May("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
 	token, _ := secretsOf(c.In("eve-shop"), "default")
 	robot := rest.AnonymousClientConfig(c.Config)
 	robot.BearerToken, robot.Dial = string(token.Data["token"]), c.Dial
 	shop := "system:serviceaccount:eve-shop:"
 	c.WaitFor("the role of the account", func(context.Context) error {
-		_, err := connect(t, robot, rest.ImpersonationConfig{UserName: shop + "deployer"}).try("GET", core("eve-shop", "replicationcontrollers"), "")
+		_, err := kit.NewUser(t, robot, rest.ImpersonationConfig{UserName: shop + "deployer"}).Try("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "")
 		return err
 	})
 	for _, who := range []rest.ImpersonationConfig{
 		{UserName: "system:admin"}, {UserName: "frank"}, {UserName: "system:serviceaccount:kube-system:clusterrole-aggregation-controller"},
 		{UserName: shop + "deployer", Groups: []string{"system:masters"}}, {UserName: shop + "deployer", Extra: map[string][]string{"scopes.authorization.openshift.io": {"user:full"}}},
 	} {
-		connect(t, robot, who).mayNot("GET", core("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
+		kit.NewUser(t, robot, who).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
 	// Through templates, which are the administrator's, webhooks and policies, which see the objects of everyone.
-	eve.mayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
+	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
-		eve.mayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
+		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
 	}
 
 	// Through the project itself: its annotations decide on users, groups and nodes.
 	for _, annotation := range []string{"openshift.io/sa.scc.uid-range", "openshift.io/node-selector", "openshift.io/requester"} {
 		body := `{"metadata":{"annotations":{"` + annotation + `":"0/1"}}}`
-		if answer, err := eve.try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
+		if answer, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
 			t.Errorf("annotation %s is changed: %s", annotation, answer)
 		}
-		eve.mayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
+		eve.MayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
 	}
 
 	// Through tokens, groups and quotas of others.
 	for _, path := range []string{
 		"/apis/oauth.openshift.io/v1/oauthaccesstokens", "/apis/oauth.openshift.io/v1/oauthclients", "/apis/user.openshift.io/v1/users", "/apis/user.openshift.io/v1/groups",
-		"/apis/user.openshift.io/v1/identities", "/apis/security.openshift.io/v1/rangeallocations", core("openshift-infra", "secrets"), core("default", "serviceaccounts"),
+		"/apis/user.openshift.io/v1/identities", "/apis/security.openshift.io/v1/rangeallocations", kit.CorePath("openshift-infra", "secrets"), kit.CorePath("default", "serviceaccounts"),
 	} {
-		eve.mayNot("GET", path, "", "cannot list resource")
+		eve.MayNot("GET", path, "", "cannot list resource")
 	}
-	eve.mayNot("POST", "/apis/user.openshift.io/v1/groups", "{apiVersion: user.openshift.io/v1, kind: Group, metadata: {name: mine}, users: [eve]}", "cannot create resource")
+	eve.MayNot("POST", "/apis/user.openshift.io/v1/groups", "{apiVersion: user.openshift.io/v1, kind: Group, metadata: {name: mine}, users: [eve]}", "cannot create resource")
 }
 
 func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 	c := tenants(t)
-	admin := administrator(t, c)
+	admin := c.Administrator()
 	for _, name := range []string{
 		"a/b", "..", ".", "a%2fb", "a:b", "~", strings.Repeat("a", 300), "adm\u0456n" /* Cyrillic */, "A", "a_b", "a b", "\u202eadmin", "a\x00b",
 	} {
@@ -101,7 +103,7 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 			"Namespace v1":                           "/api/v1/namespaces",
 		} {
 			kind, version, _ := strings.Cut(what, " ")
-			answer, err := admin.try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
+			answer, err := admin.Try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
 			if err == nil {
 				t.Errorf("%s of the name %q is made: %s", kind, name, answer)
 			}
@@ -109,7 +111,7 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 		if strings.Trim(name, ".") == "" {
 			continue // in a path it is another path
 		}
-		if answer, err := as(t, c, "mallory").try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
+		if answer, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
 			t.Errorf("project %q: %s", name, answer)
 		}
 	}
@@ -117,9 +119,9 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 
 func TestInputThatIsTooMuchIsRefused(t *testing.T) {
 	c := tenants(t)
-	oli := as(t, c, "oli")
-	oli.project(c, "oli-shop")
-	path := core("oli-shop", "configmaps")
+	oli := c.User("oli")
+	oli.RequestProject(c, "oli-shop")
+	path := kit.CorePath("oli-shop", "configmaps")
 	for name, body := range map[string]string{
 		"five megabytes":   `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"a":"` + strings.Repeat("x", 5<<20) + `"}}`,
 		"deep JSON":        `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":` + strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000) + "}",
@@ -127,16 +129,16 @@ func TestInputThatIsTooMuchIsRefused(t *testing.T) {
 		"YAML that grows":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: laughs}\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n",
 		"many annotations": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"notes","annotations":{"a":"` + strings.Repeat("x", 300<<10) + `"}}}`,
 	} {
-		if _, err := oli.try("POST", path, body); err == nil {
+		if _, err := oli.Try("POST", path, body); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 		for _, kind := range []string{"Template template.openshift.io templates", "DeploymentConfig apps.openshift.io deploymentconfigs"} {
 			words := strings.Fields(kind)
 			own := strings.NewReplacer(`"v1"`, `"`+words[1]+`/v1"`, "apiVersion: v1", "apiVersion: "+words[1]+"/v1", "ConfigMap", words[0]).Replace(body)
-			if _, err := oli.try("POST", group(words[1], "oli-shop", words[2]), own); err == nil {
+			if _, err := oli.Try("POST", kit.GroupPath(words[1], "oli-shop", words[2]), own); err == nil {
 				t.Errorf("%s as %s: accepted", name, words[0])
 			}
 		}
 	}
-	oli.may("GET", path, "") // the server is well
+	oli.May("GET", path, "") // the server is well
 }

@@ -7,14 +7,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 // TestRequestsForOurTypesAreAudited has no policy in the configuration: who asked for what is recorded, and nothing of what was sent.
 func TestRequestsForOurTypesAreAudited(t *testing.T) {
 	c := tenants(t)
-	olga := as(t, c, "olga")
-	olga.project(c, "olga-shop")
-	olga.may("POST", group("route.openshift.io", "olga-shop", "routes"),
+	olga := c.User("olga")
+	olga.RequestProject(c, "olga-shop")
+	olga.May("POST", kit.GroupPath("route.openshift.io", "olga-shop", "routes"),
 		"{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {to: {name: web}}}")
 	c.WaitFor("the route in the audit log", func(context.Context) error {
 		content, err := os.ReadFile(c.Path("log", "audit.log"))

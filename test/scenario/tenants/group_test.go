@@ -113,7 +113,7 @@ rfc2307:
 	// A group's rights are its members' when they log in.
 	c.OC("create", "rolebinding", "shop", "--clusterrole=view", "--group=shop")
 	c.WaitFor("the rights of a group", func(context.Context) error {
-		_, err := as(t, c, "pia", "shop").try("GET", core(c.Namespace, "configmaps"), "")
+		_, err := c.User("pia", "shop").Try("GET", kit.CorePath(c.Namespace, "configmaps"), "")
 		return err
 	})
 

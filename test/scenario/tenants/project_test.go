@@ -6,16 +6,18 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 	c := tenants(t)
-	bea := as(t, c, "bea")
-	bea.project(c, "bea-shop")
+	bea := c.User("bea")
+	bea.RequestProject(c, "bea-shop")
 	has(t, c.OC("get", "namespace", "bea-shop", "-o", "yaml"), `tenants: "yes"`, "openshift.io/requester: bea", "openshift.io/display-name: A shop",
 		"openshift.io/sa.scc.uid-range: ", "openshift.io/sa.scc.supplemental-groups: ", "openshift.io/sa.scc.mcs: s0:c")
-	has(t, bea.may("GET", core("bea-shop", "resourcequotas/of-template"), ""), `"services":"3"`)
-	bea.mayNot("DELETE", core("bea-shop", "resourcequotas/of-template"), "", "cannot delete resource")
+	has(t, bea.May("GET", kit.CorePath("bea-shop", "resourcequotas/of-template"), ""), `"services":"3"`)
+	bea.MayNot("DELETE", kit.CorePath("bea-shop", "resourcequotas/of-template"), "", "cannot delete resource")
 	// Its accounts and their roles.
 	c.WaitFor("the roles of the project's accounts", func(context.Context) error {
 		got, err := c.TryOC("get", "rolebindings", "-n", "bea-shop", "-o", `jsonpath={range .items[*]}{.metadata.name}={.roleRef.name} {end}`)
@@ -24,51 +26,51 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 		}
 		return err
 	})
-	account(t, c, "bea-shop", "deployer").may("GET", core("bea-shop", "replicationcontrollers"), "")
-	account(t, c, "bea-shop", "default").mayNot("GET", core("bea-shop", "replicationcontrollers"), "", "cannot list resource")
+	c.ServiceAccount("bea-shop", "deployer").May("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "")
+	c.ServiceAccount("bea-shop", "default").MayNot("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "", "cannot list resource")
 
 	// The template is the administrator's; a broken one is named and makes nothing.
-	bea.mayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
-	admin := administrator(t, c)
+	bea.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
+	admin := c.Administrator()
 	const path = "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request"
-	whole := admin.may("GET", path, "")
-	admin.may("PATCH", path, `{"objects":[]}`)
-	t.Cleanup(func() { admin.may("PATCH", path, `{"objects":`+field(t, whole, "objects")+`}`) })
-	answer, err := as(t, c, "cleo").try("POST", requests, request("cleo-shop"))
+	whole := admin.May("GET", path, "")
+	admin.May("PATCH", path, `{"objects":[]}`)
+	t.Cleanup(func() { admin.May("PATCH", path, `{"objects":`+field(t, whole, "objects")+`}`) })
+	answer, err := c.User("cleo").Try("POST", requests, request("cleo-shop"))
 	if err == nil {
 		t.Fatalf("a project was made of nothing: %s", answer)
 	}
 	has(t, answer, "the template makes 0 projects, must make one")
-	if _, err := admin.try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
+	if _, err := admin.Try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
 		t.Errorf("the project that was refused: %v", err)
 	}
 }
 
 func TestWhoMayNotRequestProjectsReadsTheMessage(t *testing.T) {
 	c := tenants(t)
-	admin, dan := administrator(t, c), as(t, c, "dan")
-	dan.may("GET", requests, "")
+	admin, dan := c.Administrator(), c.User("dan")
+	dan.May("GET", requests, "")
 	const self = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/self-provisioners"
-	admin.may("PATCH", self, `{"subjects":null}`)
+	admin.May("PATCH", self, `{"subjects":null}`)
 	restore := func() {
-		admin.may("PATCH", self, `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated:oauth"}]}`)
+		admin.May("PATCH", self, `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated:oauth"}]}`)
 	}
 	t.Cleanup(restore)
 	c.WaitFor("self-provisioning to end", func(context.Context) error {
-		if _, err := dan.try("GET", requests, ""); !apierrors.IsForbidden(err) {
+		if _, err := dan.Try("GET", requests, ""); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("it is answered: %v", err)
 		}
 		return nil
 	})
-	dan.mayNot("GET", requests, "", "Ask help@example.com for a project.")
-	dan.mayNot("POST", requests, request("dan-shop"), "cannot create resource")
+	dan.MayNot("GET", requests, "", "Ask help@example.com for a project.")
+	dan.MayNot("POST", requests, request("dan-shop"), "cannot create resource")
 	// An administrator makes projects for others.
-	admin.may("POST", "/apis/project.openshift.io/v1/projects", "{apiVersion: project.openshift.io/v1, kind: Project, metadata: {name: dan-shop}}")
+	admin.May("POST", "/apis/project.openshift.io/v1/projects", "{apiVersion: project.openshift.io/v1, kind: Project, metadata: {name: dan-shop}}")
 	t.Cleanup(func() { c.OC("delete", "project", "dan-shop", "--wait=false") })
-	dan.mayNot("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "", "cannot get resource")
+	dan.MayNot("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "", "cannot get resource")
 	c.OC("adm", "policy", "add-role-to-user", "admin", "dan", "-n", "dan-shop")
 	c.WaitFor("the role", func(context.Context) error {
-		_, err := dan.try("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "")
+		_, err := dan.Try("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "")
 		return err
 	})
 }
@@ -78,39 +80,39 @@ func TestRequestsOfProjectsAreLimited(t *testing.T) {
 	c.OC("create", "user", "eva")
 	c.OC("label", "user", "eva", "level=silver")
 	t.Cleanup(func() { c.OC("delete", "user", "eva") })
-	eva, fay := as(t, c, "eva"), as(t, c, "fay")
-	for who, most := range map[*person]int{eva: 2, fay: 1} {
+	eva, fay := c.User("eva"), c.User("fay")
+	for who, most := range map[*kit.User]int{eva: 2, fay: 1} {
 		for i := range most {
-			who.project(c, fmt.Sprintf("%s-%d", who.name, i))
+			who.RequestProject(c, fmt.Sprintf("%s-%d", who.Name, i))
 		}
-		who.mayNot("POST", requests, request(who.name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", who.name, most))
+		who.MayNot("POST", requests, request(who.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", who.Name, most))
 	}
 	// A project that goes makes room.
-	fay.may("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")
+	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")
 	c.WaitFor("room for a project", func(context.Context) error {
-		_, err := fay.try("POST", requests+"?", request("fay-1"))
+		_, err := fay.Try("POST", requests+"?", request("fay-1"))
 		return err
 	})
 
 	// A service account may not, until it is given the role; then its own limit counts.
-	robot := account(t, c, c.Namespace, "default")
-	robot.mayNot("POST", requests, request("robot-0"), "cannot create resource")
-	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.name)
-	t.Cleanup(func() { c.OC("adm", "policy", "remove-cluster-role-from-user", "self-provisioner", robot.name) })
+	robot := c.ServiceAccount(c.Namespace, "default")
+	robot.MayNot("POST", requests, request("robot-0"), "cannot create resource")
+	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.Name)
+	t.Cleanup(func() { c.OC("adm", "policy", "remove-cluster-role-from-user", "self-provisioner", robot.Name) })
 	c.WaitFor("the role of the account", func(context.Context) error {
-		answer, err := robot.try("GET", requests, "")
+		answer, err := robot.Try("GET", requests, "")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, answer)
 		}
 		return nil
 	})
-	robot.project(c, "robot-0")
-	robot.mayNot("POST", requests, request("robot-1"), "cannot create more than 1 project(s)")
+	robot.RequestProject(c, "robot-0")
+	robot.MayNot("POST", requests, request("robot-1"), "cannot create more than 1 project(s)")
 }
 
 func TestNodeSelectorsOfProjectsAreAddedToPods(t *testing.T) {
 	c := tenants(t)
-	admin := administrator(t, c)
+	admin := c.Administrator()
 	for name, tt := range map[string]struct{ annotation, pod, want, refusal string }{
 		"by-default": {pod: "", want: `"region":"primary"`},
 		"own":        {annotation: "openshift.io/node-selector: env=test", pod: "{disk: fast}", want: `"disk":"fast","env":"test"`},
@@ -119,10 +121,10 @@ func TestNodeSelectorsOfProjectsAreAddedToPods(t *testing.T) {
 		"broken":     {annotation: "openshift.io/node-selector: 'a=b=c'", refusal: "openshift.io/node-selector"},
 	} {
 		project := "selector-" + name
-		admin.may("POST", "/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: "+project+", annotations: {"+tt.annotation+"}}}")
+		admin.May("POST", "/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: "+project+", annotations: {"+tt.annotation+"}}}")
 		t.Cleanup(func() { c.OC("delete", "namespace", project, "--wait=false") })
 		c.WaitFor("the accounts of "+project, func(context.Context) error {
-			_, err := admin.try("GET", core(project, "serviceaccounts/default"), "")
+			_, err := admin.Try("GET", kit.CorePath(project, "serviceaccounts/default"), "")
 			return err
 		})
 		selector := tt.pod
@@ -131,9 +133,9 @@ func TestNodeSelectorsOfProjectsAreAddedToPods(t *testing.T) {
 		}
 		body := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeSelector: " + selector + ", containers: [{name: main, image: none}]}}"
 		if tt.refusal != "" {
-			admin.mayNot("POST", core(project, "pods"), body, tt.refusal)
+			admin.MayNot("POST", kit.CorePath(project, "pods"), body, tt.refusal)
 			continue
 		}
-		has(t, admin.may("POST", core(project, "pods"), body), tt.want)
+		has(t, admin.May("POST", kit.CorePath(project, "pods"), body), tt.want)
 	}
 }

@@ -55,9 +55,9 @@ func TestAQuotaCountsAllProjectsOfARequester(t *testing.T) {
 	c := tenants(t)
 	c.OC("create", "user", "ann", "-o", "name")
 	c.OC("label", "user", "ann", "level=gold")
-	ann := as(t, c, "ann")
-	ann.project(c, "ann-one")
-	ann.project(c, "ann-two")
+	ann := c.User("ann")
+	ann.RequestProject(c, "ann-one")
+	ann.RequestProject(c, "ann-two")
 	c.Apply(`
 apiVersion: quota.openshift.io/v1
 kind: ClusterResourceQuota
@@ -71,10 +71,10 @@ spec:
 	used(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2", "requests.cpu=0")
 
 	config := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
-	ann.may("POST", core("ann-one", "configmaps"), config("first"))
-	ann.may("POST", core("ann-two", "configmaps"), config("second"))
+	ann.May("POST", kit.CorePath("ann-one", "configmaps"), config("first"))
+	ann.May("POST", kit.CorePath("ann-two", "configmaps"), config("second"))
 	for _, project := range []string{"ann-one", "ann-two"} {
-		ann.mayNot("POST", core(project, "configmaps"), config("third"), "exceeded quota: for-ann, requested: configmaps=1, used: configmaps=6, limited: configmaps=6")
+		ann.MayNot("POST", kit.CorePath(project, "configmaps"), config("third"), "exceeded quota: for-ann, requested: configmaps=1, used: configmaps=6, limited: configmaps=6")
 	}
 	used(c, "for-ann", "configmaps=6", "ann-one:configmaps=3", "ann-two:configmaps=3")
 
@@ -83,36 +83,36 @@ spec:
 			resources: {requests: {cpu: %[2]s, memory: 1Mi}, limits: {cpu: %[2]s, memory: 1Mi}}}]}}`, name, cpu)
 	}
 	// Requests are half of the limits here, by the cluster's configuration.
-	ann.may("POST", core("ann-one", "pods"), pod("first", "1600m"))
-	ann.mayNot("POST", core("ann-two", "pods"), pod("second", "1600m"), "requested: requests.cpu=800m, used: requests.cpu=800m, limited: requests.cpu=1")
-	ann.mayNot("POST", core("ann-two", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: none}]}}", "must specify requests.cpu")
+	ann.May("POST", kit.CorePath("ann-one", "pods"), pod("first", "1600m"))
+	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), pod("second", "1600m"), "requested: requests.cpu=800m, used: requests.cpu=800m, limited: requests.cpu=1")
+	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: none}]}}", "must specify requests.cpu")
 
 	stream := "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: one}}"
-	ann.may("POST", group("image.openshift.io", "ann-one", "imagestreams"), stream)
-	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreams"), stream, "openshift.io/imagestreams=1")
+	ann.May("POST", kit.GroupPath("image.openshift.io", "ann-one", "imagestreams"), stream)
+	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreams"), stream, "openshift.io/imagestreams=1")
 	// An import, or a tag, of a stream that is not there makes one.
-	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreamtags"),
+	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamtags"),
 		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}", "openshift.io/imagestreams=1")
-	ann.mayNot("POST", group("image.openshift.io", "ann-two", "imagestreamimports"),
+	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamimports"),
 		"{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: two}, spec: {import: true, images: [{from: {kind: DockerImage, name: registry.invalid/two}}]}}", "openshift.io/imagestreams=1")
 	route := "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: one}, spec: {to: {name: web}}}"
-	ann.may("POST", group("route.openshift.io", "ann-two", "routes"), route)
-	ann.mayNot("POST", group("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
+	ann.May("POST", kit.GroupPath("route.openshift.io", "ann-two", "routes"), route)
+	ann.MayNot("POST", kit.GroupPath("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
 
 	// What goes is free again, in any of the projects.
-	ann.may("DELETE", core("ann-one", "configmaps/first"), "")
+	ann.May("DELETE", kit.CorePath("ann-one", "configmaps/first"), "")
 	used(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
-	ann.may("POST", core("ann-two", "configmaps"), config("third"))
+	ann.May("POST", kit.CorePath("ann-two", "configmaps"), config("third"))
 
-	applied := ann.may("GET", group("quota.openshift.io", "ann-one", "appliedclusterresourcequotas/for-ann"), "")
+	applied := ann.May("GET", kit.GroupPath("quota.openshift.io", "ann-one", "appliedclusterresourcequotas/for-ann"), "")
 	has(t, applied, `"configmaps":"6"`, `"namespace":"ann-two"`)
-	ann.mayNot("GET", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", "", "cannot get resource")
-	ann.mayNot("PATCH", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", `{"spec":{"quota":{"hard":{"configmaps":"9"}}}}`, "cannot patch resource")
+	ann.MayNot("GET", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", "", "cannot get resource")
+	ann.MayNot("PATCH", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", `{"spec":{"quota":{"hard":{"configmaps":"9"}}}}`, "cannot patch resource")
 
 	// A project that goes is counted no more, one that comes is.
-	ann.may("DELETE", "/apis/project.openshift.io/v1/projects/ann-two", "")
+	ann.May("DELETE", "/apis/project.openshift.io/v1/projects/ann-two", "")
 	used(c, "for-ann", "configmaps=2", "ann-one:configmaps=2")
-	ann.project(c, "ann-three")
+	ann.RequestProject(c, "ann-three")
 	used(c, "for-ann", "configmaps=4", "ann-three:configmaps=2")
 }
 
@@ -123,7 +123,7 @@ func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
 	c.OC("create", "service", "externalname", "before", "--external-name=example.com")
 	c.OC("label", "namespace", c.Namespace, "team=blue")
 	used(c, "by-label", "services=1", c.Namespace+":services=1")
-	administrator(t, c).mayNot("POST", core(c.Namespace, "services"), "{apiVersion: v1, kind: Service, metadata: {name: after}, spec: {ports: [{port: 80}]}}", "exceeded quota: by-label")
+	c.Administrator().MayNot("POST", kit.CorePath(c.Namespace, "services"), "{apiVersion: v1, kind: Service, metadata: {name: after}, spec: {ports: [{port: 80}]}}", "exceeded quota: by-label")
 	c.OC("label", "namespace", c.Namespace, "team-")
 	used(c, "by-label", "services=0")
 	c.OC("create", "service", "externalname", "after", "--external-name=example.com")
@@ -131,13 +131,13 @@ func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
 
 func TestTheQuotaOfAProjectCountsImageStreams(t *testing.T) {
 	c := tenants(t)
-	kim := as(t, c, "kim")
-	kim.project(c, "kim-shop")
-	administrator(t, c).may("POST", core("kim-shop", "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: images}, spec: {hard: {openshift.io/imagestreams: 2, secrets: 50}}}")
+	kim := c.User("kim")
+	kim.RequestProject(c, "kim-shop")
+	c.Administrator().May("POST", kit.CorePath("kim-shop", "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: images}, spec: {hard: {openshift.io/imagestreams: 2, secrets: 50}}}")
 	uses := func(streams string) {
 		t.Helper()
 		c.WaitFor("the quota to have "+streams, func(context.Context) error {
-			quota := kim.may("GET", core("kim-shop", "resourcequotas/images"), "")
+			quota := kim.May("GET", kit.CorePath("kim-shop", "resourcequotas/images"), "")
 			if !strings.Contains(quota, `"used":{"openshift.io/imagestreams":"`+streams+`","secrets"`) {
 				return errors.New(quota)
 			}
@@ -145,16 +145,16 @@ func TestTheQuotaOfAProjectCountsImageStreams(t *testing.T) {
 		})
 	}
 	uses("0")
-	streams := group("image.openshift.io", "kim-shop", "imagestreams")
+	streams := kit.GroupPath("image.openshift.io", "kim-shop", "imagestreams")
 	stream := func(name string) string {
 		return "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: " + name + "}}"
 	}
-	kim.may("POST", streams, stream("one"))
-	kim.may("POST", group("image.openshift.io", "kim-shop", "imagestreamtags"),
+	kim.May("POST", streams, stream("one"))
+	kim.May("POST", kit.GroupPath("image.openshift.io", "kim-shop", "imagestreamtags"),
 		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}")
-	kim.mayNot("POST", streams, stream("three"), "exceeded quota: images, requested: openshift.io/imagestreams=1, used: openshift.io/imagestreams=2, limited: openshift.io/imagestreams=2")
+	kim.MayNot("POST", streams, stream("three"), "exceeded quota: images, requested: openshift.io/imagestreams=1, used: openshift.io/imagestreams=2, limited: openshift.io/imagestreams=2")
 	uses("2")
-	kim.may("DELETE", streams+"/one", "")
+	kim.May("DELETE", streams+"/one", "")
 	uses("1")
-	kim.may("POST", streams, stream("three"))
+	kim.May("POST", streams, stream("three"))
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// asked is the answer to a review, whose body is written in YAML without its version and kind.
-func (p *person) asked(kind, path, body string) string {
-	p.t.Helper()
-	return p.may("POST", path, fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", version(path), kind, body))
+// askReview returns the response to a review. The body is YAML without apiVersion and kind.
+func askReview(t *testing.T, user *kit.User, kind, path, body string) string {
+	t.Helper()
+	return user.May("POST", path, fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", version(path), kind, body))
 }
 
 // version is the API version of the path of a group's resource.
@@ -18,39 +20,39 @@ func version(path string) string { return strings.Join(strings.Split(path, "/")[
 
 func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	c := tenants(t)
-	gus := as(t, c, "gus")
-	gus.project(c, "gus-shop")
+	gus := c.User("gus")
+	gus.RequestProject(c, "gus-shop")
 	const api = "/apis/authorization.openshift.io/v1/"
 	local := api + "namespaces/gus-shop/"
 
 	// May someone do something?
-	has(t, gus.asked("LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
-	has(t, gus.asked("LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
-	has(t, gus.asked("LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
-	if answer, err := gus.try("POST", local+"localsubjectaccessreviews",
+	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
+	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
+	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
+	if answer, err := gus.Try("POST", local+"localsubjectaccessreviews",
 		"{apiVersion: authorization.openshift.io/v1, kind: LocalSubjectAccessReview, verb: get, resource: pods, namespace: default}"); err == nil {
 		t.Errorf("a local review asks about another project: %s", answer)
 	}
-	admin := administrator(t, c)
-	has(t, admin.asked("SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: nodes, user: gus"), `"allowed":false`)
-	has(t, admin.asked("SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
-	gus.mayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may ask about himself only")
+	admin := c.Administrator()
+	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: nodes, user: gus"), `"allowed":false`)
+	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
+	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may ask about himself only")
 
 	// Who may do something?
-	has(t, gus.asked("LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
-	has(t, admin.asked("ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
-	gus.mayNot("POST", api+"resourceaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: ResourceAccessReview, verb: list, resource: nodes}", "cannot create resource")
+	has(t, askReview(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
+	has(t, askReview(t, admin, "ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
+	gus.MayNot("POST", api+"resourceaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: ResourceAccessReview, verb: list, resource: nodes}", "cannot create resource")
 
 	// What may someone do?
-	has(t, gus.asked("SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
+	has(t, askReview(t, gus, "SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
 	c.WaitFor("the rules of the project's builder", func(context.Context) error {
-		answer := gus.asked("SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
+		answer := askReview(t, gus, "SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
 		if !strings.Contains(answer, `"imagestreams/layers"`) {
 			return fmt.Errorf("they are %s", answer)
 		}
 		return nil
 	})
-	has(t, gus.may("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+	has(t, gus.May("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: {resourceAttributes: {verb: create, resource: pods, namespace: gus-shop}}}"), `"allowed":true`)
 
 	// Which constraint would accept a pod?
@@ -58,16 +60,16 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	pod := func(security string) string {
 		return "template: {spec: {containers: [{name: main, image: none, securityContext: {" + security + "}}]}}"
 	}
-	has(t, gus.asked("PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("")+"}"), `"name":"restricted"`)
-	has(t, gus.asked("PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("privileged: true")+"}"), `"reason":"`)
-	has(t, gus.asked("PodSecurityPolicySubjectReview", psp+"podsecuritypolicysubjectreviews", "spec: {user: root, groups: ['system:masters'], "+pod("privileged: true")+"}"), `"name":"privileged"`)
-	has(t, gus.asked("PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"name":"restricted"`, `"builder"`)
+	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("")+"}"), `"name":"restricted"`)
+	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("privileged: true")+"}"), `"reason":"`)
+	has(t, askReview(t, gus, "PodSecurityPolicySubjectReview", psp+"podsecuritypolicysubjectreviews", "spec: {user: root, groups: ['system:masters'], "+pod("privileged: true")+"}"), `"name":"privileged"`)
+	has(t, askReview(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"name":"restricted"`, `"builder"`)
 }
 
 func TestRestrictionsLimitWhomRolesAreBoundTo(t *testing.T) {
 	c := tenants(t)
-	ida := as(t, c, "ida")
-	ida.project(c, "ida-shop")
+	ida := c.User("ida")
+	ida.RequestProject(c, "ida-shop")
 	c.OC("adm", "groups", "new", "staff", "jon")
 	t.Cleanup(func() { c.OC("delete", "group", "staff") })
 	c.In("ida-shop").Apply(`
@@ -87,22 +89,22 @@ spec: {serviceaccountrestriction: {namespaces: [ida-shop]}}
 	user := func(name string) string {
 		return "{kind: User, apiGroup: rbac.authorization.k8s.io, name: " + name + "}"
 	}
-	bindings := group("rbac.authorization.k8s.io", "ida-shop", "rolebindings")
+	bindings := kit.GroupPath("rbac.authorization.k8s.io", "ida-shop", "rolebindings")
 	c.WaitFor("the restrictions", func(context.Context) error {
-		if _, err := ida.try("POST", bindings+"?", bind("try", user("lea"))); err == nil {
+		if _, err := ida.Try("POST", bindings+"?", bind("try", user("lea"))); err == nil {
 			return fmt.Errorf("a user who is not named may be bound")
 		}
 		return nil
 	})
-	ida.may("POST", bindings, bind("kim", user("kim")))
-	ida.may("POST", bindings, bind("jon", user("jon")))
-	ida.may("POST", bindings, bind("own", "{kind: ServiceAccount, name: default, namespace: ida-shop}"))
-	ida.mayNot("POST", bindings, bind("lea", user("lea")), `rolebindings to User "lea" are not allowed in project "ida-shop"`)
-	ida.mayNot("POST", bindings, bind("other", "{kind: ServiceAccount, name: default, namespace: default}"), `rolebindings to ServiceAccount "default" are not allowed`)
-	ida.mayNot("POST", bindings, bind("all", "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authenticated'}"), `rolebindings to Group "system:authenticated" are not allowed`)
+	ida.May("POST", bindings, bind("kim", user("kim")))
+	ida.May("POST", bindings, bind("jon", user("jon")))
+	ida.May("POST", bindings, bind("own", "{kind: ServiceAccount, name: default, namespace: ida-shop}"))
+	ida.MayNot("POST", bindings, bind("lea", user("lea")), `rolebindings to User "lea" are not allowed in project "ida-shop"`)
+	ida.MayNot("POST", bindings, bind("other", "{kind: ServiceAccount, name: default, namespace: default}"), `rolebindings to ServiceAccount "default" are not allowed`)
+	ida.MayNot("POST", bindings, bind("all", "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authenticated'}"), `rolebindings to Group "system:authenticated" are not allowed`)
 	// By OpenShift's own names too.
-	ida.mayNot("POST", group("authorization.openshift.io", "ida-shop", "rolebindings"),
+	ida.MayNot("POST", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindings"),
 		"{apiVersion: authorization.openshift.io/v1, kind: RoleBinding, metadata: {name: lea}, roleRef: {name: view}, subjects: [{kind: User, name: lea}]}", "are not allowed in project")
-	has(t, ida.may("GET", group("authorization.openshift.io", "ida-shop", "rolebindingrestrictions"), ""), `"name":"users"`)
-	ida.mayNot("DELETE", group("authorization.openshift.io", "ida-shop", "rolebindingrestrictions/users"), "", "cannot delete resource")
+	has(t, ida.May("GET", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindingrestrictions"), ""), `"name":"users"`)
+	ida.MayNot("DELETE", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindingrestrictions/users"), "", "cannot delete resource")
 }

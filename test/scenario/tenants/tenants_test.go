@@ -3,17 +3,11 @@
 package tenants
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -107,116 +101,12 @@ func tenants(t *testing.T) *kit.Cluster {
 	return c
 }
 
-// person is someone who logged in, with the rights of that name alone.
-type person struct {
-	t    *testing.T
-	name string
-	rest rest.Interface
-}
-
-// as is a person; groups are those beside the virtual ones.
-func as(t *testing.T, c *kit.Cluster, name string, groups ...string) *person {
-	t.Helper()
-	return with(t, c, rest.ImpersonationConfig{
-		UserName: name, Groups: append([]string{"system:authenticated", "system:authenticated:oauth"}, groups...),
-	})
-}
-
-// account is a service account.
-func account(t *testing.T, c *kit.Cluster, namespace, name string) *person {
-	t.Helper()
-	return with(t, c, rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + namespace + ":" + name,
-		Groups:   []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace},
-	})
-}
-
-func administrator(t *testing.T, c *kit.Cluster) *person {
-	t.Helper()
-	return with(t, c, rest.ImpersonationConfig{})
-}
-
-func with(t *testing.T, c *kit.Cluster, who rest.ImpersonationConfig) *person {
-	t.Helper()
-	return connect(t, c.Config, who)
-}
-
-// connect is who a connection says to be.
-func connect(t *testing.T, connection *rest.Config, who rest.ImpersonationConfig) *person {
-	t.Helper()
-	config := rest.CopyConfig(connection)
-	config.Impersonate, config.QPS = who, -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &person{t, who.UserName, client.Discovery().RESTClient()}
-}
-
-// try sends a request, with a body in YAML or JSON, and returns the answer. Nothing is kept where the path ends with "?".
-func (p *person) try(verb, path, body string) (string, error) {
-	path, dry := strings.CutSuffix(path, "?")
-	request := p.rest.Verb(verb).AbsPath(path)
-	if dry {
-		request = request.Param("dryRun", metav1.DryRunAll)
-	}
-	switch {
-	case verb == "PATCH":
-		request = request.SetHeader("Content-Type", "application/merge-patch+json").Body([]byte(body))
-	case body != "":
-		request = request.SetHeader("Content-Type", "application/yaml").Body([]byte(body))
-	}
-	answer, err := request.Do(context.Background()).Raw()
-	return string(answer), err
-}
-
-// may sends a request that must be answered.
-func (p *person) may(verb, path, body string) string {
-	p.t.Helper()
-	answer, err := p.try(verb, path, body)
-	if err != nil {
-		p.t.Fatalf("%s: %s %s: %v\n%s", p.name, verb, path, err, answer)
-	}
-	return answer
-}
-
-// mayNot sends a request that must be forbidden, for a reason.
-func (p *person) mayNot(verb, path, body, reason string) {
-	p.t.Helper()
-	answer, err := p.try(verb, path, body)
-	var status metav1.Status
-	if !apierrors.IsForbidden(err) || json.Unmarshal([]byte(answer), &status) != nil || !strings.Contains(status.Message, reason) {
-		p.t.Errorf("%s: %s %s: %v, want it forbidden because %q\n%s", p.name, verb, path, err, reason, answer)
-	}
-}
-
 // requests is the path of project requests.
 const requests = "/apis/project.openshift.io/v1/projectrequests"
 
 // request is a request for a project.
 func request(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
-}
-
-// project requests a project for a person, which is gone after the test.
-func (p *person) project(c *kit.Cluster, name string) {
-	p.t.Helper()
-	p.may("POST", requests, request(name))
-	p.t.Cleanup(func() {
-		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			p.t.Error(err)
-		}
-	})
-}
-
-// core is the path of a resource of the core group in a namespace.
-func core(namespace, resource string) string {
-	return "/api/v1/namespaces/" + namespace + "/" + resource
-}
-
-// group is the path of another group's resource in a namespace.
-func group(group, namespace, resource string) string {
-	return "/apis/" + group + "/v1/namespaces/" + namespace + "/" + resource
 }
 
 // has fails the test unless a text has all parts.

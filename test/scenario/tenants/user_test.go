@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 func TestAHundredUsersSeeOnlyTheirOwnProjects(t *testing.T) {
 	const users, together = 100, 10
 	c := tenants(t)
-	people := make([]*person, users)
+	people := make([]*kit.User, users)
 	for i := range people {
-		people[i] = as(t, c, fmt.Sprintf("tenant%02d@example.com", i))
+		people[i] = c.User(fmt.Sprintf("tenant%02d@example.com", i))
 	}
 	each := func(do func(i int) error) {
 		t.Helper()
@@ -24,7 +26,7 @@ func TestAHundredUsersSeeOnlyTheirOwnProjects(t *testing.T) {
 			group.Go(func() {
 				for i := range numbers {
 					if err := do(i); err != nil {
-						failures <- fmt.Errorf("%s: %w", people[i].name, err)
+						failures <- fmt.Errorf("%s: %w", people[i].Name, err)
 					}
 				}
 			})
@@ -41,34 +43,34 @@ func TestAHundredUsersSeeOnlyTheirOwnProjects(t *testing.T) {
 	}
 	name := func(i int) string { return fmt.Sprintf("tenant-%02d", i%users) }
 	each(func(i int) error {
-		if answer, err := people[i].try("POST", requests, request(name(i))); err != nil {
+		if answer, err := people[i].Try("POST", requests, request(name(i))); err != nil {
 			return fmt.Errorf("request: %w: %s", err, answer)
 		}
-		answer, err := people[i].try("POST", core(name(i), "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}")
+		answer, err := people[i].Try("POST", kit.CorePath(name(i), "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}")
 		if err != nil {
 			return fmt.Errorf("create: %w: %s", err, answer)
 		}
 		return nil
 	})
 	each(func(i int) error {
-		answer, err := people[i].try("GET", "/apis/project.openshift.io/v1/projects", "")
+		answer, err := people[i].Try("GET", "/apis/project.openshift.io/v1/projects", "")
 		var list struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
 		if err != nil || json.Unmarshal([]byte(answer), &list) != nil || len(list.Items) != 1 || list.Items[0].Metadata.Name != name(i) {
 			return fmt.Errorf("sees %d projects, %v", len(list.Items), err)
 		}
-		if _, err := people[i].try("GET", core(name(i), "configmaps/own"), ""); err != nil {
+		if _, err := people[i].Try("GET", kit.CorePath(name(i), "configmaps/own"), ""); err != nil {
 			return fmt.Errorf("in the own project: %w", err)
 		}
 		for _, path := range []string{
-			core(name(i+1), "configmaps/own"), core(name(i+1), "secrets"), "/apis/project.openshift.io/v1/projects/" + name(i+1), "/api/v1/namespaces", "/api/v1/pods",
+			kit.CorePath(name(i+1), "configmaps/own"), kit.CorePath(name(i+1), "secrets"), "/apis/project.openshift.io/v1/projects/" + name(i+1), "/api/v1/namespaces", "/api/v1/pods",
 		} {
-			if answer, err := people[i].try("GET", path, ""); !apierrors.IsForbidden(err) {
+			if answer, err := people[i].Try("GET", path, ""); !apierrors.IsForbidden(err) {
 				return fmt.Errorf("%s: %w: %s", path, err, answer)
 			}
 		}
-		if answer, err := people[i].try("POST", requests, request(name(i)+"-more")); !apierrors.IsForbidden(err) {
+		if answer, err := people[i].Try("POST", requests, request(name(i)+"-more")); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("a second project: %w: %s", err, answer)
 		}
 		return nil

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
+
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 // review labels what has no label yet, and refuses what is called forbidden.
@@ -73,22 +75,22 @@ webhooks:
 `, kind, listener.Addr(), base64.StdEncoding.EncodeToString(ca)))
 		t.Cleanup(func() { c.OC("delete", strings.ToLower(kind)+"webhookconfiguration", "tenants") })
 	}
-	rita := as(t, c, "rita")
-	rita.project(c, "rita-shop")
-	routes := group("route.openshift.io", "rita-shop", "routes")
+	rita := c.User("rita")
+	rita.RequestProject(c, "rita-shop")
+	routes := kit.GroupPath("route.openshift.io", "rita-shop", "routes")
 	route := func(name string) string {
 		return "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: " + name + "}, spec: {to: {name: web}}}"
 	}
 	c.WaitFor("the webhooks", func(context.Context) error {
-		answer, err := rita.try("POST", routes+"?", route("try"))
+		answer, err := rita.Try("POST", routes+"?", route("try"))
 		if err == nil && !strings.Contains(answer, `"reviewed":"yes"`) {
 			err = fmt.Errorf("they are not asked")
 		}
 		return err
 	})
-	has(t, rita.may("POST", routes, route("allowed")), `"reviewed":"yes"`)
-	rita.mayNot("POST", routes, route("forbidden"), "the webhook forbids Route")
-	rita.mayNot("POST", requests, request("forbidden"), "the webhook forbids ProjectRequest")
-	rita.mayNot("POST", group("apps.openshift.io", "rita-shop", "deploymentconfigs"),
+	has(t, rita.May("POST", routes, route("allowed")), `"reviewed":"yes"`)
+	rita.MayNot("POST", routes, route("forbidden"), "the webhook forbids Route")
+	rita.MayNot("POST", requests, request("forbidden"), "the webhook forbids ProjectRequest")
+	rita.MayNot("POST", kit.GroupPath("apps.openshift.io", "rita-shop", "deploymentconfigs"),
 		"{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: forbidden}, spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: none}]}}}}", "the webhook forbids DeploymentConfig")
 }

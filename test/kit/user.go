@@ -1,0 +1,141 @@
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// User sends requests with the rights of one user. The verbs fail the user's test.
+type User struct {
+	// Name is the user name that the API server sees. It is empty for the administrator.
+	Name string
+	// Rest sends requests to the API server as the user.
+	Rest rest.Interface
+
+	t testing.TB
+}
+
+// User returns a person who logged in. The groups are added to the two virtual groups of such users.
+func (c *Cluster) User(name string, groups ...string) *User {
+	c.t.Helper()
+	return c.Impersonate(rest.ImpersonationConfig{
+		UserName: name, Groups: append([]string{"system:authenticated", "system:authenticated:oauth"}, groups...),
+	})
+}
+
+// ServiceAccount returns a service account with the groups that its token gives it.
+func (c *Cluster) ServiceAccount(namespace, name string) *User {
+	c.t.Helper()
+	return c.Impersonate(rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + name,
+		Groups:   []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace},
+	})
+}
+
+// Administrator returns the cluster's administrator.
+func (c *Cluster) Administrator() *User {
+	c.t.Helper()
+	return c.Impersonate(rest.ImpersonationConfig{})
+}
+
+// Anonymous returns a client without credentials.
+func (c *Cluster) Anonymous() *User {
+	c.t.Helper()
+	config := rest.AnonymousClientConfig(c.Config)
+	config.Dial = c.Dial
+	return NewUser(c.t, config, rest.ImpersonationConfig{})
+}
+
+// Impersonate returns the identity that the administrator impersonates.
+func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
+	c.t.Helper()
+	return NewUser(c.t, c.Config, identity)
+}
+
+// NewUser returns a user who connects with a client configuration of the test's own and impersonates
+// an identity, if one is given.
+func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationConfig) *User {
+	t.Helper()
+	config := rest.CopyConfig(connection)
+	config.Impersonate, config.QPS = identity, -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &User{Name: identity.UserName, Rest: client.Discovery().RESTClient(), t: t}
+}
+
+// Try sends a request and returns the body of the response. The request body is YAML or JSON; a PATCH is a JSON merge
+// patch. A path that ends with "?" makes a dry run.
+func (u *User) Try(verb, path, body string) (string, error) {
+	path, dryRun := strings.CutSuffix(path, "?")
+	request := u.Rest.Verb(verb).AbsPath(path)
+	if dryRun {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	switch {
+	case verb == "PATCH":
+		request = request.SetHeader("Content-Type", "application/merge-patch+json").Body([]byte(body))
+	case body != "":
+		request = request.SetHeader("Content-Type", "application/yaml").Body([]byte(body))
+	}
+	response, err := request.Do(context.Background()).Raw()
+	return string(response), err
+}
+
+// May sends a request that must succeed.
+func (u *User) May(verb, path, body string) string {
+	u.t.Helper()
+	response, err := u.Try(verb, path, body)
+	if err != nil {
+		u.t.Fatalf("%s: %s %s: %v\n%s", u.Name, verb, path, err, response)
+	}
+	return response
+}
+
+// MayNot sends a request that the API server must forbid for the given reason, which is a part of its message.
+func (u *User) MayNot(verb, path, body, reason string) {
+	u.t.Helper()
+	u.Refused(verb, path, body, reason, apierrors.IsForbidden)
+}
+
+// Refused sends a request that must fail with an error of the given kind and with a message that has the given part.
+func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
+	u.t.Helper()
+	response, err := u.Try(verb, path, body)
+	var status metav1.Status
+	if !kind(err) || json.Unmarshal([]byte(response), &status) != nil || !strings.Contains(status.Message, reason) {
+		u.t.Errorf("%s: %s %s: %v, want a refusal because %q\n%s", u.Name, verb, path, err, reason, response)
+	}
+}
+
+// RequestProject requests a project. It is deleted when the test ends.
+func (u *User) RequestProject(c *Cluster, name string) {
+	u.t.Helper()
+	u.May("POST", "/apis/project.openshift.io/v1/projectrequests",
+		fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name))
+	u.t.Cleanup(func() {
+		err := c.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			u.t.Error(err)
+		}
+	})
+}
+
+// CorePath returns the path of a resource of the core group in a namespace.
+func CorePath(namespace, resource string) string {
+	return "/api/v1/namespaces/" + namespace + "/" + resource
+}
+
+// GroupPath returns the path of a resource of version v1 of another API group in a namespace.
+func GroupPath(group, namespace, resource string) string {
+	return "/apis/" + group + "/v1/namespaces/" + namespace + "/" + resource
+}

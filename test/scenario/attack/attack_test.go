@@ -1,0 +1,52 @@
+// Package attack attacks a real cluster as a tenant would: mallory administers one project and tries to reach the
+// project of alice, the host and the platform. Each file holds one kind of attack. A test passes when the attack fails.
+package attack
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// stage is the shared cluster with the attacker and the victim of one test.
+type stage struct {
+	*kit.Cluster
+	// mallory is the attacker. She administers the project evil and nothing else.
+	mallory *kit.User
+	evil    string
+	// alice is the victim. She administers the project shop.
+	alice *kit.User
+	shop  string
+}
+
+// tenants returns the shared cluster with two users, each of whom administers a project that ends with the test.
+func tenants(t *testing.T) *stage {
+	t.Helper()
+	c := kit.Shared(t)
+	s := &stage{
+		Cluster: c,
+		mallory: c.User("mallory"), evil: projectName(c.Namespace, "evil"),
+		alice: c.User("alice"), shop: projectName(c.Namespace, "shop"),
+	}
+	s.mallory.RequestProject(c, s.evil)
+	s.alice.RequestProject(c, s.shop)
+	return s
+}
+
+// projectName returns a valid project name that ends with the role of the project.
+func projectName(namespace, role string) string {
+	const limit = 63
+	return strings.TrimRight(namespace[:min(len(namespace), limit-len(role)-1)], "-") + "-" + role
+}
+
+func TestTenantCannotReadProjectOfAnother(t *testing.T) {
+	s := tenants(t)
+	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: private}}")
+	for _, resource := range []string{"configmaps/private", "configmaps", "secrets", "pods", "serviceaccounts"} {
+		s.mallory.MayNot("GET", kit.CorePath(s.shop, resource), "", "cannot")
+	}
+	s.alice.May("GET", kit.CorePath(s.shop, "configmaps/private"), "")
+}
