@@ -82,12 +82,12 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 
 // listDrivers is every installed driver, and every other of which a copy is kept on the node.
 func (h *host) listDrivers(ctx context.Context) ([]listedDriver, error) {
-	entries, err := flexvolume.Survey(ctx, h.Node.VolumePluginDir(), h.driverSettings)
+	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.driverSettings)
 	if err != nil {
 		return nil, err
 	}
 	listed := []listedDriver{}
-	kept := flexvolume.Kept(h.keptDrivers(nodeName))
+	kept := flexvolume.LastGoodVersions(h.keptDrivers(nodeName))
 	for _, e := range entries {
 		one := listedDriver{Driver: e.Name, State: e.State, Version: e.Version}
 		if e.Driver != nil {
@@ -203,7 +203,7 @@ func (h *host) awaitDriver(ctx context.Context, out io.Writer, installed flexvol
 			if process.Name != controlPlaneName && process.Name != nodeName {
 				continue
 			}
-			if flexvolume.Kept(h.keptDrivers(process.Name))[installed.Driver] != installed.Version {
+			if flexvolume.LastGoodVersions(h.keptDrivers(process.Name))[installed.Driver] != installed.Version {
 				waiting = append(waiting, process.Name)
 			}
 		}

@@ -105,7 +105,7 @@ func (v calledVolume) complete(op flexvolume.Operation, args []string) ([]string
 	input, err := volume.Input()
 	if op == flexvolume.OpMount {
 		pod := flexvolume.Pod{Name: "call", Namespace: "default", UID: "00000000-0000-0000-0000-000000000000", ServiceAccount: "default"}
-		input, err = flexvolume.Mounting{Volume: volume, Pod: pod}.Input()
+		input, err = flexvolume.MountRequest{Volume: volume, Pod: pod}.Input()
 	}
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (v calledVolume) complete(op flexvolume.Operation, args []string) ([]string
 }
 
 // printOutcome prints everything about a call.
-func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flexvolume.Outcome) {
+func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flexvolume.TrialResult) {
 	fmt.Fprintf(out, "driver    %s, version %.12s\n", installed.Driver, installed.Version)
 	fmt.Fprintf(out, "command   %s", installed.Path)
 	for _, arg := range slices.Concat([]string{string(outcome.Operation)}, outcome.Args) {
@@ -128,7 +128,7 @@ func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flex
 }
 
 // takenAs is how the engine understands a call.
-func takenAs(outcome flexvolume.Outcome) string {
+func takenAs(outcome flexvolume.TrialResult) string {
 	switch {
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
 		return "not supported: Slipway does without the operation, or does it itself"

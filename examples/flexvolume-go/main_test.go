@@ -39,7 +39,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 	driver := flexvolume.NewDriver("example.com/directory", build(t), flexvolume.Settings{})
 	for option, values := range map[string][]string{"base": {"relative", "./x"}, "name": {"../x", ".hidden", "a/b"}} {
 		for _, value := range values {
-			mounting := flexvolume.Mounting{Volume: flexvolume.Volume{Name: "pv1", Options: map[string]string{option: value}}}
+			mounting := flexvolume.MountRequest{Volume: flexvolume.Volume{Name: "pv1", Options: map[string]string{option: value}}}
 			err := driver.Mount(context.Background(), t.TempDir(), mounting)
 			if flexvolume.KindOf(err) != flexvolume.KindFailure || !strings.Contains(err.Error(), "option "+option+" is") {
 				t.Errorf("%s %q: %v", option, value, err)

@@ -59,7 +59,7 @@ func TestTheImageInstallsItsDriverAndKeepsItInstalled(t *testing.T) {
 			first, err = engine.Find(host, name)
 			return err == nil
 		})
-		entries, err := engine.Survey(context.Background(), host, nil)
+		entries, err := engine.Inspect(context.Background(), host, nil)
 		if err != nil || len(entries) != 1 || entries[0].State != engine.StateReady || entries[0].Name != name {
 			t.Fatalf("drivers %+v, %v", entries, err)
 		}

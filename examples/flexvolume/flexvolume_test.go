@@ -147,7 +147,7 @@ func TestDataSurvivesItsPod(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if err := driver.Publish(ctx, engine.Mounting{Volume: volume}, published, staged, "", nil); err != nil {
+				if err := driver.Publish(ctx, engine.MountRequest{Volume: volume}, published, staged, "", nil); err != nil {
 					t.Fatal(err)
 				}
 				file := filepath.Join(published, "file")

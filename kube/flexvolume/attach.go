@@ -70,7 +70,7 @@ func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *v1.Pod
 	if err != nil {
 		return "", err
 	}
-	if done, err := engine.Done(dir, a.marker(dir)); err != nil {
+	if done, err := engine.MountComplete(dir, a.marker(dir)); err != nil {
 		return "", err
 	} else if done {
 		return mountedDevice(devicePath, dir), nil

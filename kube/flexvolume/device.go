@@ -37,7 +37,7 @@ func (d device) marker(deviceMountPath string) string {
 
 // MountDevice mounts the attached device.
 func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath string, _ volume.DeviceMounterArgs) error {
-	if done, err := engine.Done(deviceMountPath, a.marker(deviceMountPath)); done {
+	if done, err := engine.MountComplete(deviceMountPath, a.marker(deviceMountPath)); done {
 		return nil
 	} else if err != nil {
 		return notCalled(err)
@@ -80,7 +80,7 @@ func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 // goes away meanwhile; final where nothing is.
 func outcome(err error) error {
 	switch kind := engine.KindOf(err); {
-	case errors.Is(err, engine.ErrHalfDone), kind == engine.KindTimeout, kind == engine.KindCanceled:
+	case errors.Is(err, engine.ErrPartialMount), kind == engine.KindTimeout, kind == engine.KindCanceled:
 		return volumetypes.NewUncertainProgressError(err.Error())
 	case kind == engine.KindBusy, kind == engine.KindStart:
 		return notCalled(err)

@@ -66,7 +66,7 @@ func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetP
 // SetUpAt mounts the volume at dir, and gives its files to the pod's group if the driver wants that.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	// What the in-tree plug-in has mounted has no record yet.
-	if done, err := engine.Done(dir, m.marker()); done && m.recorded() {
+	if done, err := engine.MountComplete(dir, m.marker()); done && m.recorded() {
 		return nil
 	} else if err != nil {
 		return notCalled(err)
@@ -98,12 +98,12 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 }
 
 // mounting is what the driver is told on mount.
-func (m *mounter) mounting(ctx context.Context, args volume.MounterArgs) (engine.Mounting, error) {
+func (m *mounter) mounting(ctx context.Context, args volume.MounterArgs) (engine.MountRequest, error) {
 	secrets, err := m.plugin.secrets(ctx, m.source, m.pod.Namespace)
 	if err != nil {
-		return engine.Mounting{}, err
+		return engine.MountRequest{}, err
 	}
-	mounting := engine.Mounting{
+	mounting := engine.MountRequest{
 		Volume: m.source.volume(m.spec.Name()),
 		Pod: engine.Pod{
 			Name: m.pod.Name, Namespace: m.pod.Namespace, UID: string(m.pod.UID), ServiceAccount: m.pod.Spec.ServiceAccountName,

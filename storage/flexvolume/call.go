@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Observer is told what a Registry and its drivers do, for metrics. Its methods must not block.
+// Observer receives the events of a Registry and its drivers, for metrics. Methods must not block.
 type Observer interface {
-	// CallBegins is followed by one CallEnds, whose time includes the wait for the volume's and the driver's turn.
+	// CallBegins is followed by exactly one CallEnds. The reported duration includes the wait for
+	// the volume's lock and for a slot of the driver.
 	CallBegins(driver string, op Operation)
 	CallEnds(Call)
 	ScanEnds(Scan)
 }
 
-// Call is what became of one call of a driver.
+// Call is the result of one driver call.
 type Call struct {
 	Driver    string
 	Operation Operation
@@ -26,33 +27,34 @@ type Call struct {
 	Kind Kind
 }
 
-// Scan is what became of one scan of the plug-in directory.
+// Scan is the result of one scan of the plugin directory.
 type Scan struct {
 	Duration time.Duration
-	// Err is nil where the directory could be read.
+	// Err is nil if the directory was read.
 	Err error
 }
 
-// unobserved is the Observer of who wants none.
-type unobserved struct{}
+// noopObserver is used if Registry.Observer is nil.
+type noopObserver struct{}
 
-func (unobserved) CallBegins(string, Operation) {}
-func (unobserved) CallEnds(Call)                {}
-func (unobserved) ScanEnds(Scan)                {}
+func (noopObserver) CallBegins(string, Operation) {}
+func (noopObserver) CallEnds(Call)                {}
+func (noopObserver) ScanEnds(Scan)                {}
 
-// lacks are the operations that a version of a driver has answered with "Not supported". They are not called again.
-type lacks struct {
+// unsupportedOps is the set of operations to which a driver version has responded "Not supported".
+// The engine does not call them again.
+type unsupportedOps struct {
 	mu  sync.Mutex
 	ops map[Operation]bool
 }
 
-func (l *lacks) has(op Operation) bool {
+func (l *unsupportedOps) has(op Operation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ops[op]
 }
 
-func (l *lacks) add(op Operation) {
+func (l *unsupportedOps) add(op Operation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ops == nil {
@@ -61,7 +63,8 @@ func (l *lacks) add(op Operation) {
 	l.ops[op] = true
 }
 
-// call is one call of a driver: the operation, its further arguments, the volume whose turn it takes, and the secrets in the arguments.
+// call describes one driver call. volume is the ID of the volume to lock. secrets are the secret
+// values in args.
 type call struct {
 	op      Operation
 	args    []string
@@ -69,106 +72,106 @@ type call struct {
 	secrets map[string][]byte
 }
 
-// call runs the driver and judges what it did.
-func (d *Driver) call(ctx context.Context, c call) (answer, error) {
-	if d.lacks.has(c.op) {
-		return answer{}, ErrNotSupported
+// call runs the driver and interprets the result.
+func (d *Driver) call(ctx context.Context, c call) (response, error) {
+	if d.unsupported.has(c.op) {
+		return response{}, ErrNotSupported
 	}
 	if d.path == "" {
-		return answer{}, fmt.Errorf("run %s of FlexVolume driver %q: %w", c.op, d.name, ErrGone)
+		return response{}, fmt.Errorf("run %s of FlexVolume driver %q: %w", c.op, d.name, ErrGone)
 	}
-	began := time.Now()
+	start := time.Now()
 	d.observer.CallBegins(d.name, c.op)
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(c.op))
 	defer cancel()
 
-	var said answer
-	var problem error
-	switch leave, err := d.enter(ctx, c); {
+	var resp response
+	var callErr error
+	switch release, err := d.acquire(ctx, c); {
 	case errors.Is(err, context.Canceled):
-		problem = d.fail(c.op, KindCanceled, "it was not called: "+err.Error(), err)
+		callErr = d.fail(c.op, KindCanceled, "the driver was not called: "+err.Error(), err)
 	case err != nil:
-		problem = d.fail(c.op, KindBusy, fmt.Sprintf("earlier calls for the volume or the driver have not ended within %s",
-			time.Since(began).Round(time.Second)), err)
+		callErr = d.fail(c.op, KindBusy, fmt.Sprintf("earlier calls for the volume or the driver have not ended within %s",
+			time.Since(start).Round(time.Second)), err)
 	default:
-		said, problem = d.run(ctx, c, leave)
+		resp, callErr = d.run(ctx, c, release)
 	}
-	noteFailure(d.failures, problem)
-	d.observer.CallEnds(Call{Driver: d.name, Operation: c.op, Duration: time.Since(began), Kind: KindOf(problem)})
-	return said, problem
+	recordFailure(d.failureFile, callErr)
+	d.observer.CallEnds(Call{Driver: d.name, Operation: c.op, Duration: time.Since(start), Kind: KindOf(callErr)})
+	return resp, callErr
 }
 
-// enter waits for the driver's and the volume's turn. Init has no turn: it must work while calls hang.
-func (d *Driver) enter(ctx context.Context, c call) (leave func(), err error) {
+// acquire waits for the volume's lock and for a slot of the driver. Init takes neither, because it
+// must work while other calls hang.
+func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error) {
 	if c.op == OpInit {
 		return func() {}, nil
 	}
-	return d.gate.enter(ctx, c.volume)
+	return d.limiter.acquire(ctx, c.volume)
 }
 
-// run executes the driver. leave is called when its process is gone, with its whole group where that was killed, which may be after run has
-// returned.
-func (d *Driver) run(ctx context.Context, c call, leave func()) (answer, error) {
-	began := time.Now()
-	process, err := start(d.path, slices.Concat([]string{string(c.op)}, c.args))
+// run executes the driver. It calls release when the driver's process is gone or, if it killed the
+// process group, when the whole group is gone. That can be after run returns.
+func (d *Driver) run(ctx context.Context, c call, release func()) (response, error) {
+	start := time.Now()
+	process, err := startProcess(d.path, slices.Concat([]string{string(c.op)}, c.args))
 	if err != nil {
-		leave()
-		return answer{}, d.fail(c.op, KindStart, err.Error(), err)
+		release()
+		return response{}, d.fail(c.op, KindStart, err.Error(), err)
 	}
-	defer process.finish()
-	forget := noteRunning(d.running, process.cmd.Process.Pid)
-	ended := process.wait(ctx)
+	defer process.close()
+	removeRecord := recordCall(d.runningCallsDir, process.cmd.Process.Pid)
+	waitErr := process.wait(ctx)
 	select {
-	case <-process.gone:
-		forget()
-		leave()
+	case <-process.groupDone:
+		removeRecord()
+		release()
 	default:
-		go func() { <-process.gone; forget(); leave() }()
+		go func() { <-process.groupDone; removeRecord(); release() }()
 	}
 
-	hide := redactor(c.secrets)
-	out := process.output(ended == nil)
+	redact := redactor(c.secrets)
+	out := process.output(waitErr == nil)
 	switch {
-	case errors.Is(ended, context.DeadlineExceeded):
+	case errors.Is(waitErr, context.DeadlineExceeded):
 		deadline, _ := ctx.Deadline()
-		return answer{}, d.fail(c.op, KindTimeout, fmt.Sprintf("no answer within %s, its process group was killed: %s",
-			deadline.Sub(began).Round(time.Second), out.quote(hide)), ended)
-	case errors.Is(ended, errFlood):
-		return answer{}, d.fail(c.op, KindTooLong, "it did not stop printing, its process group was killed: "+out.quote(hide), ended)
-	case ended != nil:
-		return answer{}, d.fail(c.op, KindCanceled, "its process group was killed: "+ended.Error(), ended)
+		return response{}, d.fail(c.op, KindTimeout, fmt.Sprintf("no response within %s, its process group was killed: %s",
+			deadline.Sub(start).Round(time.Second), out.quote(redact)), waitErr)
+	case errors.Is(waitErr, errOutputLimit):
+		return response{}, d.fail(c.op, KindTooLong, "it printed too much output, its process group was killed: "+out.quote(redact), waitErr)
+	case waitErr != nil:
+		return response{}, d.fail(c.op, KindCanceled, "its process group was killed: "+waitErr.Error(), waitErr)
 	}
-	return d.judge(c.op, out, hide)
+	return d.interpret(c.op, out, redact)
 }
 
-// judge turns what a driver printed and its exit code into an answer or an error. The status decides; an exit code
-// matters only where it contradicts a success.
-func (d *Driver) judge(op Operation, out output, hide func(string) string) (answer, error) {
-	said, problem := parse(out, hide)
+// interpret converts the output and exit code into a response or an error. The response's status
+// decides. The exit code matters only if it contradicts a success.
+func (d *Driver) interpret(op Operation, out output, redact func(string) string) (response, error) {
+	resp, respErr := parse(out, redact)
 	switch {
-	case problem != nil:
-		return answer{}, d.fail(op, problem.kind, problem.text+": "+out.quote(hide), nil)
-	case said.Status == statusNotSupported:
-		d.lacks.add(op)
-		return answer{}, ErrNotSupported
-	case said.Status == statusFailure:
-		return answer{}, d.fail(op, KindFailure, fmt.Sprintf("it reports Failure: %q", clip(hide(said.Message))), nil)
+	case respErr != nil:
+		return response{}, d.fail(op, respErr.kind, respErr.text+": "+out.quote(redact), nil)
+	case resp.Status == statusNotSupported:
+		d.unsupported.add(op)
+		return response{}, ErrNotSupported
+	case resp.Status == statusFailure:
+		return response{}, d.fail(op, KindFailure, fmt.Sprintf("it reports Failure: %q", clip(redact(resp.Message))), nil)
 	case out.exit != nil:
-		return answer{}, d.fail(op, KindExit, "it reports Success but did not exit with 0: "+out.quote(hide), out.exit)
+		return response{}, d.fail(op, KindExit, "it reports Success but did not exit with 0: "+out.quote(redact), out.exit)
 	}
-	return said, nil
+	return resp, nil
 }
 
-// fail makes an error of the call.
 func (d *Driver) fail(op Operation, kind Kind, text string, cause error) *CallError {
 	return &CallError{Driver: d.name, Operation: op, Kind: kind, text: text, cause: cause}
 }
 
-// KindOf is the kind of a call's error, or empty for any other error.
+// KindOf returns the kind of a CallError, or "" for any other error.
 func KindOf(err error) Kind {
-	var failed *CallError
-	if errors.As(err, &failed) {
-		return failed.Kind
+	var callErr *CallError
+	if errors.As(err, &callErr) {
+		return callErr.Kind
 	}
 	return ""
 }

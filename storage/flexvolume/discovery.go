@@ -10,36 +10,38 @@ import (
 )
 
 const (
-	// scanInterval is the shortest time between two scans of the plug-in directory.
+	// scanInterval is the minimum time between two scans of the plugin directory.
 	scanInterval = time.Second
-	// scanDelay lets the changes of one installation, which come together, be seen by one scan.
+	// scanDelay batches the changes of one installation into one scan.
 	scanDelay = 50 * time.Millisecond
-	// pollInterval is how often the directory is scanned while it cannot be watched.
+	// pollInterval is the scan interval while the directory cannot be watched.
 	pollInterval = 5 * time.Second
-	// initGrace bounds how long Run waits for the drivers that it finds at its start before it calls ready.
-	initGrace = 10 * time.Second
-	// A failed init is tried again after firstRetry, then after twice the time, and so on to lastRetry.
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
+	// initTimeout limits how long Run delays ready for the drivers of the first scan.
+	initTimeout = 10 * time.Second
+	// After a failed init, the retry delay doubles from minBackoff to maxBackoff.
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
 )
 
-// Name is the part's name.
+// Name returns the component's name.
 func (r *Registry) Name() string { return "flexvolume" }
 
-// Run watches the plug-in directory until ctx ends, and initializes every driver that it finds, each in the background so that
-// none waits for another. ready is called when the drivers found first have been initialized, or have not been for ten seconds.
+// Run watches the plugin directory until ctx ends and initializes each driver that it finds.
+// Drivers initialize concurrently. Run calls ready when the drivers of the first scan are
+// initialized, or after initTimeout.
 //
-// A change of the directory is in force about a second later at most: scans are at least a second apart, and one
-// always follows the last change. Names that begin with "." are no drivers. The error is that of the directory.
+// A change takes effect within about one second: scans are at least scanInterval apart, and a scan
+// always follows the last change. Directories whose name begins with "." are ignored. Run fails
+// only if it cannot create the plugin directory.
 func (r *Registry) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return fmt.Errorf("create FlexVolume plug-in directory: %w", err)
+		return fmt.Errorf("create FlexVolume plugin directory: %w", err)
 	}
-	if err := r.endOrphans(); err != nil {
-		slog.Warn("end FlexVolume drivers that were called before a crash", "error", err)
+	if err := r.killOrphans(); err != nil {
+		slog.Warn("kill FlexVolume drivers that a crashed process started", "error", err)
 	}
-	if err := r.loadKept(); err != nil {
-		slog.Warn("read kept FlexVolume drivers", "error", err)
+	if err := r.loadLastGood(); err != nil {
+		slog.Warn("read last-good copies of FlexVolume drivers", "error", err)
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -49,74 +51,76 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	r.watch = newWatch()
 	defer r.watch.close()
 	scanned := make(chan struct{})
-	tasks.Go(func() { r.awaitFirst(ctx, scanned, ready) })
-	first := sync.OnceFunc(func() { close(scanned) })
+	tasks.Go(func() { r.waitForFirst(ctx, scanned, ready) })
+	scannedOnce := sync.OnceFunc(func() { close(scanned) })
 
-	ended := make(chan initialized)
+	results := make(chan initResult)
 	initialize := func(ctx context.Context, name string, attempt int, driver *Driver) {
 		tasks.Go(func() {
-			end := initialized{name: name, attempt: attempt, driver: driver}
-			if _, end.err = driver.Init(ctx); end.err == nil {
-				end.kept = r.keep(driver)
+			result := initResult{name: name, attempt: attempt, driver: driver}
+			if _, result.err = driver.Init(ctx); result.err == nil {
+				result.copyErr = r.saveLastGood(driver)
 			}
 			select {
-			case ended <- end:
+			case results <- result:
 			case <-ctx.Done():
 			}
 		})
 	}
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	// due is when the next scan is; zero while nothing has changed.
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	// due is the time of the next scan; zero means that nothing has changed.
 	for due := time.Now(); ; {
-		if next := r.plan(due); next.IsZero() {
-			wake.Stop()
+		if next := r.nextWake(due); next.IsZero() {
+			timer.Stop()
 		} else {
-			wake.Reset(time.Until(next))
+			timer.Reset(time.Until(next))
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-r.watch.changed:
 			due = earlier(due, later(r.watch.last.Add(scanInterval), time.Now().Add(scanDelay)))
-		case end := <-ended:
-			r.finishInit(end)
-		case <-wake.C:
+		case result := <-results:
+			r.finishInit(result)
+		case <-timer.C:
 		}
 		if !due.IsZero() && !due.After(time.Now()) {
 			due = r.scan(r.watch)
-			first()
+			scannedOnce()
 		}
-		r.beginInits(ctx, initialize)
+		r.startInits(ctx, initialize)
 	}
 }
 
-// scan looks at the directory once. It returns when to look again although no change is seen: zero, unless the directory cannot be watched or read.
+// scan reads the directory once. It returns the time of the next scan if no change is reported:
+// zero, unless the directory cannot be watched or read.
 func (r *Registry) scan(watch *watch) time.Time {
-	began := time.Now()
-	found, err := watch.scan(r.Dir)
-	defer func() { r.observer().ScanEnds(Scan{Duration: time.Since(began), Err: err}) }()
+	start := time.Now()
+	files, err := watch.scan(r.Dir)
+	defer func() { r.observer().ScanEnds(Scan{Duration: time.Since(start), Err: err}) }()
 	if err != nil {
-		slog.Warn("scan FlexVolume plug-in directory", "error", err)
+		slog.Warn("scan FlexVolume plugin directory", "error", err)
 		return time.Now().Add(pollInterval)
 	}
-	r.identify(found)
-	r.apply(found)
-	if watch.blind != nil {
-		slog.Warn("watch FlexVolume plug-in directory; it is read every few seconds instead", "error", watch.blind)
+	r.hashChanged(files)
+	r.apply(files)
+	if watch.watchErr != nil {
+		slog.Warn("watch FlexVolume plugin directory; polling it instead", "error", watch.watchErr)
 		return time.Now().Add(pollInterval)
 	}
 	return time.Time{}
 }
 
-// awaitFirst calls ready when the first scan's drivers are initialized, or after initGrace.
-func (r *Registry) awaitFirst(ctx context.Context, scanned <-chan struct{}, ready func()) {
+// waitForFirst calls ready when the drivers of the first scan are initialized, or after
+// initTimeout.
+func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, ready func()) {
 	select {
 	case <-scanned:
 	case <-ctx.Done():
 		return
 	}
-	grace, cancel := context.WithTimeout(ctx, initGrace)
+	grace, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	for _, e := range r.List() {
 		_, _ = r.Ready(grace, e.Name)
@@ -126,9 +130,9 @@ func (r *Registry) awaitFirst(ctx context.Context, scanned <-chan struct{}, read
 	}
 }
 
-// plan is when Run has something to do although nothing changes: a scan that is due, or an init. Zero is never, so that drivers that do not change
-// cost nothing.
-func (r *Registry) plan(scan time.Time) time.Time {
+// nextWake returns when Run must act without a change: at the next scan or init. Zero means never,
+// so unchanged drivers cost nothing.
+func (r *Registry) nextWake(scan time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.next = scan
@@ -138,7 +142,7 @@ func (r *Registry) plan(scan time.Time) time.Time {
 	return r.next
 }
 
-// earlier is the first of two times, of which zero means never.
+// earlier returns the earlier of two times. Zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -146,7 +150,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// later is the last of two times.
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

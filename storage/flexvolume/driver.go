@@ -9,175 +9,181 @@ import (
 	"unicode"
 )
 
-// Driver calls one version of one driver. Its methods are safe for concurrent use and end at the operation's deadline, or when
-// ctx ends, whichever comes first; a driver that does not end by itself is killed with its process group.
+// Driver calls one version of one driver. Its methods are safe for concurrent use. A call ends at
+// the operation's deadline or when ctx ends, whichever is first; the process group of a driver that
+// is still running is killed.
 //
-// Errors: ErrNotSupported, ErrGone, a CallError for everything that the driver did, or an error about the input.
+// Errors: ErrNotSupported, ErrGone, a CallError for a failure of the driver, or an error about the
+// input.
 type Driver struct {
-	name     string
-	path     string // of the executable; "" for a driver that is gone
-	version  string
-	settings Settings
-	caps     Capabilities
-	gate     *gate
-	observer Observer
-	lacks    *lacks
-	running  string // directory in which running calls are noted, or empty
-	failures string // file in which the last failed call is noted, or empty
+	name            string
+	path            string // of the executable; "" if the driver is gone
+	version         string
+	settings        Settings
+	caps            Capabilities
+	limiter         *callLimiter
+	observer        Observer
+	unsupported     *unsupportedOps
+	runningCallsDir string // holds the records of running calls, or empty
+	failureFile     string // records the last failed call, or empty
 }
 
-// NewDriver is the driver of that name, "vendor/driver", whose executable is at path. It is for callers without a Registry; its
-// capabilities are the default ones until Init has been called.
+// NewDriver returns the driver "vendor/driver" with the executable at path, for callers that have
+// no Registry. Until Init is called, it has the default capabilities.
 func NewDriver(name, path string, settings Settings) *Driver {
 	return &Driver{
 		name: name, path: path, settings: settings, caps: DefaultCapabilities(),
-		gate: newGate(settings.Concurrency), lacks: &lacks{}, observer: unobserved{},
+		limiter: newCallLimiter(settings.Concurrency), unsupported: &unsupportedOps{}, observer: noopObserver{},
 	}
 }
 
-// Name is "vendor/driver", or "driver" without a vendor.
+// Name returns "vendor/driver", or "driver" without a vendor.
 func (d *Driver) Name() string { return d.name }
 
-// Version is the SHA-256 of the executable in hexadecimal, or "" where it is not known.
+// Version returns the SHA-256 of the executable in hexadecimal, or "" if unknown.
 func (d *Driver) Version() string { return d.version }
 
-// Capabilities are what the driver said on init.
+// Capabilities returns what the driver reported on init.
 func (d *Driver) Capabilities() Capabilities { return d.caps }
 
-// Lacks says whether this version of the driver has answered the operation with "Not supported".
-func (d *Driver) Lacks(op Operation) bool { return d.lacks.has(op) }
+// Unsupported reports whether this driver version has responded "Not supported" to op.
+func (d *Driver) Unsupported(op Operation) bool { return d.unsupported.has(op) }
 
-// Init asks the driver to get ready and for its capabilities, which are remembered. It must not run beside other calls.
+// Init initializes the driver and stores its capabilities. It must not run concurrently with other
+// calls.
 func (d *Driver) Init(ctx context.Context) (Capabilities, error) {
-	said, err := d.call(ctx, call{op: OpInit})
+	resp, err := d.call(ctx, call{op: OpInit})
 	if err != nil {
 		return Capabilities{}, err
 	}
-	d.caps = said.capabilities()
+	d.caps = resp.capabilities()
 	return d.caps, nil
 }
 
-// VolumeName asks for the name of the volume in its storage, which Detach takes; it is the same on every machine. "/" in it is
-// replaced by "~", as the interface says. A driver that has no answer, or may not have one by its settings, gets Volume.Name.
+// VolumeName returns the volume's name in its storage, which Detach takes. It is the same on every
+// node. The interface requires that "/" in the name is replaced with "~". The result is Volume.Name
+// if the driver returns no name or Settings.VolumeName is NamingVolume.
 func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) {
 	input, err := volume.json()
 	if err != nil {
 		return "", err
 	}
-	said, err := d.call(ctx, call{op: OpGetVolumeName, args: []string{input}})
+	resp, err := d.call(ctx, call{op: OpGetVolumeName, args: []string{input}})
 	switch {
 	case errors.Is(err, ErrNotSupported):
 		return volume.Name, nil
 	case err != nil:
 		return "", err
-	case said.VolumeName == "" || d.settings.VolumeName == NamingVolume:
+	case resp.VolumeName == "" || d.settings.VolumeName == NamingVolume:
 		return volume.Name, nil
 	}
-	name := strings.ReplaceAll(said.VolumeName, "/", "~")
-	// It becomes a directory's name.
+	name := strings.ReplaceAll(resp.VolumeName, "/", "~")
+	// The name becomes the name of a directory.
 	if name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", d.fail(OpGetVolumeName, KindWrongType,
-			fmt.Sprintf("it answered with the name %q, which no directory can have", clip(name)), nil)
+			fmt.Sprintf("it returned the name %q, which is not a valid directory name", clip(name)), nil)
 	}
-	d.gate.remember(name, volume.id())
+	d.limiter.setVolumeID(name, volume.id())
 	return name, nil
 }
 
-// Attach makes the volume available to a node. It returns the device there, or "" where it is not known yet.
+// Attach attaches the volume to a node. It returns the device on that node, or "" if the driver
+// does not know it yet.
 func (d *Driver) Attach(ctx context.Context, volume Volume, node string) (device string, err error) {
 	input, err := volume.json()
 	if err != nil {
 		return "", err
 	}
-	said, err := d.call(ctx, call{op: OpAttach, volume: volume.id(), args: []string{input, node}})
-	return said.Device, err
+	resp, err := d.call(ctx, call{op: OpAttach, volume: volume.id(), args: []string{input, node}})
+	return resp.Device, err
 }
 
-// WaitForAttach waits on the node until the volume's device is there, and returns it. device is what Attach returned.
+// WaitForAttach runs on the node. It waits for the volume's device and returns it. device is the
+// result of Attach.
 func (d *Driver) WaitForAttach(ctx context.Context, device string, volume Volume) (string, error) {
 	input, err := volume.json()
 	if err != nil {
 		return "", err
 	}
-	said, err := d.call(ctx, call{op: OpWaitForAttach, volume: volume.id(), args: []string{device, input}})
-	return said.Device, err
+	resp, err := d.call(ctx, call{op: OpWaitForAttach, volume: volume.id(), args: []string{device, input}})
+	return resp.Device, err
 }
 
-// IsAttached asks whether the volume is attached to the node.
+// IsAttached reports whether the volume is attached to the node.
 func (d *Driver) IsAttached(ctx context.Context, volume Volume, node string) (bool, error) {
 	input, err := volume.json()
 	if err != nil {
 		return false, err
 	}
-	said, err := d.call(ctx, call{op: OpIsAttached, volume: volume.id(), args: []string{input, node}})
-	return said.Attached, err
+	resp, err := d.call(ctx, call{op: OpIsAttached, volume: volume.id(), args: []string{input, node}})
+	return resp.Attached, err
 }
 
-// Detach takes the volume of that name, from VolumeName, away from the node.
+// Detach detaches the volume from the node. volumeName is the result of VolumeName.
 func (d *Driver) Detach(ctx context.Context, volumeName, node string) error {
-	_, err := d.call(ctx, call{op: OpDetach, volume: d.gate.identify(volumeName), args: []string{volumeName, node}})
+	_, err := d.call(ctx, call{op: OpDetach, volume: d.limiter.volumeID(volumeName), args: []string{volumeName, node}})
 	if err == nil {
-		d.gate.forget(volumeName)
+		d.limiter.deleteVolumeID(volumeName)
 	}
 	return err
 }
 
-// MountDevice mounts the device at dir, for all pods of the node.
+// MountDevice mounts the device at dir, for all pods on the node.
 func (d *Driver) MountDevice(ctx context.Context, dir, device string, volume Volume) error {
 	input, err := volume.json()
 	if err != nil {
 		return err
 	}
-	d.gate.remember(dir, volume.id())
+	d.limiter.setVolumeID(dir, volume.id())
 	_, err = d.call(ctx, call{op: OpMountDevice, volume: volume.id(), args: []string{dir, device, input}})
 	return err
 }
 
 // UnmountDevice undoes MountDevice.
 func (d *Driver) UnmountDevice(ctx context.Context, dir string) error {
-	_, err := d.call(ctx, call{op: OpUnmountDevice, volume: d.gate.identify(dir), args: []string{dir}})
+	_, err := d.call(ctx, call{op: OpUnmountDevice, volume: d.limiter.volumeID(dir), args: []string{dir}})
 	if err == nil {
-		d.gate.forget(dir)
+		d.limiter.deleteVolumeID(dir)
 	}
 	return err
 }
 
-// Mount makes the volume appear at dir, for one pod.
-func (d *Driver) Mount(ctx context.Context, dir string, mounting Mounting) error {
+// Mount mounts the volume at dir, for one pod.
+func (d *Driver) Mount(ctx context.Context, dir string, mounting MountRequest) error {
 	input, err := mounting.json()
 	if err != nil {
 		return err
 	}
-	d.gate.remember(dir, mounting.id())
+	d.limiter.setVolumeID(dir, mounting.id())
 	_, err = d.call(ctx, call{op: OpMount, volume: mounting.id(), args: []string{dir, input}, secrets: mounting.Secrets})
 	return err
 }
 
 // Unmount undoes Mount.
 func (d *Driver) Unmount(ctx context.Context, dir string) error {
-	_, err := d.call(ctx, call{op: OpUnmount, volume: d.gate.identify(dir), args: []string{dir}})
+	_, err := d.call(ctx, call{op: OpUnmount, volume: d.limiter.volumeID(dir), args: []string{dir}})
 	if err == nil {
-		d.gate.forget(dir)
+		d.limiter.deleteVolumeID(dir)
 	}
 	return err
 }
 
-// ExpandVolume makes the volume larger in its storage; sizes are in bytes. It returns the size that the driver reports, or
-// newSize where it reports none.
+// ExpandVolume expands the volume in its storage. Sizes are in bytes. It returns the size that the
+// driver reports, or newSize if it reports none.
 func (d *Driver) ExpandVolume(ctx context.Context, volume Volume, dir string, newSize, oldSize int64) (int64, error) {
 	input, err := volume.json()
 	if err != nil {
 		return 0, err
 	}
-	said, err := d.call(ctx, call{op: OpExpandVolume, volume: volume.id(),
+	resp, err := d.call(ctx, call{op: OpExpandVolume, volume: volume.id(),
 		args: []string{input, dir, strconv.FormatInt(newSize, 10), strconv.FormatInt(oldSize, 10)}})
-	if err == nil && said.VolumeNewSize == 0 {
+	if err == nil && resp.VolumeNewSize == 0 {
 		return newSize, nil
 	}
-	return said.VolumeNewSize, err
+	return resp.VolumeNewSize, err
 }
 
-// ExpandFS makes the file system of the device that is mounted at dir fill it; sizes are in bytes.
+// ExpandFS expands the file system at dir to the size of its device. Sizes are in bytes.
 func (d *Driver) ExpandFS(ctx context.Context, volume Volume, device, dir string, newSize, oldSize int64) error {
 	input, err := volume.json()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// install writes a shell driver "example.com/test" into a plug-in directory of its own and returns its path.
+// install writes the shell driver "example.com/test" to a new plugin directory and returns its
+// path.
 func install(t *testing.T, script string) string {
 	t.Helper()
 	path := executable(t.TempDir(), "example.com/test")
@@ -25,7 +26,7 @@ func install(t *testing.T, script string) string {
 	return path
 }
 
-// write puts an executable in place the way drivers are installed: a dot file, then a rename.
+// write creates an executable in the way that drivers are installed: a dot file, then a rename.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -54,7 +55,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-func TestEveryOperationHasItsArgumentsInOrder(t *testing.T) {
+func TestArgumentsOfEachOperation(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	driver := newTestDriver(t, `for a; do printf '%s\n' "$a"; done >>`+log+`; echo -- >>`+log+`
 echo '{"status":"Success","device":"/dev/x","volumeName":"v/1","attached":true,"volumeNewSize":7}'`)
@@ -65,7 +66,7 @@ echo '{"status":"Success","device":"/dev/x","volumeName":"v/1","attached":true,"
 	const mountInput = `{"kubernetes.io/fsGroup":"42","kubernetes.io/fsType":"","kubernetes.io/mounterArgs.FsGroup":"42",` +
 		`"kubernetes.io/pod.name":"p","kubernetes.io/pod.namespace":"n","kubernetes.io/pod.uid":"u","kubernetes.io/pvOrVolumeName":"pv2",` +
 		`"kubernetes.io/readwrite":"ro","kubernetes.io/secret/key":"cGFzcw==","kubernetes.io/serviceAccount.name":"s"}`
-	mounting := Mounting{
+	mounting := MountRequest{
 		Volume: Volume{Name: "pv2", ReadOnly: true}, Pod: Pod{Name: "p", Namespace: "n", UID: "u", ServiceAccount: "s"},
 		FSGroup: &group, Secrets: map[string][]byte{"key": []byte("pass")},
 	}
@@ -108,7 +109,7 @@ echo '{"status":"Success","device":"/dev/x","volumeName":"v/1","attached":true,"
 	}
 }
 
-func TestReservedOptionsAreRefused(t *testing.T) {
+func TestReservedOptionsAreRejected(t *testing.T) {
 	driver := newTestDriver(t, `echo '{"status":"Success"}'`)
 	for option, refused := range map[string]bool{
 		"kubernetes.io/pod.namespace": true, "Kubernetes.IO/fsType": true, "x.k8s.io/y": true, "kubernetes.io": true, "a.kubernetes.io/b/c": true,
@@ -121,7 +122,7 @@ func TestReservedOptionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestInputOverTheKernelsLimitSaysSo(t *testing.T) {
+func TestInputOverKernelLimitIsRejected(t *testing.T) {
 	driver := newTestDriver(t, `echo '{"status":"Success"}'`)
 	_, err := driver.Attach(context.Background(), Volume{Name: "v", Options: map[string]string{"x": strings.Repeat("y", maxArgument)}}, "n")
 	if err == nil || !strings.Contains(err.Error(), "over the kernel's limit of 131071") {
@@ -137,19 +138,19 @@ func TestInputOverTheKernelsLimitSaysSo(t *testing.T) {
 	}
 }
 
-func TestNotSupportedIsRememberedForTheVersion(t *testing.T) {
+func TestUnsupportedOperationIsCalledOncePerVersion(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	driver := newTestDriver(t, `echo "$1" >>`+log+`; echo '{"status":"Not supported"}'; exit 1`)
 	for range 3 {
 		if err := driver.Detach(context.Background(), "v", "n"); !errors.Is(err, ErrNotSupported) {
-			t.Fatalf("error %v", err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 	}
 	if got := read(t, log); got != "detach\n" {
 		t.Errorf("driver was called: %q", got)
 	}
-	if !driver.Lacks(OpDetach) || driver.Lacks(OpAttach) {
-		t.Error("the wrong operations are remembered")
+	if !driver.Unsupported(OpDetach) || driver.Unsupported(OpAttach) {
+		t.Error("the wrong operations are recorded as unsupported")
 	}
 }
 
@@ -160,12 +161,12 @@ func TestVolumeName(t *testing.T) {
 		want     string
 		kind     Kind
 	}{
-		"the driver's":            {`{"status":"Success","volumeName":"disk/7"}`, Settings{}, "disk~7", ""},
-		"none given":              {`{"status":"Success"}`, Settings{}, "pv1", ""},
-		"not supported":           {`{"status":"Not supported"}`, Settings{}, "pv1", ""},
-		"ignored by the settings": {`{"status":"Success","volumeName":"disk"}`, Settings{VolumeName: NamingVolume}, "pv1", ""},
-		"not a directory's":       {`{"status":"Success","volumeName":".."}`, Settings{}, "", KindWrongType},
-		"a failure":               {`{"status":"Failure"}`, Settings{}, "", KindFailure},
+		"name of the driver":         {`{"status":"Success","volumeName":"disk/7"}`, Settings{}, "disk~7", ""},
+		"no name":                    {`{"status":"Success"}`, Settings{}, "pv1", ""},
+		"not supported":              {`{"status":"Not supported"}`, Settings{}, "pv1", ""},
+		"overridden by the settings": {`{"status":"Success","volumeName":"disk"}`, Settings{VolumeName: NamingVolume}, "pv1", ""},
+		"invalid directory name":     {`{"status":"Success","volumeName":".."}`, Settings{}, "", KindWrongType},
+		"failure":                    {`{"status":"Failure"}`, Settings{}, "", KindFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := NewDriver("example.com/test", install(t, "echo '"+test.answer+"'"), test.settings)
@@ -179,18 +180,18 @@ func TestVolumeName(t *testing.T) {
 
 func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	for name, script := range map[string]string{
-		"that only hangs":                        `sleep 1000`,
-		"that ignores SIGTERM":                   `trap '' TERM; sleep 1000; sleep 1000`,
-		"whose child holds the output":           `sleep 1000 & echo $! >"$0.child"; wait`,
-		"that has ended while its child goes on": `(trap '' TERM; sleep 1000; sleep 1000) & sleep 1000`,
-		"that answered but does not want to end": `echo '{"status":"Success"}'; sleep 1000`,
-		"that stops itself":                      `kill -STOP $$`,
+		"that hangs":                          `sleep 1000`,
+		"that ignores SIGTERM":                `trap '' TERM; sleep 1000; sleep 1000`,
+		"whose child keeps the output open":   `sleep 1000 & echo $! >"$0.child"; wait`,
+		"that has ended while its child runs": `(trap '' TERM; sleep 1000; sleep 1000) & sleep 1000`,
+		"that responds but does not exit":     `echo '{"status":"Success"}'; sleep 1000`,
+		"that stops itself":                   `kill -STOP $$`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := install(t, `echo $$ >"$0.pid"; `+script)
 			driver := NewDriver("example.com/test", path, Settings{Timeouts: map[Operation]time.Duration{OpMount: 300 * time.Millisecond}})
-			err := driver.Mount(context.Background(), "/m", Mounting{})
+			err := driver.Mount(context.Background(), "/m", MountRequest{})
 			if KindOf(err) != KindTimeout {
 				t.Fatalf("error %v", err)
 			}
@@ -203,18 +204,18 @@ func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	}
 }
 
-func TestADriverThatDoesNotStopPrintingIsKilled(t *testing.T) {
-	err := newTestDriver(t, `exec yes`).Mount(context.Background(), "/m", Mounting{})
+func TestEndlessOutputKillsDriver(t *testing.T) {
+	err := newTestDriver(t, `exec yes`).Mount(context.Background(), "/m", MountRequest{})
 	if KindOf(err) != KindTooLong || !strings.Contains(err.Error(), `standard output "y\ny\n`) {
-		t.Errorf("error %v", err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }
 
-func TestDaemonOfADriverIsLeftAlone(t *testing.T) {
+func TestDaemonOutlivesCall(t *testing.T) {
 	path := install(t, `(trap '' HUP; sleep 1000) & echo $! >"$0.daemon"; echo '{"status":"Success"}'`)
 	driver := NewDriver("example.com/test", path, Settings{})
-	// The call returns although the daemon has its output open for a thousand seconds.
-	if err := driver.Mount(context.Background(), "/m", Mounting{}); err != nil {
+	// The call returns although the daemon keeps its output open for a thousand seconds.
+	if err := driver.Mount(context.Background(), "/m", MountRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	daemon, err := strconv.Atoi(strings.TrimSpace(read(t, path+".daemon")))
@@ -233,14 +234,14 @@ func TestDaemonOfADriverIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAnswerMayComeFromAChildAfterTheDriversEnd(t *testing.T) {
+func TestResponseFromChildAfterDriverExits(t *testing.T) {
 	driver := newTestDriver(t, `(sleep 0.3; echo '{"status":"Success"}') & exit 0`)
-	if err := driver.Mount(context.Background(), "/m", Mounting{}); err != nil {
+	if err := driver.Mount(context.Background(), "/m", MountRequest{}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestOneOperationAtATimeForAVolume(t *testing.T) {
+func TestOperationsOfOneVolumeAreSerialized(t *testing.T) {
 	dir := t.TempDir()
 	driver := newTestDriver(t, `mkdir `+dir+`/busy || { echo '{"status":"Failure","message":"two at a time"}'; exit 1; }
 sleep 0.05; rmdir `+dir+`/busy; echo '{"status":"Success"}'`)
@@ -257,7 +258,7 @@ sleep 0.05; rmdir `+dir+`/busy; echo '{"status":"Success"}'`)
 	}
 }
 
-func TestAHungVolumeBlocksOnlyItself(t *testing.T) {
+func TestHungVolumeBlocksOnlyItself(t *testing.T) {
 	path := install(t, `case "$2" in /hung) sleep 1000;; esac; echo '{"status":"Success"}'`)
 	driver := NewDriver("example.com/test", path, Settings{Timeouts: map[Operation]time.Duration{OpMountDevice: 300 * time.Millisecond}})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -278,20 +279,20 @@ func TestAHungVolumeBlocksOnlyItself(t *testing.T) {
 	}
 }
 
-func TestSecretsAreInNoError(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	const secret = "s3cr\"et <&>\nline two\n"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
 	for name, script := range map[string]string{
-		"the whole input":    `echo "$@"; echo "$@" >&2; exit 1`,
-		"decoded":            `echo "$3" | sed 's/.*secret.k":"\([^"]*\)".*/\1/' | base64 -d; exit 1`,
-		"as a failure":       `printf '{"status":"Failure","message":"bad password: s3cr\\"et <&>\\nline two"}'`,
-		"one line":           `echo 'line two' >&2; exit 3`,
-		"as a status":        `printf '{"status":"` + encoded + `"}'`,
-		"in a megabyte":      `echo "$3"; head -c 1100000 /dev/zero | tr '\0' x; echo "$3"`,
-		"cut in a long text": `head -c 600 /dev/zero | tr '\0' x; echo '` + encoded + `'; head -c 490 /dev/zero | tr '\0' x`,
+		"whole input":              `echo "$@"; echo "$@" >&2; exit 1`,
+		"decoded":                  `echo "$3" | sed 's/.*secret.k":"\([^"]*\)".*/\1/' | base64 -d; exit 1`,
+		"in a failure":             `printf '{"status":"Failure","message":"bad password: s3cr\\"et <&>\\nline two"}'`,
+		"one line":                 `echo 'line two' >&2; exit 3`,
+		"in a status":              `printf '{"status":"` + encoded + `"}'`,
+		"in a megabyte":            `echo "$3"; head -c 1100000 /dev/zero | tr '\0' x; echo "$3"`,
+		"truncated in a long text": `head -c 600 /dev/zero | tr '\0' x; echo '` + encoded + `'; head -c 490 /dev/zero | tr '\0' x`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := newTestDriver(t, script).Mount(context.Background(), "/m", Mounting{Secrets: map[string][]byte{"k": []byte(secret)}})
+			err := newTestDriver(t, script).Mount(context.Background(), "/m", MountRequest{Secrets: map[string][]byte{"k": []byte(secret)}})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -304,7 +305,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 	}
 }
 
-func TestExecutableThatCannotRun(t *testing.T) {
+func TestExecutableThatCannotStart(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"no interpreter line": {"echo hello\n", "a script must begin with"},
 		"unknown interpreter": {"#!/no/such/shell\n", "interpreter in its first line"},

@@ -8,70 +8,71 @@ import (
 	"time"
 )
 
-// entry is an Entry with what discovery needs to know. Only Run changes it, and Forget drops it.
+// entry is an Entry with the state that discovery needs. Only Run changes it; Forget deletes it.
 type entry struct {
 	Entry
-	file     fileID // of the installed executable
-	gate     *gate
-	failures int
-	// attempt tells the answer of the running init from those of earlier versions; cancel ends it.
+	file         fileID // of the installed executable
+	limiter      *callLimiter
+	failureCount int
+	// attempt identifies the running init, so that results of earlier versions are ignored. cancel
+	// cancels that init.
 	attempt int
 	cancel  context.CancelFunc
 }
 
-// initialized is the end of an init. kept is the error of keeping a copy after it.
-type initialized struct {
-	name      string
-	attempt   int
-	driver    *Driver
-	err, kept error
+// initResult is the result of an init. copyErr is the error of saving the last-good copy.
+type initResult struct {
+	name         string
+	attempt      int
+	driver       *Driver
+	err, copyErr error
 }
 
-// identify computes the versions of the executables that are not those of the last scan. It takes no lock, because it may
-// read much.
-func (r *Registry) identify(found map[string]*installed) {
-	for name, file := range found {
+// hashChanged computes the version of each executable that changed since the last scan. It holds no
+// lock, because hashing can read a lot of data.
+func (r *Registry) hashChanged(files map[string]*driverFile) {
+	for name, file := range files {
 		if file.err != nil {
 			continue
 		}
-		if e, known := r.fileOf(name); known && e == file.id {
+		if e, ok := r.lastFile(name); ok && e == file.id {
 			continue
 		}
 		file.version, file.err = hashFile(file.path)
 	}
 }
 
-// fileOf is the executable that the last scan saw.
-func (r *Registry) fileOf(driver string) (fileID, bool) {
+// lastFile returns the ID of the executable in the last scan.
+func (r *Registry) lastFile(driver string) (fileID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e, known := r.entries[driver]; known && e.State != StateRemoved {
+	if e, ok := r.entries[driver]; ok && e.State != StateRemoved {
 		return e.file, true
 	}
 	return fileID{}, false
 }
 
-// apply brings the entries in line with what a scan found.
-func (r *Registry) apply(found map[string]*installed) {
+// apply updates the entries from the result of a scan.
+func (r *Registry) apply(files map[string]*driverFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.scans++
 	if r.entries == nil {
 		r.entries = map[string]*entry{}
 	}
-	for name, file := range found {
+	for name, file := range files {
 		e := r.entries[name]
 		if e == nil {
 			e = r.newEntry(name)
 		}
 		if file.missing && e.Driver != nil {
-			delete(found, name)
+			delete(files, name)
 			continue
 		}
-		r.applyFound(e, file)
+		r.applyFile(e, file)
 	}
 	for name, e := range r.entries {
-		if _, still := found[name]; !still && e.State != StateRemoved {
+		if _, ok := files[name]; !ok && e.State != StateRemoved {
 			r.applyRemoved(e)
 		}
 	}
@@ -82,56 +83,57 @@ func (r *Registry) newEntry(driver string) *entry {
 	if r.entries == nil {
 		r.entries = map[string]*entry{}
 	}
-	e := &entry{Entry: Entry{Name: driver}, gate: newGate(r.settings(driver).Concurrency)}
+	e := &entry{Entry: Entry{Name: driver}, limiter: newCallLimiter(r.settings(driver).Concurrency)}
 	r.entries[driver] = e
 	return e
 }
 
-// applyFound notes the executable of a driver. One with the same content as before is no change, whatever else happened to it.
-func (r *Registry) applyFound(e *entry, file *installed) {
+// applyFile updates an entry from its driver's executable. An executable with unchanged content is
+// not a change.
+func (r *Registry) applyFile(e *entry, file *driverFile) {
 	switch {
 	case file.err != nil:
 		if e.State == StateFailed && e.Err.Error() == file.err.Error() {
 			return
 		}
 		slog.Warn("FlexVolume driver cannot be used", "driver", e.Name, "error", file.err)
-		e.become(StateFailed, file.err)
+		e.setState(StateFailed, file.err)
 		e.Version, e.file = "", fileID{}
-	case file.version == "": // the very file of the last scan
+	case file.version == "": // unchanged since the last scan
 		return
 	case file.version == e.Version && e.State != StateRemoved:
 		e.file = file.id
 		return
 	default:
 		slog.Info("FlexVolume driver found", "driver", e.Name, "version", file.version)
-		e.become(StateInitializing, nil)
+		e.setState(StateInitializing, nil)
 		e.Version, e.file, e.Retry = file.version, file.id, time.Now()
 	}
-	r.useKept(e)
-	r.publish()
+	r.useLastGood(e)
+	r.notify()
 }
 
-// applyRemoved notes that a driver is not installed any more.
+// applyRemoved marks a driver as removed.
 func (r *Registry) applyRemoved(e *entry) {
 	slog.Info("FlexVolume driver removed", "driver", e.Name)
-	e.become(StateRemoved, nil)
+	e.setState(StateRemoved, nil)
 	e.Version, e.file = "", fileID{}
 	if e.Driver == nil {
 		delete(r.entries, e.Name)
 	}
-	r.useKept(e)
-	r.publish()
+	r.useLastGood(e)
+	r.notify()
 }
 
-// beginInits starts every init that is due.
-func (r *Registry) beginInits(ctx context.Context, initialize func(context.Context, string, int, *Driver)) {
+// startInits starts each init that is due.
+func (r *Registry) startInits(ctx context.Context, initialize func(context.Context, string, int, *Driver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, e := range r.entries {
 		if e.Retry.IsZero() || e.Retry.After(time.Now()) {
 			continue
 		}
-		e.stop()
+		e.cancelInit()
 		e.Retry = time.Time{}
 		ctx, cancel := context.WithCancel(ctx)
 		e.cancel = cancel
@@ -139,58 +141,58 @@ func (r *Registry) beginInits(ctx context.Context, initialize func(context.Conte
 	}
 }
 
-// newDriver is the driver that is installed now, not initialized.
+// newDriver returns the installed version of a driver, not yet initialized.
 func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
-	driver.version, driver.gate, driver.observer = e.Version, e.gate, r.observer()
-	driver.running = r.running
+	driver.version, driver.limiter, driver.observer = e.Version, e.limiter, r.observer()
+	driver.runningCallsDir = r.runningCallsDir
 	if r.KeepDir != "" {
-		driver.failures = failureFile(r.KeepDir, e.Name)
+		driver.failureFile = failureFile(r.KeepDir, e.Name)
 	}
 	return driver
 }
 
-// finishInit notes the end of an init, unless the driver has changed meanwhile.
-func (r *Registry) finishInit(end initialized) {
+// finishInit stores the result of an init, unless the driver has changed since the init started.
+func (r *Registry) finishInit(result initResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.entries[end.name]
-	if e == nil || e.attempt != end.attempt {
+	e := r.entries[result.name]
+	if e == nil || e.attempt != result.attempt {
 		return
 	}
-	if end.err == nil {
+	if result.err == nil {
 		slog.Info("FlexVolume driver ready", "driver", e.Name, "version", e.Version)
-		if end.kept != nil {
-			slog.Warn("keep copy of FlexVolume driver", "driver", e.Name, "error", end.kept)
+		if result.copyErr != nil {
+			slog.Warn("save last-good copy of FlexVolume driver", "driver", e.Name, "error", result.copyErr)
 		}
-		e.become(StateReady, nil)
-		e.Driver = end.driver
-		r.publish()
+		e.setState(StateReady, nil)
+		e.Driver = result.driver
+		r.notify()
 		return
 	}
-	if errors.Is(end.err, ErrNotSupported) {
-		end.err = fmt.Errorf("run init of FlexVolume driver %q: %w", e.Name, end.err)
+	if errors.Is(result.err, ErrNotSupported) {
+		result.err = fmt.Errorf("run init of FlexVolume driver %q: %w", e.Name, result.err)
 	}
-	failures := e.failures
-	e.become(StateFailed, end.err)
-	e.failures = failures + 1
-	e.Retry = time.Now().Add(backOff(failures))
-	r.useKept(e)
-	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", end.err, "retry", e.Retry)
-	r.publish()
+	failures := e.failureCount
+	e.setState(StateFailed, result.err)
+	e.failureCount = failures + 1
+	e.Retry = time.Now().Add(backoff(failures))
+	r.useLastGood(e)
+	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", result.err, "retry", e.Retry)
+	r.notify()
 }
 
-// backOff is how long a failed init is not tried again after so many earlier failures.
-func backOff(failures int) time.Duration { return min(firstRetry<<min(failures, 20), lastRetry) }
+// backoff returns the delay before the next init, given the number of earlier failures.
+func backoff(failures int) time.Duration { return min(minBackoff<<min(failures, 20), maxBackoff) }
 
-// become puts the entry into a state, and forgets what belonged to the one before.
-func (e *entry) become(state State, err error) {
-	e.stop()
-	e.State, e.Err, e.Retry, e.failures = state, err, time.Time{}, 0
+// setState changes the entry's state and resets what belonged to the previous state.
+func (e *entry) setState(state State, err error) {
+	e.cancelInit()
+	e.State, e.Err, e.Retry, e.failureCount = state, err, time.Time{}, 0
 }
 
-// stop ends the running init, if there is one, and makes its answer void.
-func (e *entry) stop() {
+// cancelInit cancels the running init, if any, and invalidates its result.
+func (e *entry) cancelInit() {
 	e.attempt++
 	if e.cancel != nil {
 		e.cancel()

@@ -7,32 +7,33 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNotSupported is the error of an operation that the driver answers with "Not supported".
+// ErrNotSupported is returned for an operation to which the driver responds "Not supported".
 var ErrNotSupported = errors.New("operation is not supported by the driver")
 
-// ErrGone is the error of a call whose driver has been removed and of which no copy was kept.
-var ErrGone = errors.New("driver is not installed any more")
+// ErrGone is returned by a call of a removed driver that has no last-good copy.
+var ErrGone = errors.New("driver is no longer installed")
 
-// Kind says in one word what went wrong in a call; it is fit for a metric's label.
+// Kind is the kind of a call's failure, in one word that suits a metric label.
 type Kind string
 
 // The kinds of a CallError.
 const (
-	KindFailure   Kind = "failure"      // the driver says Failure
-	KindTimeout   Kind = "timeout"      // no answer before the deadline
-	KindBusy      Kind = "busy"         // an earlier call for the volume, or too many for the driver, did not end in time
-	KindCanceled  Kind = "canceled"     // the caller gave up
-	KindStart     Kind = "start"        // the executable could not be run
-	KindNoAnswer  Kind = "no-answer"    // no JSON object was printed
-	KindNoise     Kind = "noise"        // text around the answer
-	KindTooLong   Kind = "too-long"     // more output than is read
-	KindStatus    Kind = "status"       // a status that is none
-	KindWrongType Kind = "wrong-type"   // a field with a value of the wrong type
-	KindSize      Kind = "size"         // a negative size
-	KindExit      Kind = "disagreement" // Success, but an exit code that says otherwise
+	KindFailure   Kind = "failure"      // the driver reports Failure
+	KindTimeout   Kind = "timeout"      // no response before the deadline
+	KindBusy      Kind = "busy"         // earlier calls did not end before the deadline
+	KindCanceled  Kind = "canceled"     // the caller canceled the call
+	KindStart     Kind = "start"        // the executable did not start
+	KindNoAnswer  Kind = "no-answer"    // the driver printed no JSON object
+	KindNoise     Kind = "noise"        // there is text around the response
+	KindTooLong   Kind = "too-long"     // the output exceeds maxOutput
+	KindStatus    Kind = "status"       // the status is unknown
+	KindWrongType Kind = "wrong-type"   // a field has a value of the wrong type
+	KindSize      Kind = "size"         // a size is negative
+	KindExit      Kind = "disagreement" // the status is Success but the exit code is not 0
 )
 
-// CallError is the error of a driver's call. Its text quotes what the driver did, shortened and without secrets.
+// CallError is the failure of a driver call. Its text quotes the driver's output, shortened and
+// redacted.
 type CallError struct {
 	Driver    string
 	Operation Operation
@@ -41,24 +42,25 @@ type CallError struct {
 	cause     error
 }
 
-// Error is the whole story in one line.
+// Error returns the failure in one line.
 func (e *CallError) Error() string {
 	return fmt.Sprintf("run %s of FlexVolume driver %q: %s", e.Operation, e.Driver, e.text)
 }
 
-// Unwrap gives the system's error, where there is one.
+// Unwrap returns the cause, if any.
 func (e *CallError) Unwrap() error { return e.cause }
 
-// fault is a CallError in the making: what the driver did wrong.
-type fault struct {
+// responseError describes what is wrong with a driver's response.
+type responseError struct {
 	kind Kind
 	text string
 }
 
-// maxQuote is how much of a driver's output an error quotes, in bytes. Drivers say the cause last, so the end is kept.
+// maxQuote limits the driver output that an error quotes, in bytes. Drivers print the cause last,
+// so the end is kept.
 const maxQuote = 512
 
-// clip shortens text for quotation.
+// clip shortens text to maxQuote bytes.
 func clip(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxQuote {
@@ -71,15 +73,16 @@ func clip(text string) string {
 	return "…" + text
 }
 
-// quote shows what a driver printed and how it ended. Secrets are taken out before anything is shortened; of an output that
-// was not read to its end the beginning is shown, because the end may hold the first half of a secret.
-func (o output) quote(hide func(string) string) string {
+// quote returns the driver's output and exit code for an error. Secrets are redacted before the
+// text is shortened. If the output exceeds maxOutput, quote shows its beginning, because the end
+// could be the first half of a secret.
+func (o output) quote(redact func(string) string) string {
 	end := "exit code 0"
 	if o.exit != nil {
 		end = o.exit.Error()
 	}
 	show := func(stream []byte) string {
-		text := hide(string(stream))
+		text := redact(string(stream))
 		if len(stream) > maxOutput {
 			return text[:maxQuote] + "…"
 		}

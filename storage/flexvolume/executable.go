@@ -13,56 +13,57 @@ import (
 	"unicode/utf8"
 )
 
-// CheckExecutable says why this machine cannot run a file as a driver, and what to do about it: it is neither a program nor a script, it is for
-// another kind of machine, or the interpreter that it wants is not there. The file's mode does not matter.
+// CheckExecutable returns why this machine cannot run a file as a driver, and the remedy: the file
+// is neither a program nor a script, is built for another architecture, or needs an interpreter
+// that is not installed. CheckExecutable ignores the file's mode.
 func CheckExecutable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("read driver: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("read driver %s: it is not a file", file)
+		return fmt.Errorf("read driver %s: it is not a regular file", file)
 	}
-	opened, err := os.Open(file)
+	content, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("read driver: %w", err)
 	}
-	defer opened.Close()
+	defer content.Close()
 	head := make([]byte, 512)
-	n, err := io.ReadFull(opened, head)
+	n, err := io.ReadFull(content, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read driver: %w", err)
 	}
 	head = head[:n]
-	var problem error
+	var cause error
 	switch {
 	case len(head) == 0:
-		problem = errors.New("it is empty")
+		cause = errors.New("it is empty")
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
-		problem = checkProgram(opened)
+		cause = checkProgram(content)
 	case bytes.HasPrefix(head, []byte("#!")):
-		problem = checkInterpreter(head)
+		cause = checkInterpreter(head)
 	case utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)]) && !bytes.ContainsRune(head, 0):
-		problem = errors.New("a script must begin with a line such as #!/bin/sh")
+		cause = errors.New("a script must begin with a line such as #!/bin/sh")
 	default:
-		problem = errors.New("it is neither a Linux program nor a script")
+		cause = errors.New("it is neither a Linux program nor a script")
 	}
-	if problem != nil {
-		return fmt.Errorf("read driver %s: %w", file, problem)
+	if cause != nil {
+		return fmt.Errorf("read driver %s: %w", file, cause)
 	}
 	return nil
 }
 
-// checkProgram looks at a program: whether it is for this kind of machine, and whether its dynamic linker is there.
+// checkProgram checks a program's architecture and that its dynamic linker exists.
 func checkProgram(file io.ReaderAt) error {
 	program, err := elf.NewFile(file)
 	if err != nil {
-		return fmt.Errorf("it is a damaged program: %w", err)
+		return fmt.Errorf("it is a corrupt program: %w", err)
 	}
-	if own, err := elf.Open("/proc/self/exe"); err == nil {
-		defer own.Close()
-		if own.Machine != program.Machine {
-			return fmt.Errorf("it is a program for %s and this machine is %s; build it for this machine", program.Machine, own.Machine)
+	if self, err := elf.Open("/proc/self/exe"); err == nil {
+		defer self.Close()
+		if self.Machine != program.Machine {
+			return fmt.Errorf("it is a program for %s and this machine is %s; build it for this machine", program.Machine, self.Machine)
 		}
 	}
 	for _, part := range program.Progs {
@@ -71,7 +72,7 @@ func checkProgram(file io.ReaderAt) error {
 		}
 		linker, err := io.ReadAll(io.LimitReader(part.Open(), 4096))
 		if err != nil {
-			return fmt.Errorf("it is a damaged program: %w", err)
+			return fmt.Errorf("it is a corrupt program: %w", err)
 		}
 		path := strings.TrimRight(string(linker), "\x00")
 		if _, err := os.Stat(path); err != nil {
@@ -81,11 +82,11 @@ func checkProgram(file io.ReaderAt) error {
 	return nil
 }
 
-// checkInterpreter looks at a script's first line.
+// checkInterpreter checks the first line of a script.
 func checkInterpreter(head []byte) error {
 	line, _, _ := strings.Cut(string(head[2:]), "\n")
 	if strings.HasSuffix(line, "\r") {
-		return errors.New("its lines end in the way of Windows, so that the kernel looks for an interpreter whose name ends with a carriage return; " +
+		return errors.New("it has Windows line endings, so the kernel looks for an interpreter whose name ends with a carriage return; " +
 			"convert it with: sed -i 's/\\r$//'")
 	}
 	words := strings.Fields(line)

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// failuresDir is where the last failed call of each driver is noted, below Registry.KeepDir, for people who look at the drivers of a
-// host from outside of the processes that call them.
+// failuresDir is the directory below Registry.KeepDir that records the last failed call of each
+// driver, for administrators and other processes.
 const failuresDir = ".failures"
 
-// Failure is a call of a driver that failed.
+// Failure is a failed driver call.
 type Failure struct {
 	Operation Operation `json:"operation"`
 	Kind      Kind      `json:"kind"`
-	// Message is the whole error, with what the driver said and without secrets.
+	// Message is the complete error, including the driver's output. Secrets are redacted.
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
 }
@@ -26,8 +26,9 @@ func failureFile(keepDir, driver string) string {
 	return filepath.Join(keepDir, failuresDir, EscapeName(driver)+".json")
 }
 
-// LastFailure is the last failed call of a driver, of whichever version, that a Registry with this KeepDir has noted. The error is os.ErrNotExist
-// where no call has failed since the driver was installed.
+// LastFailure returns the last failed call of any version of a driver, as recorded by the Registry
+// with this KeepDir. The error is os.ErrNotExist if no call has failed since the driver was
+// installed.
 func LastFailure(keepDir, driver string) (Failure, error) {
 	var last Failure
 	content, err := os.ReadFile(failureFile(keepDir, driver))
@@ -40,18 +41,20 @@ func LastFailure(keepDir, driver string) (Failure, error) {
 	return last, nil
 }
 
-// noteFailure notes the error of a call in a file, if that is what it is: a caller that gave up is no failure of the driver. The note need not outlive a
-// loss of power and is therefore not synced, which would delay the caller; one that cannot be written is left out, because the error goes to the caller anyway.
-func noteFailure(file string, problem error) {
+// recordFailure writes a call's error to a file. It ignores canceled calls, which are not failures
+// of the driver. The record does not need to survive a power loss, so the file is not synced, which
+// would delay the caller. Write errors are ignored, because the caller gets the call's error
+// anyway.
+func recordFailure(file string, callErr error) {
 	var failed *CallError
-	if file == "" || !errors.As(problem, &failed) || failed.Kind == KindCanceled {
+	if file == "" || !errors.As(callErr, &failed) || failed.Kind == KindCanceled {
 		return
 	}
 	content, err := json.Marshal(Failure{Operation: failed.Operation, Kind: failed.Kind, Message: failed.Error(), Time: time.Now()})
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	// Calls of one driver may fail at the same time.
+	// Calls of one driver can fail concurrently.
 	temporary, err := os.CreateTemp(filepath.Dir(file), ".new-")
 	if err != nil {
 		return

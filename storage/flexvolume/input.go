@@ -9,43 +9,45 @@ import (
 	"strings"
 )
 
-// Volume is what a PersistentVolume, or a pod with an inline volume, says about one FlexVolume.
+// Volume describes a FlexVolume, as specified by a PersistentVolume or by a pod with an inline
+// volume.
 type Volume struct {
 	// Name is the name of the PersistentVolume, or of the volume in its pod.
 	Name string
-	// ID tells volumes apart that share a name, as inline volumes of different pods do: one operation runs at a time for
-	// one ID. Name where it is empty.
+	// ID distinguishes volumes with the same name, such as inline volumes of different pods. One
+	// operation runs at a time for each ID. If empty, Name is used.
 	ID string
-	// FSType is the file system wanted, or empty.
+	// FSType is the requested file system, or empty.
 	FSType string
 	// ReadOnly is the volume's readOnly setting.
 	ReadOnly bool
-	// Options are the user's, given to the driver verbatim.
+	// Options are the user's options. The driver gets them verbatim.
 	Options map[string]string
 }
 
-// Pod is what a driver is told on mount about the pod that uses the volume.
+// Pod identifies the pod that uses the volume. The driver gets it on mount.
 type Pod struct{ Name, Namespace, UID, ServiceAccount string }
 
-// Mounting is everything a driver is told on mount.
-type Mounting struct {
+// MountRequest is the input of the mount operation.
+type MountRequest struct {
 	Volume
 	Pod Pod
 	// FSGroup is the group that owns the volume's files, or nil.
 	FSGroup *int64
-	// Secrets are the keys and values of the referenced secret; the driver gets the values in base64.
+	// Secrets are the data of the referenced secret. The driver gets the values in base64.
 	Secrets map[string][]byte
 }
 
-// maxArgument is the longest single argument that Linux passes to a program, in bytes (MAX_ARG_STRLEN without its final NUL).
+// maxArgument is the longest single argument that Linux passes to a program, in bytes
+// (MAX_ARG_STRLEN without its final NUL).
 const maxArgument = 32*4096 - 1
 
-// json is the volume as drivers get it for every operation but mount.
+// json encodes the volume for all operations but mount.
 func (v Volume) json() (string, error) { return encode(v, nil) }
 
-// json is the volume as drivers get it on mount: with the pod, the secret and the group, the latter under the name that Kubernetes gives
-// it and under the one that its documentation promised.
-func (m Mounting) json() (string, error) {
+// json encodes the volume for mount: with the pod, the secret and the group. The group has two
+// keys: the one that Kubernetes sends and the one that its documentation specifies.
+func (m MountRequest) json() (string, error) {
 	extra := map[string]string{
 		"kubernetes.io/pod.name":            m.Pod.Name,
 		"kubernetes.io/pod.namespace":       m.Pod.Namespace,
@@ -63,8 +65,9 @@ func (m Mounting) json() (string, error) {
 	return encode(m.Volume, extra)
 }
 
-// encode writes the one JSON object of a call. Keys are sorted, there are no spaces, and <, > and & are escaped, as
-// encoding/json does for maps and as Kubernetes therefore sends it: shell drivers depend on each of these.
+// encode returns the JSON object of a call. Keys are sorted, there are no spaces, and <, > and &
+// are escaped, as encoding/json does for maps. Kubernetes sends the same, and shell drivers depend
+// on each of these details.
 func encode(v Volume, extra map[string]string) (string, error) {
 	if err := v.checkOptions(); err != nil {
 		return "", err
@@ -94,8 +97,8 @@ func encode(v Volume, extra map[string]string) (string, error) {
 	return string(encoded), nil
 }
 
-// checkOptions refuses user options in the names that Kubernetes reserves for itself. The API server refuses them too, but
-// not every way that an option can come goes through it.
+// checkOptions rejects options with keys that Kubernetes reserves. The API server rejects them too,
+// but not every option goes through it.
 func (v Volume) checkOptions() error {
 	var reserved []string
 	for key := range v.Options {
@@ -109,10 +112,10 @@ func (v Volume) checkOptions() error {
 		return nil
 	}
 	slices.Sort(reserved)
-	return fmt.Errorf("read options of volume %q: %q belong to names reserved for Kubernetes; remove them", v.Name, reserved)
+	return fmt.Errorf("read options of volume %q: %q are keys reserved for Kubernetes; remove them", v.Name, reserved)
 }
 
-// id tells the volume apart from others of its driver.
+// id returns the volume's unique ID within its driver.
 func (v Volume) id() string {
 	if v.ID != "" {
 		return v.ID

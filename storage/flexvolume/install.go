@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Installation is a driver's executable in a plug-in directory.
+// Installation is a driver that is installed in a plugin directory.
 type Installation struct {
 	// Driver is "vendor/driver", or "driver" without a vendor.
 	Driver string `json:"driver"`
@@ -23,12 +23,12 @@ type Installation struct {
 	Version string `json:"version"`
 }
 
-// Install makes a copy of file the executable of the driver, in the way that the design of dynamic discovery asks for: it is written
-// to a name that begins with a dot, synced, and renamed, so that nobody ever runs a part of it and a running
-// version is not disturbed. Its mode is 0755, whatever that of file is.
+// Install copies file to the driver's path, as the design of dynamic discovery requires: it writes
+// a file whose name begins with a dot, syncs it and renames it. So a partial executable never runs,
+// and a running version is not disturbed. The mode is 0755, whatever the mode of file is.
 //
-// A name that Kubernetes does not take for a driver's, a file that this machine cannot run, and a plug-in directory on a file system
-// from which nothing can be run are errors, and nothing is changed then.
+// Install fails without changes if the driver's name is not valid in Kubernetes, if this machine
+// cannot run the file, or if the plugin directory is on a file system that is mounted noexec.
 func Install(pluginDir, driver, file string) (Installation, error) {
 	if err := CheckName(driver); err != nil {
 		return Installation{}, err
@@ -49,40 +49,40 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 		return Installation{}, fmt.Errorf("install driver in %s: the file system is mounted noexec; use another volume-plugin-dir", pluginDir)
 	}
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
-		return Installation{}, fmt.Errorf("install driver as %s: that is a directory; remove it", path)
+		return Installation{}, fmt.Errorf("install driver as %s: a directory with this name exists; remove it", path)
 	}
 	if err := atomicfile.Write(path, content, 0o755); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
-	// The directory itself may be new.
+	// The directory itself can be new.
 	if err := atomicfile.SyncFolder(pluginDir); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
 	return Find(pluginDir, driver)
 }
 
-// ErrNotInstalled is in the error of Find, Remove and Survey for a driver that has no executable.
+// ErrNotInstalled is returned by Find, Remove and Inspect for a driver without an executable.
 var ErrNotInstalled = errors.New("it is not installed")
 
-// Find is the driver that is installed in a plug-in directory.
+// Find returns the driver that is installed in a plugin directory.
 func Find(pluginDir, driver string) (Installation, error) {
-	found := examine(pluginDir, EscapeName(driver))
-	if found.missing {
+	file := examine(pluginDir, EscapeName(driver))
+	if file.missing {
 		return Installation{}, fmt.Errorf("find FlexVolume driver %q: %w; there is no %s", driver, ErrNotInstalled, executable(pluginDir, driver))
 	}
-	if found.err != nil {
-		return Installation{}, found.err
+	if file.err != nil {
+		return Installation{}, file.err
 	}
-	version, err := hashFile(found.path)
+	version, err := hashFile(file.path)
 	if err != nil {
 		return Installation{}, err
 	}
-	return Installation{Driver: driver, Path: found.path, Version: version}, nil
+	return Installation{Driver: driver, Path: file.path, Version: version}, nil
 }
 
-// Remove removes the driver's executable, and its directory if nothing else is in there. It returns the other files of the
-// directory, which stay: some drivers keep their state beside themselves.
-func Remove(pluginDir, driver string) (left []string, err error) {
+// Remove removes the driver's executable, and its directory if that is empty then. It returns the
+// remaining files of the directory: some drivers store their state next to the executable.
+func Remove(pluginDir, driver string) (remaining []string, err error) {
 	if err := checkName(EscapeName(driver)); err != nil {
 		return nil, err
 	}
@@ -98,10 +98,10 @@ func Remove(pluginDir, driver string) (left []string, err error) {
 		return nil, fmt.Errorf("read directory of driver: %w", err)
 	}
 	for _, e := range entries {
-		left = append(left, filepath.Join(dir, e.Name()))
+		remaining = append(remaining, filepath.Join(dir, e.Name()))
 	}
-	if len(left) > 0 {
-		return left, atomicfile.SyncFolder(dir)
+	if len(remaining) > 0 {
+		return remaining, atomicfile.SyncFolder(dir)
 	}
 	if err := os.Remove(dir); err != nil {
 		return nil, fmt.Errorf("remove directory of driver: %w", err)
@@ -109,20 +109,22 @@ func Remove(pluginDir, driver string) (left []string, err error) {
 	return nil, atomicfile.SyncFolder(pluginDir)
 }
 
-// CheckName says why a driver cannot be called like that. Kubernetes wants a name of at most 63 letters, digits, "-", "_" and ".", that begins and ends
-// with a letter or digit, with or without a vendor before it that is a DNS name.
+// CheckName returns an error if driver is not a valid name. Kubernetes requires at most 63 letters,
+// digits, "-", "_" and ".", beginning and ending with a letter or digit. A vendor before the name
+// is optional and must be a DNS name.
 func CheckName(driver string) error {
-	if problems := validation.IsQualifiedName(driver); len(problems) > 0 {
-		return fmt.Errorf("read driver's name %q: %s; write it as vendor/name, such as example.com/loop", driver, strings.Join(problems, "; "))
+	if messages := validation.IsQualifiedName(driver); len(messages) > 0 {
+		return fmt.Errorf("read driver name %q: %s; write it as vendor/name, such as example.com/loop", driver, strings.Join(messages, "; "))
 	}
 	return nil
 }
 
-// Usage is how many volumes of a driver are, or may be, in use on a node, by kubelet's directories.
+// Usage counts the volumes of a driver that kubelet's directories show as possibly in use on a
+// node.
 type Usage struct {
-	// Pods is the number of volumes of pods.
+	// Pods is the number of volumes that are published to pods.
 	Pods int `json:"pods"`
-	// Devices is the number of volumes that are mounted for all pods of the node.
+	// Devices is the number of volumes that are staged on the node.
 	Devices int `json:"devices"`
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// source writes a file that is to be installed.
+// source writes a file to install.
 func source(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")
@@ -25,13 +25,13 @@ func source(t *testing.T, content string) string {
 	return path
 }
 
-const answering = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
+const successScript = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
 
-func TestInstalledDriversAreTakenOverByARunningRegistry(t *testing.T) {
+func TestRegistryFindsInstalledDrivers(t *testing.T) {
 	t.Parallel()
 	r := &Registry{Dir: filepath.Join(t.TempDir(), "plugins"), KeepDir: filepath.Join(t.TempDir(), "kept")}
 	parttest.Run(t, r.Run)
-	for _, content := range []string{answering, answering + "# second\n"} {
+	for _, content := range []string{successScript, successScript + "# second\n"} {
 		installed, err := Install(r.Dir, "example.com/test", source(t, content))
 		if err != nil {
 			t.Fatal(err)
@@ -41,17 +41,17 @@ func TestInstalledDriversAreTakenOverByARunningRegistry(t *testing.T) {
 			t.Fatalf("installed %v, %v", info, err)
 		}
 		eventually.True(t, "the version is ready", func() bool {
-			e, known := r.Lookup("example.com/test")
-			return known && e.State == StateReady && e.Version == installed.Version
+			e, ok := r.Lookup("example.com/test")
+			return ok && e.State == StateReady && e.Version == installed.Version
 		})
-		eventually.Equal(t, "the kept version", func() string { return Kept(r.KeepDir)["example.com/test"] }, installed.Version)
+		eventually.Equal(t, "the last-good version", func() string { return LastGoodVersions(r.KeepDir)["example.com/test"] }, installed.Version)
 		entries, err := os.ReadDir(filepath.Dir(installed.Path))
 		if err != nil || len(entries) != 1 {
 			t.Errorf("directory has %v, %v", entries, err)
 		}
 	}
-	if left, err := Remove(r.Dir, "example.com/test"); err != nil || left != nil {
-		t.Fatalf("left %q, %v", left, err)
+	if remaining, err := Remove(r.Dir, "example.com/test"); err != nil || remaining != nil {
+		t.Fatalf("left %q, %v", remaining, err)
 	}
 	eventually.True(t, "the driver is removed", hasState(r, "example.com/test", StateRemoved))
 	if _, err := os.Stat(filepath.Join(r.Dir, "example.com~test")); !os.IsNotExist(err) {
@@ -59,67 +59,67 @@ func TestInstalledDriversAreTakenOverByARunningRegistry(t *testing.T) {
 	}
 }
 
-func TestAnUpdateDoesNotDisturbARunningCall(t *testing.T) {
+func TestUpdateDoesNotInterruptRunningCall(t *testing.T) {
 	dir, begun := t.TempDir(), filepath.Join(t.TempDir(), "begun")
 	slow := "#!/bin/sh\ntouch " + begun + "\nwhile [ -e " + begun + " ]; do sleep 0.02; done\necho '{\"status\":\"Success\"}'\n"
 	installed, err := Install(dir, "example.com/test", source(t, slow))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error)
+	result := make(chan error)
 	go func() {
 		_, err := NewDriver("example.com/test", installed.Path, Settings{}).Attach(context.Background(), Volume{Name: "v"}, "n")
-		ended <- err
+		result <- err
 	}()
 	eventually.True(t, "the call has begun", func() bool { _, err := os.Stat(begun); return err == nil })
-	if _, err := Install(dir, "example.com/test", source(t, answering)); err != nil {
+	if _, err := Install(dir, "example.com/test", source(t, successScript)); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(begun); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err != nil {
+	if err := <-result; err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatCannotRunHereIsNotInstalled(t *testing.T) {
-	own, err := os.ReadFile("/proc/self/exe")
+func TestInstallRejectsUnusableExecutable(t *testing.T) {
+	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := slices.Clone(own)
-	foreign[18], foreign[19] = 0xf3, 0 // e_machine: RISC-V
+	foreign := slices.Clone(self)
+	foreign[18], foreign[19] = 0xf3, 0 // e_machine = RISC-V
 	for name, test := range map[string]struct{ content, want string }{
-		"empty":              {"", "it is empty"},
-		"text":               {"echo hello\n", "must begin with a line such as #!/bin/sh"},
-		"data":               {"\x00\x01\x02\xff\xfe", "neither a Linux program nor a script"},
-		"no interpreter":     {"#!\n", "names no interpreter"},
-		"absent interpreter": {"#!/usr/bin/no-such-shell -e\n", "its interpreter /usr/bin/no-such-shell is not on this machine"},
-		"absent with env":    {"#!/usr/bin/env -S no-such-python -u\n", "its interpreter no-such-python is not on this machine"},
-		"Windows lines":      {"#!/bin/sh\r\necho\r\n", "sed -i"},
-		"foreign program":    {string(foreign), "it is a program for EM_RISCV"},
-		"damaged program":    {"\x7fELF\x02\x01\x01", "damaged program"},
+		"empty":                {"", "it is empty"},
+		"text":                 {"echo hello\n", "must begin with a line such as #!/bin/sh"},
+		"data":                 {"\x00\x01\x02\xff\xfe", "neither a Linux program nor a script"},
+		"no interpreter":       {"#!\n", "names no interpreter"},
+		"absent interpreter":   {"#!/usr/bin/no-such-shell -e\n", "its interpreter /usr/bin/no-such-shell is not on this machine"},
+		"absent with env":      {"#!/usr/bin/env -S no-such-python -u\n", "its interpreter no-such-python is not on this machine"},
+		"Windows line endings": {"#!/bin/sh\r\necho\r\n", "sed -i"},
+		"foreign program":      {string(foreign), "it is a program for EM_RISCV"},
+		"corrupt program":      {"\x7fELF\x02\x01\x01", "corrupt program"},
 	} {
 		dir := filepath.Join(t.TempDir(), "plugins")
 		if _, err := Install(dir, "example.com/test", source(t, test.content)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			t.Errorf("%s: something was made: %v", name, err)
+			t.Errorf("%s: files were created: %v", name, err)
 		}
 	}
-	for name, content := range map[string]string{"program": string(own), "script with env": "#!/usr/bin/env -S sh -u\n"} {
+	for name, content := range map[string]string{"program": string(self), "script with env": "#!/usr/bin/env -S sh -u\n"} {
 		if err := CheckExecutable(source(t, content)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := CheckExecutable(t.TempDir()); err == nil {
-		t.Error("a directory is taken for a driver")
+		t.Error("a directory is accepted as a driver")
 	}
 }
 
-func TestNamesThatKubernetesDoesNotTakeAreRefused(t *testing.T) {
+func TestInstallRejectsInvalidNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"example.com/loop": true, "loop": true, "k8s/my_driver.v2": true,
 		"": false, "a/b/c": false, "a~b": false, "/b": false, "a/": false, ".hidden": false, "a/.b": false, "a b/c": false, "../x": false, "a/b\n": false, "Ü/x": false,
@@ -127,25 +127,25 @@ func TestNamesThatKubernetesDoesNotTakeAreRefused(t *testing.T) {
 		if err := CheckName(name); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := Install(t.TempDir(), name, source(t, answering)); (err == nil) != good {
+		if _, err := Install(t.TempDir(), name, source(t, successScript)); (err == nil) != good {
 			t.Errorf("install %q: %v", name, err)
 		}
 	}
 }
 
-func TestAFileSystemWithoutExecutionIsRefused(t *testing.T) {
+func TestInstallRejectsNoexecFileSystem(t *testing.T) {
 	dir := scratch(t)
 	if err := unix.Mount("none", dir, "tmpfs", unix.MS_NOEXEC, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Install(dir, "example.com/test", source(t, answering)); err == nil || !strings.Contains(err.Error(), "mounted noexec") {
+	if _, err := Install(dir, "example.com/test", source(t, successScript)); err == nil || !strings.Contains(err.Error(), "mounted noexec") {
 		t.Error(err)
 	}
 }
 
-func TestRemoveLeavesOtherFiles(t *testing.T) {
+func TestRemoveKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	installed, err := Install(dir, "loop", source(t, answering))
+	installed, err := Install(dir, "loop", source(t, successScript))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +153,9 @@ func TestRemoveLeavesOtherFiles(t *testing.T) {
 	if err := os.WriteFile(log, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	left, err := Remove(dir, "loop")
-	if diff := cmp.Diff([]string{log}, left); err != nil || diff != "" {
-		t.Errorf("error %v, left (-want +got):\n%s", err, diff)
+	remaining, err := Remove(dir, "loop")
+	if diff := cmp.Diff([]string{log}, remaining); err != nil || diff != "" {
+		t.Errorf("error %v, remaining (-want +got):\n%s", err, diff)
 	}
 	for name, do := range map[string]func() error{
 		"remove": func() error { _, err := Remove(dir, "loop"); return err },
@@ -167,7 +167,7 @@ func TestRemoveLeavesOtherFiles(t *testing.T) {
 	}
 }
 
-func TestVolumesInUseAreCounted(t *testing.T) {
+func TestUsageCountsVolumes(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{
 		"pods/a/volumes/example.com~loop/v1", "pods/a/volumes/example.com~loop/v2", "pods/b/volumes/example.com~loop/v1",
@@ -185,14 +185,14 @@ func TestVolumesInUseAreCounted(t *testing.T) {
 	}
 }
 
-func TestASurveyShowsWhatANodeWouldFind(t *testing.T) {
+func TestInspect(t *testing.T) {
 	dir := t.TempDir()
-	write(t, executable(dir, "example.com/good"), answering)
+	write(t, executable(dir, "example.com/good"), successScript)
 	write(t, executable(dir, "example.com/bad"), "#!/bin/sh\necho no\n")
 	write(t, executable(dir, "example.com/lacking"), "#!/bin/sh\necho '{\"status\":\"Not supported\"}'; exit 1\n")
-	write(t, executable(dir, ".hidden"), answering)
-	write(t, executable(dir, "a/b/c"), answering)
-	entries, err := Survey(context.Background(), dir, nil)
+	write(t, executable(dir, ".hidden"), successScript)
+	write(t, executable(dir, "a/b/c"), successScript)
+	entries, err := Inspect(context.Background(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +213,8 @@ func TestASurveyShowsWhatANodeWouldFind(t *testing.T) {
 	if len(got) != 4 {
 		t.Errorf("entries %v", got)
 	}
-	if none, err := Survey(context.Background(), filepath.Join(dir, "absent"), nil); err != nil || len(none) != 0 {
-		t.Errorf("absent directory: %v, %v", none, err)
+	if entries2, err := Inspect(context.Background(), filepath.Join(dir, "absent"), nil); err != nil || len(entries2) != 0 {
+		t.Errorf("absent directory: %v, %v", entries2, err)
 	}
 	caps := DefaultCapabilities()
 	if got := caps.String(); got != "attach,selinuxRelabel,fsGroup,requiresFSResize" {

@@ -13,11 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// Each kind of driver serves one volume, whose data outlives the pod, the process that has called the driver, and the version of the driver.
+// Each kind of driver serves one volume. The volume's data outlives the pod, the process that
+// called the driver, and the driver's version.
 func TestDriversOfEveryKind(t *testing.T) {
 	for _, kind := range []struct {
 		name, file, fsType, size string
-		fileSystem               int64 // its magic number, or 0 for any
+		fileSystem               int64 // magic number; 0 for any
 	}{
 		{"a shell script with ext4 on a loop device", "loop", "ext4", "16M", unix.EXT4_SUPER_MAGIC},
 		{"a shell script with xfs on a loop device", "loop", "xfs", "320M", unix.XFS_SUPER_MAGIC},
@@ -30,9 +31,9 @@ func TestDriversOfEveryKind(t *testing.T) {
 			plugins, keep, pod := scratch(t), t.TempDir(), filepath.Join(scratch(t), "volume")
 			content := read(t, filepath.Join("testdata", kind.file))
 			write(t, executable(plugins, "example.com/"+kind.file), content)
-			mounting := Mounting{Volume: Volume{Name: "pv1", FSType: kind.fsType, Options: map[string]string{"size": kind.size}}}
+			mounting := MountRequest{Volume: Volume{Name: "pv1", FSType: kind.fsType, Options: map[string]string{"size": kind.size}}}
 			marker := filepath.Join(t.TempDir(), "marker")
-			// use runs one life of a process that calls the driver.
+			// use simulates one lifetime of a process that calls the driver.
 			use := func(name string, do func(t *testing.T, ctx context.Context, driver *Driver)) {
 				t.Helper()
 				t.Run(name, func(t *testing.T) {
@@ -67,7 +68,8 @@ func TestDriversOfEveryKind(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			// The mount, and a daemon behind it, has survived the process; the driver is another version now.
+			// The mount, and a daemon behind it, have survived the process. The driver has a new
+			// version.
 			write(t, executable(plugins, "example.com/"+kind.file), content+"# second\n")
 			use("second", func(t *testing.T, ctx context.Context, driver *Driver) {
 				if got := read(t, filepath.Join(pod, "file")); got != "kept" {
@@ -96,8 +98,8 @@ func TestDriversOfEveryKind(t *testing.T) {
 	}
 }
 
-// loopDevicesOf are the loop devices whose files are below dir.
-func loopDevicesOf(t *testing.T, dir string) (found []string) {
+// loopDevicesOf returns the loop devices whose files are below dir.
+func loopDevicesOf(t *testing.T, dir string) (devices []string) {
 	t.Helper()
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -105,22 +107,22 @@ func loopDevicesOf(t *testing.T, dir string) (found []string) {
 	}
 	for _, file := range files {
 		if backing, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(backing), dir+"/") {
-			found = append(found, file)
+			devices = append(devices, file)
 		}
 	}
-	return found
+	return devices
 }
 
-func TestADriverThatWritesFilesInsteadOfMounting(t *testing.T) {
+func TestDriverThatWritesFilesInsteadOfMounting(t *testing.T) {
 	plugins, pod := t.TempDir(), filepath.Join(t.TempDir(), "pods", "uid", "volumes", "example.com~files", "v")
 	path := executable(plugins, "example.com/files")
 	write(t, path, read(t, "testdata/files"))
 	driver, ctx := NewDriver("example.com/files", path, Settings{}), context.Background()
 	for range 2 {
-		if err := driver.Publish(ctx, Mounting{Volume: Volume{Name: "v"}}, pod, "", "", nil); err != nil {
+		if err := driver.Publish(ctx, MountRequest{Volume: Volume{Name: "v"}}, pod, "", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		// It sees the path that it is installed at, and that of the volume.
+		// The driver gets its installed path and the volume's directory.
 		if got, want := read(t, filepath.Join(pod, "file")), path+" "+pod+"\n"; got != want {
 			t.Errorf("file %q, want %q", got, want)
 		}
@@ -135,7 +137,7 @@ func TestADriverThatWritesFilesInsteadOfMounting(t *testing.T) {
 	}
 }
 
-func TestWaitForAttachGetsAnEmptyDeviceWhereAttachNamedNone(t *testing.T) {
+func TestWaitForAttachGetsEmptyDeviceIfAttachReturnsNone(t *testing.T) {
 	path := install(t, `[ "$1" = attach ] && exec echo '{"status":"Success"}'; printf '%s|' $# "$@" >"$0.got"; echo '{"status":"Success","device":"/dev/found"}'`)
 	driver, volume, ctx := NewDriver("example.com/test", path, Settings{}), Volume{Name: "v"}, context.Background()
 	device, err := driver.Attach(ctx, volume, "node")

@@ -14,8 +14,8 @@ import (
 	"k8s.io/mount-utils"
 )
 
-// mounted says whether something is mounted at dir, by the kernel's mount table alone: it works where the mounted file system hangs
-// or is broken, and for a directory that does not exist.
+// mounted reports whether something is mounted at dir. It reads only the kernel's mount table, so
+// it also works if the mounted file system hangs or is broken, or if dir does not exist.
 func mounted(dir string) (bool, error) {
 	table, err := mountsBelow(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func mounted(dir string) (bool, error) {
 	return slices.ContainsFunc(table, func(m *mountinfo.Info) bool { return m.Mountpoint == resolved }), nil
 }
 
-// mountsBelow are the mounts at dir and below, in the order in which they were made.
+// mountsBelow returns the mounts at dir and below it, in the order of their creation.
 func mountsBelow(dir string) ([]*mountinfo.Info, error) {
 	resolved := resolve(dir)
 	table, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
@@ -37,8 +37,8 @@ func mountsBelow(dir string) ([]*mountinfo.Info, error) {
 	return table, nil
 }
 
-// resolve is dir as the mount table has it: links in the directories above it are followed, but nothing looks into what may be mounted at dir
-// itself.
+// resolve returns dir as the mount table spells it. It follows links in the parent directories but
+// does not access dir itself, where a broken file system can be mounted.
 func resolve(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
@@ -47,7 +47,7 @@ func resolve(dir string) string {
 	return dir
 }
 
-// bind makes the mount at source appear at dir too, read-only there if asked for.
+// bind bind-mounts source to dir, read-only if requested.
 func bind(source, dir string, readOnly bool) error {
 	if err := unix.Mount(source, dir, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, dir, err)
@@ -58,7 +58,7 @@ func bind(source, dir string, readOnly bool) error {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)
 	if err == nil {
-		// A remount replaces all flags of the mount, so those that it has are given again.
+		// A remount replaces all flags of the mount, so repeat the existing flags.
 		const keep = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
 		flags := uintptr(stat.Flags) & keep
 		err = unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|flags, "")
@@ -69,7 +69,8 @@ func bind(source, dir string, readOnly bool) error {
 	return nil
 }
 
-// unmountAll undoes every mount at dir and below it, the last one first, with umount(8), which knows the helpers of file systems.
+// unmountAll unmounts everything at dir and below it, in reverse order, with umount(8), which runs
+// the helpers of file systems.
 func unmountAll(dir string) error {
 	table, err := mountsBelow(dir)
 	if err != nil {
@@ -83,13 +84,13 @@ func unmountAll(dir string) error {
 	return nil
 }
 
-// removeDir removes the directory of a volume after it has been unmounted. The driver may have done so. One that has files in it is an
-// error: they may be the user's.
+// removeDir removes the directory of an unmounted volume, if the driver has not removed it. A
+// directory with files is an error, because the files could belong to the user.
 func removeDir(dir string) error {
-	if still, err := mounted(dir); err != nil {
+	if isMounted, err := mounted(dir); err != nil {
 		return err
-	} else if still {
-		return fmt.Errorf("remove volume's directory %s: something is still mounted there", dir)
+	} else if isMounted {
+		return fmt.Errorf("remove volume's directory %s: something is still mounted on it", dir)
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove volume's directory: %w", err)

@@ -12,19 +12,21 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// The methods of this file do what a node does with a volume. Each may be called again at any time, also after a crash in the middle
-// of the one before: what is mounted is not mounted again, unmounting what is not mounted succeeds, and what an
-// interrupted call left half done, which its marker file shows, is undone first. marker is the path of that file, whose directory
-// is made where it is missing; empty, there is none, and an interrupted call passes for a complete one.
+// Stage, Unstage, Publish and Unpublish can be repeated at any time, including after a crash in the
+// middle of an earlier call. They do not mount a volume twice, and they succeed in unmounting a
+// volume that is not mounted. A marker file shows that a call was interrupted; the next call first
+// undoes it. marker is the path of that file; its directory is created if it does not exist. If
+// marker is empty, an interrupted call is treated as complete.
 
-// ErrHalfDone is in the error of a call that failed and could not be undone.
-var ErrHalfDone = errors.New("undo mount that failed or was interrupted")
+// ErrPartialMount is returned if a failed or interrupted call could not be undone.
+var ErrPartialMount = errors.New("undo mount that failed or was interrupted")
 
-// Stage mounts the volume's device at dir for all pods of the node: with mountdevice, or, where the driver lacks that and there is a device, by
-// formatting it if it is empty and mounting it.
+// Stage mounts the volume's device at dir, for all pods on the node. It calls mountdevice. If the
+// driver does not support that and there is a device, Stage formats the device, if it is empty, and
+// mounts it.
 func (d *Driver) Stage(ctx context.Context, volume Volume, device, dir, marker string) error {
-	done, err := d.begin(ctx, dir, marker, d.UnmountDevice)
-	if done || err != nil {
+	complete, err := d.begin(ctx, dir, marker, d.UnmountDevice)
+	if complete || err != nil {
 		return err
 	}
 	err = d.MountDevice(ctx, dir, device, volume)
@@ -34,32 +36,33 @@ func (d *Driver) Stage(ctx context.Context, volume Volume, device, dir, marker s
 	if err != nil {
 		return errors.Join(err, d.undo(dir, marker, d.UnmountDevice))
 	}
-	return finish(marker)
+	return removeMarker(marker)
 }
 
-// Unstage undoes Stage: with unmountdevice, or by unmounting.
+// Unstage undoes Stage, with unmountdevice or by unmounting.
 func (d *Driver) Unstage(ctx context.Context, dir, marker string) error {
-	if there, err := mounted(dir); err != nil {
+	if isMounted, err := mounted(dir); err != nil {
 		return err
-	} else if there {
-		if err := orUnmount(ctx, dir, d.UnmountDevice); err != nil {
+	} else if isMounted {
+		if err := reverseOrUnmount(ctx, dir, d.UnmountDevice); err != nil {
 			return err
 		}
 	}
-	return errors.Join(removeDir(dir), finish(marker))
+	return errors.Join(removeDir(dir), removeMarker(marker))
 }
 
-// Publish makes the volume appear at dir for one pod: with mount, or, where the driver lacks that, by binding what Stage mounted at staged, read-only
-// for a read-only volume. staged is empty for a volume that is not staged. Then it runs prepare, which may be nil and gives the
-// files their owner; only after that the volume counts as published.
-func (d *Driver) Publish(ctx context.Context, mounting Mounting, dir, staged, marker string, prepare func() error) error {
-	done, err := d.begin(ctx, dir, marker, d.Unmount)
-	if done || err != nil {
+// Publish mounts the volume at dir, for one pod. It calls mount. If the driver does not support
+// that, Publish bind-mounts stagedDir, the directory of Stage, read-only for a read-only volume.
+// stagedDir is empty for a volume that is not staged. Then Publish calls prepare, which sets the
+// owner of the files and can be nil. The volume is published only if prepare succeeds.
+func (d *Driver) Publish(ctx context.Context, mounting MountRequest, dir, stagedDir, marker string, prepare func() error) error {
+	complete, err := d.begin(ctx, dir, marker, d.Unmount)
+	if complete || err != nil {
 		return err
 	}
 	err = d.Mount(ctx, dir, mounting)
 	if errors.Is(err, ErrNotSupported) {
-		err = bindStaged(staged, dir, mounting.ReadOnly)
+		err = bindStaged(stagedDir, dir, mounting.ReadOnly)
 	}
 	if err == nil && prepare != nil {
 		err = prepare()
@@ -67,56 +70,59 @@ func (d *Driver) Publish(ctx context.Context, mounting Mounting, dir, staged, ma
 	if err != nil {
 		return errors.Join(err, d.undo(dir, marker, d.Unmount))
 	}
-	return finish(marker)
+	return removeMarker(marker)
 }
 
-// Unpublish undoes Publish: with unmount, or by unmounting. The driver is called also where nothing is mounted, because some
-// drivers write files instead; its failure counts then only if there is something in the directory.
+// Unpublish undoes Publish, with unmount or by unmounting. It calls the driver even if nothing is
+// mounted, because some drivers write files instead. In that case, a failure counts only if the
+// directory is not empty.
 func (d *Driver) Unpublish(ctx context.Context, dir, marker string) error {
-	there, err := exists(dir)
+	present, err := exists(dir)
 	if err != nil {
 		return err
 	}
-	if there {
-		before, err := mounted(dir)
+	if present {
+		wasMounted, err := mounted(dir)
 		if err != nil {
 			return err
 		}
-		if err := orUnmount(ctx, dir, d.Unmount); err != nil && (before || os.Remove(dir) != nil) {
+		if err := reverseOrUnmount(ctx, dir, d.Unmount); err != nil && (wasMounted || os.Remove(dir) != nil) {
 			return err
 		}
 	}
-	return errors.Join(removeDir(dir), finish(marker))
+	return errors.Join(removeDir(dir), removeMarker(marker))
 }
 
-// Done says whether there is nothing to do for Stage or Publish: what they make is mounted at dir, serves, and was not interrupted. It needs no
-// driver, so that it holds also after the driver has been removed.
-func Done(dir, marker string) (bool, error) {
-	there, err := mounted(dir)
-	if err != nil || !there {
+// MountComplete reports whether Stage or Publish has nothing to do: a file system is mounted at
+// dir, it is accessible, and the call was not interrupted. It does not need the driver, so it also
+// works after the driver has been removed.
+func MountComplete(dir, marker string) (bool, error) {
+	isMounted, err := mounted(dir)
+	if err != nil || !isMounted {
 		return false, err
 	}
 	interrupted, err := exists(marker)
 	if err != nil || interrupted {
 		return false, err
 	}
-	// A broken mount, such as that of a FUSE daemon that has died, is made anew.
-	_, broken := os.Stat(dir)
-	return broken == nil, nil
+	// Mount a broken file system again, such as that of a FUSE daemon that crashed.
+	_, statErr := os.Stat(dir)
+	return statErr == nil, nil
 }
 
-// begin makes dir and the marker, and undoes what an earlier call left half done. done says that there is nothing to do.
-func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(context.Context, string) error) (done bool, err error) {
-	if done, err := Done(dir, marker); done || err != nil {
-		return done, err
+// begin undoes an interrupted call and creates dir and the marker. complete means that there is
+// nothing to do.
+func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(context.Context, string) error) (complete bool, err error) {
+	if complete, err := MountComplete(dir, marker); complete || err != nil {
+		return complete, err
 	}
-	there, err := mounted(dir)
+	isMounted, err := mounted(dir)
 	if err != nil {
 		return false, err
 	}
-	if there {
-		if err := orUnmount(ctx, dir, reverse); err != nil {
-			return false, fmt.Errorf("%w: %w", ErrHalfDone, err)
+	if isMounted {
+		if err := reverseOrUnmount(ctx, dir, reverse); err != nil {
+			return false, fmt.Errorf("%w: %w", ErrPartialMount, err)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -134,24 +140,26 @@ func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(con
 	return false, nil
 }
 
-// undo cleans up after a call that failed, so that the next one starts afresh: Kubernetes takes the mount of a failed call for a success.
-// It has its own time, because the call's may be over. A directory that the driver wrote files into is left to the next call.
+// undo cleans up after a failed call, because Kubernetes treats an existing mount as success. It
+// does not use the context of the call, which might have expired. It leaves a directory with files
+// to the next call.
 func (d *Driver) undo(dir, marker string, reverse func(context.Context, string) error) error {
-	there, err := mounted(dir)
+	isMounted, err := mounted(dir)
 	if err != nil {
 		return err
 	}
-	if there {
-		if err := orUnmount(context.Background(), dir, reverse); err != nil {
-			return fmt.Errorf("%w: %w", ErrHalfDone, err)
+	if isMounted {
+		if err := reverseOrUnmount(context.Background(), dir, reverse); err != nil {
+			return fmt.Errorf("%w: %w", ErrPartialMount, err)
 		}
 	}
 	_ = os.Remove(dir)
-	return finish(marker)
+	return removeMarker(marker)
 }
 
-// orUnmount lets the driver undo a mount, and undoes what is still mounted then where the driver lacks the operation or is gone.
-func orUnmount(ctx context.Context, dir string, reverse func(context.Context, string) error) error {
+// reverseOrUnmount calls the driver to undo a mount. If the driver does not support the operation
+// or is gone, it unmounts everything at dir.
+func reverseOrUnmount(ctx context.Context, dir string, reverse func(context.Context, string) error) error {
 	err := reverse(ctx, dir)
 	if errors.Is(err, ErrNotSupported) || errors.Is(err, ErrGone) {
 		return unmountAll(dir)
@@ -159,8 +167,7 @@ func orUnmount(ctx context.Context, dir string, reverse func(context.Context, st
 	return err
 }
 
-// finish removes a marker.
-func finish(marker string) error {
+func removeMarker(marker string) error {
 	if marker == "" {
 		return nil
 	}
@@ -170,8 +177,8 @@ func finish(marker string) error {
 	return nil
 }
 
-// formatAndMount mounts a device, after it has made a file system there if it finds none and the volume is not read-only. A driver without
-// attach operations has no device, and nothing to do.
+// formatAndMount mounts a device. It creates a file system if there is none and the volume is not
+// read-only. A driver without attach operations has no device, so there is nothing to do.
 func formatAndMount(device, dir string, volume Volume) error {
 	if device == "" {
 		return nil
@@ -187,19 +194,20 @@ func formatAndMount(device, dir string, volume Volume) error {
 	return nil
 }
 
-// bindStaged binds what is mounted at staged. Nothing mounted there means that the driver has no operation at all that mounts.
-func bindStaged(staged, dir string, readOnly bool) error {
-	there, err := mounted(staged)
+// bindStaged bind-mounts stagedDir to dir. If nothing is mounted at stagedDir, the driver supports
+// no operation that mounts.
+func bindStaged(stagedDir, dir string, readOnly bool) error {
+	isMounted, err := mounted(stagedDir)
 	if err != nil {
 		return err
 	}
-	if !there {
-		return fmt.Errorf("bind volume to %s: nothing is mounted at %q; the driver must have mount, or mountdevice with a device", dir, staged)
+	if !isMounted {
+		return fmt.Errorf("bind volume to %s: nothing is mounted at %q; the driver must support mount, or mountdevice with a device", dir, stagedDir)
 	}
-	return bind(staged, dir, readOnly)
+	return bind(stagedDir, dir, readOnly)
 }
 
-// exists says whether there is anything at path; a broken mount is something.
+// exists reports whether path exists, which a broken mount does.
 func exists(path string) (bool, error) {
 	if path == "" {
 		return false, nil
@@ -211,5 +219,5 @@ func exists(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	}
-	return false, fmt.Errorf("look at %s: %w", path, err)
+	return false, fmt.Errorf("stat %s: %w", path, err)
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shell drivers that mount a tmpfs, and that lack everything.
+// Shell drivers: one mounts a tmpfs, one supports no operation.
 const (
 	tmpfsDriver = `case $1 in
 mount|mountdevice) mount -t tmpfs none "$2" && echo '{"status":"Success"}' ;;
@@ -22,14 +22,14 @@ unmount|unmountdevice) umount "$2" && echo '{"status":"Success"}' ;;
 
 func isMounted(t *testing.T, dir string) bool {
 	t.Helper()
-	there, err := mounted(dir)
+	isMounted, err := mounted(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return there
+	return isMounted
 }
 
-// scratch is a directory below which nothing stays mounted.
+// scratch returns a directory. All mounts below it are removed when the test ends.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-// loopDevice is a block device of 16 MiB.
+// loopDevice returns a block device of 16 MiB.
 func loopDevice(t *testing.T) string {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
@@ -64,15 +64,15 @@ func loopDevice(t *testing.T) string {
 	return device
 }
 
-func TestADriversMountsAreMadeAndUndoneOnce(t *testing.T) {
+func TestMountsAreCreatedAndRemovedOnce(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	driver := newTestDriver(t, tmpfsDriver)
-	staged, published, marker := filepath.Join(dir, "staged"), filepath.Join(dir, "published"), filepath.Join(dir, "markers", "m")
+	stagedDir, podDir, marker := filepath.Join(dir, "staged"), filepath.Join(dir, "published"), filepath.Join(dir, "markers", "m")
 	for range 2 {
-		if err := driver.Stage(ctx, Volume{Name: "v"}, "/dev/x", staged, marker); err != nil {
+		if err := driver.Stage(ctx, Volume{Name: "v"}, "/dev/x", stagedDir, marker); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.Publish(ctx, Mounting{Volume: Volume{Name: "v"}}, published, staged, marker, nil); err != nil {
+		if err := driver.Publish(ctx, MountRequest{Volume: Volume{Name: "v"}}, podDir, stagedDir, marker, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,42 +80,42 @@ func TestADriversMountsAreMadeAndUndoneOnce(t *testing.T) {
 		t.Errorf("%d mounts, %v", len(table), err)
 	}
 	for range 2 {
-		if err := driver.Unpublish(ctx, published, marker); err != nil {
+		if err := driver.Unpublish(ctx, podDir, marker); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.Unstage(ctx, staged, marker); err != nil {
+		if err := driver.Unstage(ctx, stagedDir, marker); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{staged, published, marker} {
+	for _, path := range []string{stagedDir, podDir, marker} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
 
-func TestWhatADriverLacksIsDoneForIt(t *testing.T) {
+func TestUnsupportedOperationsAreImplementedByEngine(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	driver := newTestDriver(t, emptyDriver)
 	device := loopDevice(t)
-	staged := filepath.Join(dir, "staged")
+	stagedDir := filepath.Join(dir, "staged")
 	for _, readOnly := range []bool{false, true} {
-		published := filepath.Join(dir, "published")
+		podDir := filepath.Join(dir, "published")
 		volume := Volume{Name: "v", FSType: "ext4", ReadOnly: readOnly}
-		if err := driver.Stage(ctx, volume, device, staged, ""); err != nil {
+		if err := driver.Stage(ctx, volume, device, stagedDir, ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.Publish(ctx, Mounting{Volume: volume}, published, staged, "", nil); err != nil {
+		if err := driver.Publish(ctx, MountRequest{Volume: volume}, podDir, stagedDir, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		var stat unix.Statfs_t
-		if err := unix.Statfs(published, &stat); err != nil {
+		if err := unix.Statfs(podDir, &stat); err != nil {
 			t.Fatal(err)
 		}
 		if stat.Type != unix.EXT4_SUPER_MAGIC {
 			t.Errorf("file system %#x", stat.Type)
 		}
-		file := filepath.Join(published, "file")
+		file := filepath.Join(podDir, "file")
 		switch err := os.WriteFile(file, []byte("kept"), 0o600); {
 		case readOnly && err == nil:
 			t.Error("a read-only volume is writable")
@@ -125,10 +125,10 @@ func TestWhatADriverLacksIsDoneForIt(t *testing.T) {
 		if got := read(t, file); got != "kept" {
 			t.Errorf("file %q", got)
 		}
-		if err := driver.Unpublish(ctx, published, ""); err != nil {
+		if err := driver.Unpublish(ctx, podDir, ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.Unstage(ctx, staged, ""); err != nil {
+		if err := driver.Unstage(ctx, stagedDir, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,25 +137,25 @@ func TestWhatADriverLacksIsDoneForIt(t *testing.T) {
 	}
 }
 
-func TestABindOfTheSamePodIsReadOnlyWhileTheStagedVolumeIsNot(t *testing.T) {
+func TestPublishedBindIsReadOnlyAndStagedMountIsNot(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	driver := newTestDriver(t, `case $1 in mountdevice) mount -t tmpfs none "$2"; echo '{"status":"Success"}';; *) `+emptyDriver+`;; esac`)
-	staged, published := filepath.Join(dir, "staged"), filepath.Join(dir, "published")
-	if err := driver.Stage(ctx, Volume{Name: "v"}, "", staged, ""); err != nil {
+	stagedDir, podDir := filepath.Join(dir, "staged"), filepath.Join(dir, "published")
+	if err := driver.Stage(ctx, Volume{Name: "v"}, "", stagedDir, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := driver.Publish(ctx, Mounting{Volume: Volume{Name: "v", ReadOnly: true}}, published, staged, "", nil); err != nil {
+	if err := driver.Publish(ctx, MountRequest{Volume: Volume{Name: "v", ReadOnly: true}}, podDir, stagedDir, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(staged, "x"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(stagedDir, "x"), nil, 0o600); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(published, "y"), nil, 0o600); err == nil {
+	if err := os.WriteFile(filepath.Join(podDir, "y"), nil, 0o600); err == nil {
 		t.Error("the pod's directory is writable")
 	}
 }
 
-func TestAMountThatFailedHalfWayIsUndone(t *testing.T) {
+func TestFailedMountIsUndone(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	fail := filepath.Join(t.TempDir(), "fail")
 	if err := os.WriteFile(fail, nil, 0o600); err != nil {
@@ -164,51 +164,51 @@ func TestAMountThatFailedHalfWayIsUndone(t *testing.T) {
 	driver := newTestDriver(t, `case $1 in
 mount) mount -t tmpfs none "$2"; [ -e `+fail+` ] && exec echo '{"status":"Failure"}'; touch "$2/complete"; echo '{"status":"Success"}';;
 *) `+emptyDriver+`;; esac`)
-	published := filepath.Join(dir, "published")
-	if err := driver.Publish(ctx, Mounting{}, published, "", "", nil); KindOf(err) != KindFailure {
+	podDir := filepath.Join(dir, "published")
+	if err := driver.Publish(ctx, MountRequest{}, podDir, "", "", nil); KindOf(err) != KindFailure {
 		t.Fatalf("error %v", err)
 	}
-	if isMounted(t, published) {
-		t.Error("half a mount is left")
+	if isMounted(t, podDir) {
+		t.Error("a partial mount remains")
 	}
 	if err := os.Remove(fail); err != nil {
 		t.Fatal(err)
 	}
-	if err := driver.Publish(ctx, Mounting{}, published, "", "", nil); err != nil {
+	if err := driver.Publish(ctx, MountRequest{}, podDir, "", "", nil); err != nil {
 		t.Fatal(err)
 	}
-	read(t, filepath.Join(published, "complete"))
+	read(t, filepath.Join(podDir, "complete"))
 }
 
-func TestAMountInterruptedByACrashIsMadeAnew(t *testing.T) {
+func TestInterruptedMountIsRepeated(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	driver := newTestDriver(t, tmpfsDriver)
-	published, marker := filepath.Join(dir, "published"), filepath.Join(dir, "marker")
-	// The traces of a process that was killed while the driver was at work.
-	if err := os.Mkdir(published, 0o750); err != nil {
+	podDir, marker := filepath.Join(dir, "published"), filepath.Join(dir, "marker")
+	// Simulate a process that was killed while the driver was running.
+	if err := os.Mkdir(podDir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("none", published, "tmpfs", 0, ""); err != nil {
+	if err := unix.Mount("none", podDir, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{marker, filepath.Join(published, "half")} {
+	for _, path := range []string{marker, filepath.Join(podDir, "half")} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := driver.Publish(ctx, Mounting{}, published, "", marker, nil); err != nil {
+	if err := driver.Publish(ctx, MountRequest{}, podDir, "", marker, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(published, "half")); !os.IsNotExist(err) || !isMounted(t, published) {
-		t.Errorf("the half done mount is used: %v", err)
+	if _, err := os.Stat(filepath.Join(podDir, "half")); !os.IsNotExist(err) || !isMounted(t, podDir) {
+		t.Errorf("the partial mount is used: %v", err)
 	}
-	if table, err := mountsBelow(published); err != nil || len(table) != 1 {
+	if table, err := mountsBelow(podDir); err != nil || len(table) != 1 {
 		t.Errorf("%d mounts, %v", len(table), err)
 	}
 }
 
-func TestUnmountingWhatIsNotMounted(t *testing.T) {
-	driver := newTestDriver(t, tmpfsDriver) // whose umount fails then
+func TestUnmountWithoutMount(t *testing.T) {
+	driver := newTestDriver(t, tmpfsDriver) // its umount fails
 	dir := filepath.Join(t.TempDir(), "published")
 	if err := driver.Unpublish(context.Background(), dir, ""); err != nil {
 		t.Errorf("no directory: %v", err)
@@ -223,15 +223,15 @@ func TestUnmountingWhatIsNotMounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := driver.Unpublish(context.Background(), dir, ""); err == nil {
-		t.Error("files were thrown away")
+		t.Error("files were deleted")
 	}
-	read := filepath.Join(dir, "data")
-	if _, err := os.Stat(read); err != nil {
+	content := filepath.Join(dir, "data")
+	if _, err := os.Stat(content); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestReleaseLeavesNoMount(t *testing.T) {
+func TestReleaseUnmountsEverything(t *testing.T) {
 	root, plugins := scratch(t), t.TempDir()
 	write(t, executable(plugins, "example.com/tmpfs"), "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n"+tmpfsDriver)
 	write(t, executable(plugins, "example.com/broken"), "#!/bin/sh\nexit 1\n")
@@ -244,8 +244,8 @@ func TestReleaseLeavesNoMount(t *testing.T) {
 		DeviceMountDir(root, "example.com/tmpfs", "disk"),
 		DeviceMountDir(root, "plain", "disk"),
 	}
-	other := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", "v")
-	for _, dir := range append(mounts, other) {
+	foreignDir := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", "v")
+	for _, dir := range append(mounts, foreignDir) {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -265,8 +265,8 @@ func TestReleaseLeavesNoMount(t *testing.T) {
 			t.Errorf("%s is still mounted", dir)
 		}
 	}
-	if !isMounted(t, other) {
-		t.Error("a volume of kubelet's own was unmounted")
+	if !isMounted(t, foreignDir) {
+		t.Error("a volume of a kubelet plugin was unmounted")
 	}
 	want := "unmount " + mounts[0] + "\nunmountdevice " + mounts[4] + "\n"
 	if got := read(t, executable(plugins, "example.com/tmpfs")+".log"); got != want {

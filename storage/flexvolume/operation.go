@@ -5,7 +5,7 @@ import "time"
 // Operation is the first argument of a driver.
 type Operation string
 
-// The operations of the interface, in the order of a volume's life.
+// The operations of the interface, in the order of a volume's lifecycle.
 const (
 	OpInit          Operation = "init"
 	OpGetVolumeName Operation = "getvolumename"
@@ -21,7 +21,7 @@ const (
 	OpDetach        Operation = "detach"
 )
 
-// Operations are all operations, in the order of a volume's life.
+// Operations returns all operations, in the order of a volume's lifecycle.
 func Operations() []Operation {
 	return []Operation{
 		OpInit, OpGetVolumeName, OpAttach, OpWaitForAttach, OpIsAttached, OpMountDevice, OpMount,
@@ -29,31 +29,33 @@ func Operations() []Operation {
 	}
 }
 
-// Naming says where the name of a volume comes from.
+// Naming is the source of a volume's name.
 type Naming string
 
 const (
-	// NamingDriver takes the driver's answer to getvolumename, as the interface documents it.
+	// NamingDriver uses the driver's response to getvolumename, as the interface specifies.
 	NamingDriver Naming = "driver"
-	// NamingVolume ignores that answer and takes the name of the PersistentVolume or of the pod's volume, as Kubernetes
-	// has done since 1.6.
+	// NamingVolume ignores that response and uses the name of the PersistentVolume or of the pod's
+	// volume, as Kubernetes has done since 1.6.
 	NamingVolume Naming = "pv"
 )
 
-// Settings adjust how one driver is called. The zero value has the defaults.
+// Settings configure the calls of one driver. The zero value is the default.
 type Settings struct {
-	// Timeouts replace the deadlines of single operations.
+	// Timeouts override the deadlines of operations.
 	Timeouts map[Operation]time.Duration
-	// Concurrency bounds the calls of one driver that run at the same time, init not counted; 0 is 32.
+	// Concurrency is the maximum number of concurrent calls of one driver, not counting init. The
+	// default is 32.
 	Concurrency int
-	// VolumeName is NamingDriver where it is empty.
+	// VolumeName defaults to NamingDriver.
 	VolumeName Naming
 }
 
 const defaultConcurrency = 32
 
-// timeout is the deadline of an operation. The defaults are generous, because Kubernetes has none (but ten minutes for
-// waitforattach) and a driver may format a large disk; they exist to end what would never end.
+// timeout returns the deadline of an operation. The defaults are generous, because Kubernetes has
+// no deadline except ten minutes for waitforattach, and formatting a large disk takes long. A
+// deadline exists to end calls that would never end.
 func (s Settings) timeout(op Operation) time.Duration {
 	if d := s.Timeouts[op]; d > 0 {
 		return d

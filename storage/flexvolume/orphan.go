@@ -13,113 +13,120 @@ import (
 	"time"
 )
 
-// When this process is killed, the drivers that it has called go on. Before anyone calls them again for the same volumes they are ended,
-// as a call is that has met its deadline; otherwise two would format or mount one device at a time. So every call is noted, in an empty file
-// that is named for the driver's process, until that process has ended. What a driver has left in the background on purpose, such as
-// a FUSE daemon, outlives it and is never noted.
+// If this process is killed, the drivers that it called keep running. Two concurrent drivers could
+// format or mount the same device, so the next process kills them, as it kills a call that exceeds
+// its deadline. For this, each call is recorded in an empty file, named after the driver's process,
+// until that process ends. A process that a driver leaves in the background on purpose, such as a
+// FUSE daemon, outlives the record and is not killed.
 
-// runningDir is where the calls are noted, below Registry.KeepDir and below the identity of the machine's boot.
+// runningDir is the directory of the records, below Registry.KeepDir. It has one subdirectory,
+// named after the boot ID.
 const runningDir = ".running"
 
-// noteRunning notes a driver's process. forget must be called when it has ended; it does nothing where nothing is noted.
-func noteRunning(dir string, pid int) (forget func()) {
+// recordCall records a driver's process. The caller must call removeRecord when the process has
+// ended.
+func recordCall(dir string, pid int) (forget func()) {
 	if dir == "" {
 		return func() {}
 	}
-	began, err := startOf(pid)
+	startTime, err := processStartTime(pid)
 	if err != nil {
-		return func() {} // it has ended
+		return func() {} // the process has ended
 	}
-	note := filepath.Join(dir, fmt.Sprintf("%d-%s", pid, began))
-	if err := os.WriteFile(note, nil, 0o600); err != nil {
-		return func() {} // the call is worth more than the note, and a full disk must not keep volumes from being unmounted
+	record := filepath.Join(dir, fmt.Sprintf("%d-%s", pid, startTime))
+	if err := os.WriteFile(record, nil, 0o600); err != nil {
+		return func() {} // run the call without a record: a full disk must not prevent unmounting
 	}
-	return func() { _ = os.Remove(note) }
+	return func() { _ = os.Remove(record) }
 }
 
-// endOrphans ends the drivers that an earlier run of the registry has called and not seen end, and makes the directory for its own notes.
-func (r *Registry) endOrphans() error {
+// killOrphans kills the drivers that an earlier process called and that are still running. It then
+// creates the directory for the records of this process.
+func (r *Registry) killOrphans() error {
 	if r.KeepDir == "" {
 		return nil
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return fmt.Errorf("read identity of the machine's boot: %w", err)
+		return fmt.Errorf("read boot ID: %w", err)
 	}
 	dir := filepath.Join(r.KeepDir, runningDir, strings.TrimSpace(string(boot)))
-	notes, err := os.ReadDir(dir)
+	records, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read notes of running drivers: %w", err)
+		return fmt.Errorf("read records of running drivers: %w", err)
 	}
 	var orphans []orphan
-	for _, note := range notes {
-		pid, began, _ := strings.Cut(note.Name(), "-")
+	for _, record := range records {
+		pid, startTime, _ := strings.Cut(record.Name(), "-")
 		if number, err := strconv.Atoi(pid); err == nil && number > 1 {
-			orphans = append(orphans, orphan{number, began})
+			orphans = append(orphans, orphan{number, startTime})
 		}
 	}
-	endAll(orphans)
-	// Also the notes of earlier boots.
+	killAll(orphans)
+	// This includes the records of earlier boots.
 	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
-		return fmt.Errorf("remove notes of running drivers: %w", err)
+		return fmt.Errorf("remove records of running drivers: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create directory for notes of running drivers: %w", err)
+		return fmt.Errorf("create directory for records of running drivers: %w", err)
 	}
-	r.running = dir
+	r.runningCallsDir = dir
 	return nil
 }
 
-// orphan is a driver's process: its identity, and when it began, because another process may have that identity now.
+// orphan is a driver's process. The start time distinguishes it from a later process with the same
+// ID.
 type orphan struct {
-	pid   int
-	began string
+	pid       int
+	startTime string
 }
 
-// lives says whether the process has not ended. One that has and was not waited for counts as ended.
-func (o orphan) lives() bool {
-	began, err := startOf(o.pid)
-	return err == nil && began == o.began
+// alive reports whether the process is running. A zombie is not.
+func (o orphan) alive() bool {
+	startTime, err := processStartTime(o.pid)
+	return err == nil && startTime == o.startTime
 }
 
-// endAll ends the process groups of those that live: first with SIGTERM, then with SIGKILL. One that waits in the kernel is left.
-func endAll(orphans []orphan) {
-	for _, end := range []struct {
+// killAll sends SIGTERM and then SIGKILL to the process groups of the orphans that are alive. It
+// does not wait for a process that stays in a system call.
+func killAll(orphans []orphan) {
+	for _, step := range []struct {
 		signal syscall.Signal
 		grace  time.Duration
-	}{{syscall.SIGTERM, killGrace}, {syscall.SIGKILL, reapGrace}} {
-		var left []orphan
+	}{{syscall.SIGTERM, termTimeout}, {syscall.SIGKILL, killTimeout}} {
+		var alive []orphan
 		for _, o := range orphans {
-			if !o.lives() {
+			if !o.alive() {
 				continue
 			}
-			slog.Warn("end FlexVolume driver that was called before a crash", "pid", o.pid, "signal", end.signal.String())
-			_ = syscall.Kill(-o.pid, end.signal)
-			left = append(left, o)
+			slog.Warn("kill FlexVolume driver that a crashed process started", "pid", o.pid, "signal", step.signal.String())
+			_ = syscall.Kill(-o.pid, step.signal)
+			alive = append(alive, o)
 		}
-		for deadline := time.Now().Add(end.grace); anyLives(left) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(step.grace); anyAlive(alive) && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond)
 		}
-		orphans = left
+		orphans = alive
 	}
 }
 
-func anyLives(orphans []orphan) bool {
+func anyAlive(orphans []orphan) bool {
 	for _, o := range orphans {
-		if o.lives() {
+		if o.alive() {
 			return true
 		}
 	}
 	return false
 }
 
-// startOf is when a process began, in the kernel's ticks since boot (field 22 of /proc/<pid>/stat). A zombie is an error.
-func startOf(pid int) (string, error) {
+// processStartTime returns the start time of a process, in clock ticks since boot (field 22 of
+// /proc/<pid>/stat). A zombie is an error.
+func processStartTime(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
 	}
-	// The second field, the program's name in parentheses, may hold anything.
+	// The second field, the program's name in parentheses, can contain any character.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 || string(fields[0]) == "Z" {
 		return "", fmt.Errorf("process %d has ended", pid)

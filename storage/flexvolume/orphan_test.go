@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// background starts a shell in a process group of its own, which ends with the test at the latest.
+// background starts a shell in its own process group, and kills it when the test ends.
 func background(t *testing.T, script string) (pid int) {
 	t.Helper()
 	command := exec.Command("sh", "-c", script)
@@ -22,49 +22,49 @@ func background(t *testing.T, script string) (pid int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // it may have ended
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // it might have ended
 		_ = command.Wait()
 	})
 	return command.Process.Pid
 }
 
-func TestADriverThatWasCalledBeforeACrashIsEnded(t *testing.T) {
+func TestDriverOfCrashedProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	keep := t.TempDir()
-	before := &Registry{Dir: t.TempDir(), KeepDir: keep}
-	if err := before.endOrphans(); err != nil {
+	crashed := &Registry{Dir: t.TempDir(), KeepDir: keep}
+	if err := crashed.killOrphans(); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "child")
 	stubborn := background(t, "trap '' TERM; sh -c 'echo $$ >"+file+"; exec sleep 1000' & wait; wait")
 	eventually.True(t, "child", func() bool { content, _ := os.ReadFile(file); return len(content) > 1 })
-	other := background(t, "exec sleep 1000")
-	noteRunning(before.running, stubborn)
-	// Another process has the identity of a driver that has ended.
-	if err := os.WriteFile(filepath.Join(before.running, fmt.Sprintf("%d-1", other)), nil, 0o600); err != nil {
+	bystander := background(t, "exec sleep 1000")
+	recordCall(crashed.runningCallsDir, stubborn)
+	// Another process has the ID of a driver that has ended.
+	if err := os.WriteFile(filepath.Join(crashed.runningCallsDir, fmt.Sprintf("%d-1", bystander)), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 
 	parttest.Run(t, (&Registry{Dir: t.TempDir(), KeepDir: keep}).Run)
-	if _, err := startOf(stubborn); err == nil {
-		t.Error("the driver lives")
+	if _, err := processStartTime(stubborn); err == nil {
+		t.Error("the driver is alive")
 	}
 	child := strings.TrimSpace(read(t, file))
 	eventually.True(t, "end of the driver's child", func() bool {
 		stat, err := os.ReadFile("/proc/" + child + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
-	if _, err := startOf(other); err != nil {
-		t.Errorf("a process that is no driver: %v", err)
+	if _, err := processStartTime(bystander); err != nil {
+		t.Errorf("a process that is not a driver: %v", err)
 	}
 }
 
-func TestACallThatHasEndedIsNotNoted(t *testing.T) {
+func TestEndedCallHasNoRecord(t *testing.T) {
 	dir := t.TempDir()
-	write(t, executable(dir, "example.com/one"), good)
+	write(t, executable(dir, "example.com/one"), loggingScript)
 	r := &Registry{Dir: dir, KeepDir: t.TempDir()}
 	parttest.Run(t, r.Run)
-	if notes, err := os.ReadDir(r.running); err != nil || len(notes) > 0 {
-		t.Errorf("notes %v, error %v", notes, err)
+	if notes, err := os.ReadDir(r.runningCallsDir); err != nil || len(notes) > 0 {
+		t.Errorf("records %v, error %v", notes, err)
 	}
 }

@@ -9,27 +9,29 @@ import (
 	"slices"
 )
 
-// Capabilities are what a driver says about itself on init.
+// Capabilities are what a driver reports on init.
 type Capabilities struct {
-	// Attach: the driver has attach and detach operations. Without, only mount and unmount are called.
+	// Attach means that the driver supports attach and detach operations. If false, only mount and
+	// unmount are called.
 	Attach bool `json:"attach"`
-	// SELinuxRelabel: the container runtime relabels the volume.
+	// SELinuxRelabel means that the container runtime relabels the volume.
 	SELinuxRelabel bool `json:"selinuxRelabel"`
-	// SupportsMetrics: usage of the volume is that of the file system at its directory.
+	// SupportsMetrics means that the usage of the file system at the volume's directory is the
+	// volume's usage.
 	SupportsMetrics bool `json:"supportsMetrics"`
-	// FSGroup: ownership of the files is given to the pod's group.
+	// FSGroup means that the volume's files are given to the pod's group.
 	FSGroup bool `json:"fsGroup"`
-	// RequiresFSResize: the file system is grown after the volume.
+	// RequiresFSResize means that the file system must be expanded after the volume.
 	RequiresFSResize bool `json:"requiresFSResize"`
 }
 
-// DefaultCapabilities are those of a driver that says nothing, as Kubernetes has them.
+// DefaultCapabilities returns Kubernetes' defaults, for a driver that reports nothing.
 func DefaultCapabilities() Capabilities {
 	return Capabilities{Attach: true, SELinuxRelabel: true, FSGroup: true, RequiresFSResize: true}
 }
 
-// answer is the JSON object that a driver prints. Keys are matched without regard to case, as Kubernetes does.
-type answer struct {
+// response is the JSON object that a driver prints. Keys are case-insensitive, as in Kubernetes.
+type response struct {
 	Status       string `json:"status"`
 	Message      string `json:"message"`
 	Device       string `json:"device"`
@@ -45,48 +47,51 @@ type answer struct {
 	VolumeNewSize int64 `json:"volumeNewSize"`
 }
 
-// The three words of a driver's status. Their case counts.
+// The values of a driver's status are case-sensitive.
 const (
 	statusSuccess      = "Success"
 	statusFailure      = "Failure"
 	statusNotSupported = "Not supported"
 )
 
-// capabilities merges what the driver says into the defaults; a missing or null field leaves its default.
-func (a answer) capabilities() Capabilities {
+// capabilities merges the reported capabilities into the defaults. A missing or null field keeps
+// its default.
+func (a response) capabilities() Capabilities {
 	merged := DefaultCapabilities()
 	if a.Capabilities == nil {
 		return merged
 	}
-	for field, said := range map[*bool]*bool{
+	for field, value := range map[*bool]*bool{
 		&merged.Attach:           a.Capabilities.Attach,
 		&merged.SELinuxRelabel:   a.Capabilities.SELinuxRelabel,
 		&merged.SupportsMetrics:  a.Capabilities.SupportsMetrics,
 		&merged.FSGroup:          a.Capabilities.FSGroup,
 		&merged.RequiresFSResize: a.Capabilities.RequiresFSResize,
 	} {
-		if said != nil {
-			*field = *said
+		if value != nil {
+			*field = *value
 		}
 	}
 	return merged
 }
 
-// output is what a driver printed and how it ended.
+// output is a driver's output and exit status.
 type output struct {
 	stdout, stderr []byte
 	exit           error // nil for exit code 0
 }
 
-// maxOutput is how much of each stream is read, in bytes. An answer has less than one thousandth of it.
+// maxOutput is how much of each stream is read, in bytes. A normal response is a thousand times
+// smaller.
 const maxOutput = 1 << 20
 
-// parse finds the answer in what a driver printed: on standard output; where that holds none, on standard error; then in both
-// together, which is what Kubernetes reads. All that Kubernetes accepts is accepted; noise on standard error is no
-// error beside an answer on standard output. The error says why standard output (or error, if only that has text) is no answer.
+// parse finds the response in a driver's output. It accepts all output that Kubernetes accepts. It
+// tries standard output, then standard error, then both concatenated, which is what Kubernetes
+// reads. It ignores noise on standard error if standard output has a response. The error describes
+// standard output, or standard error if only that has text.
 //
-// hide takes secrets out of what the error quotes.
-func parse(out output, hide func(string) string) (answer, *fault) {
+// redact removes secrets from text that the error quotes.
+func parse(out output, redact func(string) string) (response, *responseError) {
 	var texts [][]byte
 	switch stdout, stderr := len(bytes.TrimSpace(out.stdout)) > 0, len(bytes.TrimSpace(out.stderr)) > 0; {
 	case stdout && stderr:
@@ -96,55 +101,55 @@ func parse(out output, hide func(string) string) (answer, *fault) {
 	case stderr:
 		texts = [][]byte{out.stderr}
 	default:
-		return answer{}, &fault{KindNoAnswer, "it printed nothing"}
+		return response{}, &responseError{KindNoAnswer, "it printed nothing"}
 	}
-	var first *fault
+	var firstErr *responseError
 	for _, text := range texts {
-		found, problem := parseOne(text, hide)
-		if problem == nil {
-			return found, check(found, hide)
+		resp, err := parseOne(text, redact)
+		if err == nil {
+			return resp, check(resp, redact)
 		}
-		if first == nil || first.kind == KindNoAnswer && problem.kind != KindNoAnswer {
-			first = problem
+		if firstErr == nil || firstErr.kind == KindNoAnswer && err.kind != KindNoAnswer {
+			firstErr = err
 		}
 	}
-	return answer{}, first
+	return response{}, firstErr
 }
 
-// parseOne reads text as one JSON object with nothing around it but white space.
-func parseOne(text []byte, hide func(string) string) (answer, *fault) {
+// parseOne parses text as one JSON object, with only white space around it.
+func parseOne(text []byte, redact func(string) string) (response, *responseError) {
 	if len(text) > maxOutput {
-		return answer{}, &fault{KindTooLong, fmt.Sprintf("it printed more than %d bytes", maxOutput)}
+		return response{}, &responseError{KindTooLong, fmt.Sprintf("it printed more than %d bytes", maxOutput)}
 	}
 	trimmed := bytes.TrimSpace(text)
-	var found answer
+	var resp response
 	decoder := json.NewDecoder(bytes.NewReader(trimmed))
 	var wrongType *json.UnmarshalTypeError
-	switch err := decoder.Decode(&found); {
+	switch err := decoder.Decode(&resp); {
 	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return answer{}, &fault{KindNoAnswer, "it printed JSON that is not an object"}
+		return response{}, &responseError{KindNoAnswer, "it printed JSON that is not an object"}
 	case errors.As(err, &wrongType):
-		return answer{}, &fault{KindWrongType, fmt.Sprintf("it answered with a %s for %q, which must be a %s",
-			hide(wrongType.Value), wrongType.Field, wrongType.Type)}
+		return response{}, &responseError{KindWrongType, fmt.Sprintf("it returned a %s for %q, which must be a %s",
+			redact(wrongType.Value), wrongType.Field, wrongType.Type)}
 	case err != nil && bytes.ContainsRune(trimmed, '{') && trimmed[0] != '{':
-		return answer{}, &fault{KindNoise, "it printed text before its answer"}
+		return response{}, &responseError{KindNoise, "it printed text before its response"}
 	case err != nil:
-		return answer{}, &fault{KindNoAnswer, "it printed no JSON: " + err.Error()}
+		return response{}, &responseError{KindNoAnswer, "it printed no JSON: " + err.Error()}
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return answer{}, &fault{KindNoise, "it printed text after its answer"}
+		return response{}, &responseError{KindNoise, "it printed text after its response"}
 	}
-	return found, nil
+	return resp, nil
 }
 
-// check refuses answers that are JSON but make no sense.
-func check(a answer, hide func(string) string) *fault {
+// check rejects responses with an invalid status or size.
+func check(a response, redact func(string) string) *responseError {
 	switch {
 	case a.Status != statusSuccess && a.Status != statusFailure && a.Status != statusNotSupported:
-		return &fault{KindStatus, fmt.Sprintf("it answered with status %q, which must be %q, %q or %q",
-			clip(hide(a.Status)), statusSuccess, statusFailure, statusNotSupported)}
+		return &responseError{KindStatus, fmt.Sprintf("it returned status %q, which must be %q, %q or %q",
+			clip(redact(a.Status)), statusSuccess, statusFailure, statusNotSupported)}
 	case a.VolumeNewSize < 0:
-		return &fault{KindSize, fmt.Sprintf("it answered with the negative size %d", a.VolumeNewSize)}
+		return &responseError{KindSize, fmt.Sprintf("it returned the negative size %d", a.VolumeNewSize)}
 	}
 	return nil
 }

@@ -19,39 +19,44 @@ import (
 )
 
 const (
-	// killGrace is how long a driver has between SIGTERM and SIGKILL.
-	killGrace = 2 * time.Second
-	// reapGrace is how long a killed driver may take to be gone. One that waits in the kernel for a dead disk takes longer.
-	reapGrace = 2 * time.Second
-	// lateGrace is how long an answer may come after the driver's end, from a child of its that copies its output.
-	lateGrace = 2 * time.Second
-	// A driver whose output has grown over maxFlood bytes, which is looked at every floodInterval, is killed before it fills the memory.
-	maxFlood      = 16 << 20
-	floodInterval = 50 * time.Millisecond
+	// termTimeout is the time between SIGTERM and SIGKILL.
+	termTimeout = 2 * time.Second
+	// killTimeout limits the wait for a killed driver to end. A process in a system call for a dead
+	// disk takes longer.
+	killTimeout = 2 * time.Second
+	// lateOutputTimeout limits the wait for a response after the driver has ended, from a child
+	// process that copies its output.
+	lateOutputTimeout = 2 * time.Second
+	// A driver that has written more than outputKillLimit bytes is killed before it fills the
+	// memory. The output's size is checked every outputCheckInterval.
+	outputKillLimit     = 16 << 20
+	outputCheckInterval = 50 * time.Millisecond
 )
 
-// errStart is the cause of a run whose executable could not be started.
+// errStart means that an executable could not be started.
 var errStart = errors.New("start")
 
-// errFlood is the error of a driver that was killed because it did not stop printing.
-var errFlood = errors.New("output without end")
+// errOutputLimit means that a driver was killed because it wrote too much output.
+var errOutputLimit = errors.New("output exceeds limit")
 
-// process is one run of a driver's executable.
+// process is one execution of a driver.
 //
-// Its output goes to files in memory and not to pipes: a daemon that the driver leaves behind with its output open
-// neither keeps the call waiting nor is killed by SIGPIPE when this process ends. After the call the files are sealed, so that such a daemon
-// cannot fill the memory.
+// Its output goes to memory files, not pipes. A daemon that the driver leaves behind with its
+// output open then neither blocks the call nor gets SIGPIPE when this process ends. The files are
+// sealed after the call, so that such a daemon cannot fill the memory.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr *os.File
-	done           chan struct{} // closed when the driver's own process is gone
-	exit           error         // valid after done
-	gone           chan struct{} // closed after done and, where the process group was killed, when nothing of it is left
+	done           chan struct{} // closed when the driver's own process has ended
+	exit           error         // valid when done is closed
+	// groupDone is closed after done and, if the process group was killed, when the whole group is
+	// gone.
+	groupDone chan struct{}
 }
 
-// start runs path with args in a process group of its own. The caller must call finish.
-func start(path string, args []string) (*process, error) {
-	p := &process{done: make(chan struct{}), gone: make(chan struct{})}
+// startProcess runs path with args in a new process group. The caller must call close.
+func startProcess(path string, args []string) (*process, error) {
+	p := &process{done: make(chan struct{}), groupDone: make(chan struct{})}
 	var err error
 	if p.stdout, err = memoryFile("stdout"); err != nil {
 		return nil, err
@@ -67,7 +72,8 @@ func start(path string, args []string) (*process, error) {
 		p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		err = p.cmd.Start()
-		// An executable that was written a moment ago is busy while another fork of this process still has it open.
+		// ETXTBSY: an executable that was just written is busy while a concurrent fork of this
+		// process still has it open.
 		if !errors.Is(err, syscall.ETXTBSY) || attempt == 5 {
 			break
 		}
@@ -76,9 +82,10 @@ func start(path string, args []string) (*process, error) {
 	if err != nil {
 		p.stdout.Close()
 		p.stderr.Close()
-		return nil, fmt.Errorf("%w %s: %w", errStart, path, reason(err))
+		return nil, fmt.Errorf("%w %s: %w", errStart, path, execError(err))
 	}
-	// The driver's end is waited for beyond any deadline: whoever asks next for the same volume must know that it is over.
+	// Wait for the driver beyond any deadline: the volume's next call may start only after the
+	// driver has ended.
 	go func() {
 		p.exit = p.cmd.Wait()
 		close(p.done)
@@ -86,57 +93,59 @@ func start(path string, args []string) (*process, error) {
 	return p, nil
 }
 
-// wait returns when the driver has ended, or when its process group was killed because ctx has ended or the output has no end. In the
-// latter cases there is an error, that of ctx or errFlood, and a process of the group may still exist if it waits in the kernel. It is called once.
+// wait waits until the driver has ended. It kills the process group and returns an error if ctx
+// ends (the error of ctx) or if there is too much output (errOutputLimit). After an error, a
+// process of the group can still exist if it is in a system call. wait must be called once.
 func (p *process) wait(ctx context.Context) error {
-	look := time.NewTicker(floodInterval)
-	defer look.Stop()
+	ticker := time.NewTicker(outputCheckInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-p.done:
-			close(p.gone)
+			close(p.groupDone)
 			return nil
 		case <-ctx.Done():
 			p.kill()
 			return context.Cause(ctx)
-		case <-look.C:
-			if size(p.stdout)+size(p.stderr) > maxFlood {
+		case <-ticker.C:
+			if size(p.stdout)+size(p.stderr) > outputKillLimit {
 				p.kill()
-				return errFlood
+				return errOutputLimit
 			}
 		}
 	}
 }
 
-// kill ends the process group: first with SIGTERM, then with SIGKILL.
+// kill sends SIGTERM and then SIGKILL to the process group.
 func (p *process) kill() {
 	group := -p.cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(killGrace):
+	case <-time.After(termTimeout):
 	}
-	// Also after the driver itself has ended: its children may have ignored the first signal.
+	// The driver's children can outlive it and might have ignored SIGTERM.
 	_ = syscall.Kill(group, syscall.SIGKILL)
-	go p.awaitGroup()
+	go p.waitForGroup()
 	select {
-	case <-p.gone:
-	case <-time.After(reapGrace):
+	case <-p.groupDone:
+	case <-time.After(killTimeout):
 	}
 }
 
-// awaitGroup closes gone when nothing is left of the killed process group. A child that is in a system call, such as mount, ends only
-// after that, which may be later than the end of the driver.
-func (p *process) awaitGroup() {
+// waitForGroup closes groupDone when no process of the killed group remains. A process in a system
+// call, such as mount, ends only after the call, which can be later than the end of the driver.
+func (p *process) waitForGroup() {
 	<-p.done
-	for pause := time.Millisecond; groupLives(p.cmd.Process.Pid); pause = min(2*pause, time.Second) {
+	for pause := time.Millisecond; groupAlive(p.cmd.Process.Pid); pause = min(2*pause, time.Second) {
 		time.Sleep(pause)
 	}
-	close(p.gone)
+	close(p.groupDone)
 }
 
-// groupLives says whether any process of a group is still at work; zombies that nobody waits for do no harm.
-func groupLives(group int) bool {
+// groupAlive reports whether a process of the group is running. Zombies are harmless and do not
+// count.
+func groupAlive(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return false
 	}
@@ -155,20 +164,20 @@ func groupLives(group int) bool {
 	return false
 }
 
-// output is what the driver printed until now. Where that holds no answer although the driver has ended, a child of the
-// driver gets a moment to print it (bash's `exec > >(tee log)` is such a driver).
-func (p *process) output(ended bool) output {
+// output returns what the driver has printed. If the driver has exited without a response, output
+// waits up to lateOutputTimeout for a child process to print it, as in bash's `exec > >(tee log)`.
+func (p *process) output(exited bool) output {
 	read := func() output {
 		return output{stdout: content(p.stdout), stderr: content(p.stderr)}
 	}
 	out := read()
-	if !ended {
+	if !exited {
 		return out
 	}
 	group := -p.cmd.Process.Pid
-	for deadline := time.Now().Add(lateGrace); time.Now().Before(deadline); out = read() {
-		_, problem := parse(out, func(text string) string { return text })
-		if problem == nil || problem.kind == KindTooLong || syscall.Kill(group, 0) != nil {
+	for deadline := time.Now().Add(lateOutputTimeout); time.Now().Before(deadline); out = read() {
+		_, err := parse(out, func(text string) string { return text })
+		if err == nil || err.kind == KindTooLong || syscall.Kill(group, 0) != nil {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -177,15 +186,15 @@ func (p *process) output(ended bool) output {
 	return out
 }
 
-// finish gives back what the process held.
-func (p *process) finish() {
+// close seals and closes the output files.
+func (p *process) close() {
 	for _, file := range []*os.File{p.stdout, p.stderr} {
 		_, _ = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 		file.Close()
 	}
 }
 
-// memoryFile makes an empty file in memory to which every writer appends.
+// memoryFile creates an empty memory file in append mode.
 func memoryFile(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("flexvolume-"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -198,7 +207,7 @@ func memoryFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// size is how much has been written to a file in memory, in bytes.
+// size returns the size of a memory file in bytes.
 func size(file *os.File) int64 {
 	info, err := file.Stat()
 	if err != nil {
@@ -207,13 +216,14 @@ func size(file *os.File) int64 {
 	return info.Size()
 }
 
-// content is what has been written to a file in memory, cut one byte after maxOutput.
+// content returns up to maxOutput+1 bytes of a memory file.
 func content(file *os.File) []byte {
-	read, _ := io.ReadAll(io.NewSectionReader(file, 0, maxOutput+1))
-	return read
+	data, _ := io.ReadAll(io.NewSectionReader(file, 0, maxOutput+1))
+	return data
 }
 
-// environment is this process's own, without what belongs to it alone, as it was when the first driver was called.
+// environment returns the environment of this process at the first call, without variables that
+// belong to this process alone.
 var environment = sync.OnceValue(func() []string {
 	var kept []string
 	for _, variable := range os.Environ() {
@@ -230,15 +240,15 @@ var environment = sync.OnceValue(func() []string {
 	return kept
 })
 
-// reason says what the errors of execve mean for a driver.
-func reason(err error) error {
+// execError explains an error of execve.
+func execError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%w: a script must begin with a line such as #!/bin/sh", syscall.ENOEXEC)
 	case errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("%w: the file, or the interpreter in its first line, does not exist", syscall.ENOENT)
 	case errors.Is(err, syscall.E2BIG):
-		return fmt.Errorf("%w: options and secret are over the kernel's limit", syscall.E2BIG)
+		return fmt.Errorf("%w: the options and the secret exceed the kernel's limit; make them smaller", syscall.E2BIG)
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

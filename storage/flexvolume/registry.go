@@ -11,62 +11,64 @@ import (
 	"time"
 )
 
-// Registry knows the drivers of a plug-in directory while Run runs. Its other methods are safe for concurrent use, never
-// call a driver, and, but for Ready, never wait.
+// Registry tracks the drivers of a plugin directory while Run runs. Its other methods are safe for
+// concurrent use and never call a driver. Only Ready blocks.
 type Registry struct {
-	// Dir is the plug-in directory. It is created where it is missing.
+	// Dir is the plugin directory. It is created if it does not exist.
 	Dir string
-	// KeepDir holds a copy of each driver's last version that could be initialized, so that volumes in use can be unmounted after
-	// their driver has been removed or replaced by one that fails. It needs a file system that is not mounted noexec. It also notes
-	// the calls that run, so that Run can end those of an earlier process that was killed, and the last failed call of each driver, for
-	// LastFailure. Empty: nothing is kept.
+	// KeepDir holds a copy of the last version of each driver whose init succeeded. With it,
+	// volumes in use can be unmounted after their driver has been removed or replaced by a version
+	// that fails. KeepDir must not be mounted noexec. It also holds the records of running calls,
+	// so that Run can kill the drivers of an earlier process that crashed, and the last failed call
+	// of each driver, for LastFailure. If empty, nothing is stored.
 	KeepDir string
-	// Settings adjust single drivers; nil has the defaults for all.
+	// Settings returns the settings of a driver. If nil, all drivers have the defaults.
 	Settings func(driver string) Settings
-	// Observer is told of every call of a driver and of every scan. It may be nil.
+	// Observer receives all driver calls and scans. It can be nil.
 	Observer Observer
 
-	mu         sync.Mutex
-	entries    map[string]*entry
-	generation uint64
-	changed    chan struct{} // closed at the next change
-	scans      int           // of the directory, so far
-	next       time.Time     // when Run looks again by itself; zero: only after a change
-	watch      *watch        // while Run runs
-	running    string        // directory in which running calls are noted, or empty
+	mu              sync.Mutex
+	entries         map[string]*entry
+	generation      uint64
+	changed         chan struct{} // closed at the next change
+	scans           int           // number of scans
+	next            time.Time     // when Run next acts without a change; zero means never
+	watch           *watch        // set while Run runs
+	runningCallsDir string        // holds the records of running calls, or empty
 }
 
-// State is how far a driver has come.
+// State is the state of a driver.
 type State string
 
 const (
-	// StateInitializing: the driver, or a new version of it, has been found and its init runs.
+	// StateInitializing means that a new driver or version was found and its init is running.
 	StateInitializing State = "initializing"
-	// StateReady: the driver can be used.
+	// StateReady means that the driver can be used.
 	StateReady State = "ready"
-	// StateFailed: there is no usable executable, or its init failed and is tried again.
+	// StateFailed means that there is no usable executable, or that init failed and will be
+	// retried.
 	StateFailed State = "failed"
-	// StateRemoved: the driver is not installed any more, but volumes may still be in use.
+	// StateRemoved means that the driver is no longer installed. Volumes might still use it.
 	StateRemoved State = "removed"
 )
 
-// Entry is what is known about a driver.
+// Entry describes a driver.
 type Entry struct {
 	// Name is "vendor/driver", or "driver" without a vendor.
 	Name  string
 	State State
-	// Version is the SHA-256 in hexadecimal of the executable that is installed, or "".
+	// Version is the SHA-256 of the installed executable in hexadecimal, or "".
 	Version string
-	// Driver is the last version that could be initialized; nil if there was none. It serves the volumes that are in use; it is
-	// for new ones only in StateReady.
+	// Driver is the last version whose init succeeded, or nil. It serves volumes in use. Use it for
+	// new volumes only in StateReady.
 	Driver *Driver
-	// Err says why the state is StateFailed.
+	// Err is the reason for StateFailed.
 	Err error
-	// Retry is when init is run, for the first time or after it failed.
+	// Retry is the time of the next init, or zero.
 	Retry time.Time
 }
 
-// List is every known driver, by name.
+// List returns all drivers, sorted by name.
 func (r *Registry) List() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,38 +79,39 @@ func (r *Registry) List() []Entry {
 	return list
 }
 
-// Lookup is what is known about one driver.
+// Lookup returns one driver.
 func (r *Registry) Lookup(driver string) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, known := r.entries[driver]
-	if !known {
+	e, ok := r.entries[driver]
+	if !ok {
 		return Entry{}, false
 	}
 	return e.Entry, true
 }
 
-// Generation grows with every change of an entry. It makes a cheap question of whether anything happened.
+// Generation increases with each change of an entry. It is a cheap way to detect changes.
 func (r *Registry) Generation() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.generation
 }
 
-// Changed is closed at the next change of an entry.
+// Changed returns a channel that is closed at the next change of an entry.
 func (r *Registry) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.change()
+	return r.changeChannel()
 }
 
-// Ready is the driver for new volumes. It waits while the driver is being initialized; the error says what is in the way.
+// Ready returns the driver for new volumes. It waits while init is running. The error says why the
+// driver cannot be used.
 func (r *Registry) Ready(ctx context.Context, driver string) (*Driver, error) {
 	for {
 		changed := r.Changed()
-		e, known := r.Lookup(driver)
+		e, ok := r.Lookup(driver)
 		switch {
-		case !known:
+		case !ok:
 			return nil, fmt.Errorf("find FlexVolume driver %q: it is not installed; install it as %s", driver, executable(r.Dir, driver))
 		case e.State == StateReady:
 			return e.Driver, nil
@@ -120,40 +123,39 @@ func (r *Registry) Ready(ctx context.Context, driver string) (*Driver, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("use FlexVolume driver %q: its init has not ended: %w", driver, context.Cause(ctx))
+			return nil, fmt.Errorf("use FlexVolume driver %q: its init is still running: %w", driver, context.Cause(ctx))
 		}
 	}
 }
 
-// InUse is the driver for a volume that is in use already: the last version that could be initialized. The error is ErrGone where none
-// is known.
+// InUse returns the driver for volumes that are in use: the last version whose init succeeded. The
+// error is ErrGone if there is none.
 func (r *Registry) InUse(driver string) (*Driver, error) {
-	if e, known := r.Lookup(driver); known && e.Driver != nil {
+	if e, ok := r.Lookup(driver); ok && e.Driver != nil {
 		return e.Driver, nil
 	}
 	return nil, fmt.Errorf("find FlexVolume driver %q: %w", driver, ErrGone)
 }
 
-// Forget drops a removed driver, which no volume uses any more, and the copy that was kept of it. Of any other
-// driver it does nothing.
+// Forget deletes a removed driver that no volume uses, and its last-good copy. It ignores drivers
+// in other states.
 func (r *Registry) Forget(driver string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e, known := r.entries[driver]; !known || e.State != StateRemoved {
+	if e, ok := r.entries[driver]; !ok || e.State != StateRemoved {
 		return nil
 	}
 	delete(r.entries, driver)
-	r.publish()
+	r.notify()
 	if r.KeepDir == "" {
 		return nil
 	}
-	if err := errors.Join(os.RemoveAll(keptDir(r.KeepDir, driver)), os.RemoveAll(failureFile(r.KeepDir, driver))); err != nil {
+	if err := errors.Join(os.RemoveAll(lastGoodDir(r.KeepDir, driver)), os.RemoveAll(failureFile(r.KeepDir, driver))); err != nil {
 		return fmt.Errorf("remove copy of FlexVolume driver %q: %w", driver, err)
 	}
 	return nil
 }
 
-// settings are those of one driver.
 func (r *Registry) settings(driver string) Settings {
 	if r.Settings == nil {
 		return Settings{}
@@ -161,25 +163,25 @@ func (r *Registry) settings(driver string) Settings {
 	return r.Settings(driver)
 }
 
-// observer is never nil.
+// observer returns the Observer; it never returns nil.
 func (r *Registry) observer() Observer {
 	if r.Observer == nil {
-		return unobserved{}
+		return noopObserver{}
 	}
 	return r.Observer
 }
 
-// change is the channel that publish closes. The caller holds mu.
-func (r *Registry) change() chan struct{} {
+// changeChannel returns the channel that notify closes. The caller holds mu.
+func (r *Registry) changeChannel() chan struct{} {
 	if r.changed == nil {
 		r.changed = make(chan struct{})
 	}
 	return r.changed
 }
 
-// publish tells everyone of a change. The caller holds mu.
-func (r *Registry) publish() {
+// notify announces a change. The caller holds mu.
+func (r *Registry) notify() {
 	r.generation++
-	close(r.change())
+	close(r.changeChannel())
 	r.changed = nil
 }

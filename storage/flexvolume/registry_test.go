@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-const good = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
+const loggingScript = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
 
 func hasState(r *Registry, driver string, state State) func() bool {
 	return func() bool {
@@ -24,19 +24,19 @@ func hasState(r *Registry, driver string, state State) func() bool {
 	}
 }
 
-func TestDriversAreFoundAtTheStart(t *testing.T) {
+func TestDriversAreFoundAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, executable(dir, "example.com/one"), good)
-	write(t, executable(dir, "plain"), good)
-	write(t, filepath.Join(dir, ".hidden", ".hidden"), good)
-	write(t, filepath.Join(dir, "a~b~c", "c"), good)
-	write(t, filepath.Join(dir, "wrong~name", "other"), good)
+	write(t, executable(dir, "example.com/one"), loggingScript)
+	write(t, executable(dir, "plain"), loggingScript)
+	write(t, filepath.Join(dir, ".hidden", ".hidden"), loggingScript)
+	write(t, filepath.Join(dir, "a~b~c", "c"), loggingScript)
+	write(t, filepath.Join(dir, "wrong~name", "other"), loggingScript)
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "real")
-	write(t, filepath.Join(elsewhere, "linked"), good)
+	write(t, filepath.Join(elsewhere, "linked"), loggingScript)
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "example.com~linked")); err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("before: %v", err)
 	}
-	write(t, executable(dir, name), good)
+	write(t, executable(dir, name), loggingScript)
 	eventually.True(t, "installed", hasState(r, name, StateReady))
 	first, _ := r.Lookup(name)
 
-	write(t, executable(dir, name), strings.ReplaceAll(good, "false", "true"))
+	write(t, executable(dir, name), strings.ReplaceAll(loggingScript, "false", "true"))
 	eventually.True(t, "updated", func() bool {
 		e, _ := r.Lookup(name)
 		return e.State == StateReady && e.Version != first.Version && e.Driver.Capabilities().Attach
@@ -84,7 +84,7 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 	}
 	eventually.True(t, "a renamed directory is a removal", hasState(r, name, StateRemoved))
 	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "removed") {
-		t.Errorf("after: %v", err)
+		t.Errorf("after the rename: %v", err)
 	}
 	driver, err := r.InUse(name)
 	if err != nil {
@@ -96,14 +96,14 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 	if err := r.Forget(name); err != nil {
 		t.Fatal(err)
 	}
-	if _, known := r.Lookup(name); known {
-		t.Error("a forgotten driver is still known")
+	if _, ok := r.Lookup(name); ok {
+		t.Error("a forgotten driver still exists")
 	}
-	write(t, executable(dir, name), good)
+	write(t, executable(dir, name), loggingScript)
 	eventually.True(t, "installed again", hasState(r, name, StateReady))
 }
 
-func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
+func TestRemovedPluginDirectoryIsRecreated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "exec")
 	r := &Registry{Dir: dir}
@@ -116,42 +116,42 @@ func TestAPluginDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.True(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
-	write(t, executable(dir, "x/y"), good)
-	eventually.True(t, "found in the new one", hasState(r, "x/y", StateReady))
+	write(t, executable(dir, "x/y"), loggingScript)
+	eventually.True(t, "found in the new directory", hasState(r, "x/y", StateReady))
 }
 
-func TestAChangeThatLeavesTheExecutableTheSameIsNone(t *testing.T) {
+func TestUnchangedContentIsNotAChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := executable(dir, "x/y")
-	write(t, path, good) // logs into its own directory, too
+	write(t, path, loggingScript) // also logs to its own directory
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
 	generation := r.Generation()
-	write(t, path, good)
+	write(t, path, loggingScript)
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err != nil {
 		t.Fatal(err)
 	}
-	// A second driver shows that the changes above have been looked at.
-	write(t, executable(dir, "x/z"), good)
+	// A second driver shows that the scan after the changes above has run.
+	write(t, executable(dir, "x/z"), loggingScript)
 	eventually.True(t, "second driver", hasState(r, "x/z", StateReady))
 	if got := read(t, path+".log"); got != "init\n" {
 		t.Errorf("calls %q", got)
 	}
 	if r.Generation() == generation {
-		t.Error("the generation does not grow")
+		t.Error("the generation does not increase")
 	}
 }
 
-func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
+func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	path := executable(dir, "x/y")
-	write(t, path, good)
+	write(t, path, loggingScript)
 	r := &Registry{Dir: dir, KeepDir: keep}
 	parttest.Run(t, r.Run)
-	before, _ := r.Lookup("x/y")
+	previous, _ := r.Lookup("x/y")
 
 	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
 	eventually.True(t, "failed", hasState(r, "x/y", StateFailed))
@@ -160,28 +160,28 @@ func TestAFailedInitIsRetriedAndVisible(t *testing.T) {
 		t.Errorf("entry %+v", e)
 	}
 	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
-		t.Errorf("the older version is used silently: %v", err)
+		t.Errorf("an older version is used silently: %v", err)
 	}
-	// Volumes in use are unmounted with the older version, from a path that ends alike.
+	// Volumes in use are unmounted with the older version, whose path has the same ending.
 	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
 		t.Error(err)
 	}
 	if got := read(t, filepath.Join(keep, "x~y", "y.log")); got != "unmount\n" {
-		t.Errorf("calls of the kept version: %q", got)
+		t.Errorf("calls of the last-good version: %q", got)
 	}
 	if err := os.WriteFile(path+".ok", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "tried again", hasState(r, "x/y", StateReady))
-	if e, _ := r.Lookup("x/y"); e.Version == before.Version || !e.Driver.Capabilities().Attach {
+	eventually.True(t, "init is retried", hasState(r, "x/y", StateReady))
+	if e, _ := r.Lookup("x/y"); e.Version == previous.Version || !e.Driver.Capabilities().Attach {
 		t.Errorf("entry %+v", e)
 	}
 }
 
-func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
+func TestRemovedDriverUnmountsAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
-	write(t, executable(dir, "x/y"), good)
+	write(t, executable(dir, "x/y"), loggingScript)
 	t.Run("before", func(t *testing.T) { parttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
 	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
@@ -198,40 +198,40 @@ func TestARemovedDriverUnmountsAlsoAfterARestart(t *testing.T) {
 	if err := r.Forget("x/y"); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(keptDir(keep, "x/y")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("left after Forget: %v, error %v", left, err)
+	if remaining, err := os.ReadDir(lastGoodDir(keep, "x/y")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("remaining after Forget: %v, error %v", remaining, err)
 	}
 }
 
-func TestASlowInitDelaysOnlyItsDriver(t *testing.T) {
+func TestSlowInitDelaysOnlyItsDriver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
 	write(t, executable(dir, "x/slow"), "#!/bin/sh\nsleep 1000\n")
 	eventually.True(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
-	write(t, executable(dir, "x/quick"), good)
+	write(t, executable(dir, "x/quick"), loggingScript)
 	eventually.True(t, "quick driver", hasState(r, "x/quick", StateReady))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := r.Ready(ctx, "x/slow"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("slow driver: %v", err)
 	}
-	write(t, executable(dir, "x/slow"), good)
-	eventually.True(t, "a new version ends the old one's init", hasState(r, "x/slow", StateReady))
+	write(t, executable(dir, "x/slow"), loggingScript)
+	eventually.True(t, "a new version cancels the old version's init", hasState(r, "x/slow", StateReady))
 }
 
-func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
+func TestBurstOfChangesIsScannedOncePerSecond(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
 	parttest.Run(t, r.Run)
-	began := time.Now()
+	start := time.Now()
 	changes := 0
-	for ; changes < 10_000 || time.Since(began) < 2*time.Second; changes++ {
-		write(t, executable(dir, "x/y"), good+strings.Repeat("#", changes%1000))
+	for ; changes < 10_000 || time.Since(start) < 2*time.Second; changes++ {
+		write(t, executable(dir, "x/y"), loggingScript+strings.Repeat("#", changes%1000))
 	}
-	write(t, executable(dir, "x/y"), good+"# last\n")
+	write(t, executable(dir, "x/y"), loggingScript+"# last\n")
 	want, err := hashFile(executable(dir, "x/y"))
 	if err != nil {
 		t.Fatal(err)
@@ -239,8 +239,8 @@ func TestABurstOfChangesIsScannedAtMostOncePerSecond(t *testing.T) {
 	eventually.True(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// One scan before the burst, one at its begin.
-	if most := int(time.Since(began)/time.Second) + 2; r.scans > most {
-		t.Errorf("%d scans in %s of %d changes", r.scans, time.Since(began), changes)
+	// One scan before the burst, one at its start.
+	if limit := int(time.Since(start)/time.Second) + 2; r.scans > limit {
+		t.Errorf("%d scans in %s of %d changes", r.scans, time.Since(start), changes)
 	}
 }

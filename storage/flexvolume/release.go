@@ -9,101 +9,104 @@ import (
 	"strings"
 )
 
-// Release finds and undoes what FlexVolume drivers have mounted on a node whose kubelet does not run. It goes by directories and
-// the mount table alone.
+// Release unmounts all FlexVolumes of a node whose kubelet is not running. It uses only directories
+// and the mount table.
 type Release struct {
 	// KubeletRoot is kubelet's root directory.
 	KubeletRoot string
-	// PluginDir and KeepDir are those of the node's Registry.
+	// PluginDir and KeepDir are the directories of the node's Registry.
 	PluginDir, KeepDir string
 }
 
-// All unmounts every volume of every pod, then every device, each with its driver if that is there. What a driver cannot unmount is unmounted
-// without it; the errors of all that is left then are returned together.
+// All unmounts the volumes of all pods, then all devices, each with its driver if it exists. If a
+// driver fails, All unmounts the volume without it and continues. It returns all errors together.
 func (r Release) All(ctx context.Context) error {
-	var problems []error
+	var errs []error
 	for _, dir := range r.podVolumes() {
 		driver := r.driver(UnescapeName(filepath.Base(filepath.Dir(dir))))
 		if err := r.subpaths(dir); err != nil {
-			problems = append(problems, err)
+			errs = append(errs, err)
 		}
-		problems = append(problems, r.release(ctx, dir, func(ctx context.Context) error { return driver.Unpublish(ctx, dir, "") }))
+		errs = append(errs, r.release(ctx, dir, func(ctx context.Context) error { return driver.Unpublish(ctx, dir, "") }))
 	}
 	for _, staged := range StagedVolumes(r.KubeletRoot) {
 		driver := r.driver(staged.Driver)
-		problems = append(problems, r.release(ctx, staged.Dir, func(ctx context.Context) error { return driver.Unstage(ctx, staged.Dir, "") }))
+		errs = append(errs, r.release(ctx, staged.Dir, func(ctx context.Context) error { return driver.Unstage(ctx, staged.Dir, "") }))
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
-// release undoes one mount, without the driver if need be.
+// release undoes one mount, without the driver if the driver fails.
 func (r Release) release(ctx context.Context, dir string, undo func(context.Context) error) error {
 	err := undo(ctx)
 	if err == nil {
 		return nil
 	}
-	if forced := unmountAll(dir); forced != nil {
-		return errors.Join(err, forced)
+	if unmountErr := unmountAll(dir); unmountErr != nil {
+		return errors.Join(err, unmountErr)
 	}
 	_ = os.Remove(dir)
-	// The driver's part may still be undone, such as a device that it made.
+	// Return the driver's error: some of its work might not be undone, such as a device that it
+	// created.
 	return err
 }
 
-// driver is the installed driver, the kept copy of one that is not installed, or one that is gone.
+// driver returns the installed driver, else its last-good copy, else a driver that is gone.
 func (r Release) driver(name string) *Driver {
 	path := executable(r.PluginDir, name)
 	if _, err := os.Stat(path); err != nil {
 		path = ""
-		if kept := executable(r.KeepDir, name); r.KeepDir != "" {
-			if _, err := os.Stat(kept); err == nil {
-				path = kept
+		if copyPath := executable(r.KeepDir, name); r.KeepDir != "" {
+			if _, err := os.Stat(copyPath); err == nil {
+				path = copyPath
 			}
 		}
 	}
 	return NewDriver(name, path, Settings{})
 }
 
-// podVolumes are the directories of FlexVolumes in pods. Directories of kubelet's own plug-ins, "kubernetes.io~…", are none unless there is
-// such a driver.
+// podVolumes returns the directories of FlexVolumes in pods. It skips directories of kubelet's own
+// plugins, "kubernetes.io~...", unless a driver of that name exists.
 func (r Release) podVolumes() []string {
-	found, _ := filepath.Glob(filepath.Join(escapeGlob(r.KubeletRoot), "pods", "*", "volumes", "*", "*"))
-	return slices.DeleteFunc(found, func(dir string) bool {
+	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(r.KubeletRoot), "pods", "*", "volumes", "*", "*"))
+	return slices.DeleteFunc(dirs, func(dir string) bool {
 		name := filepath.Base(filepath.Dir(dir))
 		return strings.HasPrefix(name, "kubernetes.io~") && r.driver(UnescapeName(name)).path == ""
 	})
 }
 
-// Staged is a directory at which a device is, or was, mounted for all pods of a node.
-type Staged struct{ Driver, Volume, Dir string }
+// StagedVolume is a directory at which a device is, or was, mounted for all pods of a node.
+type StagedVolume struct{ Driver, Volume, Dir string }
 
-// StagedVolumes are those below kubelet's root directory, of drivers with and without a vendor.
-func StagedVolumes(kubeletRoot string) []Staged {
+// StagedVolumes returns the staged volumes below kubelet's root directory, of drivers with and
+// without a vendor.
+func StagedVolumes(kubeletRoot string) []StagedVolume {
 	root := escapeGlob(kubeletRoot)
-	with, _ := filepath.Glob(DeviceMountDir(root, "*/*", "*"))
-	without, _ := filepath.Glob(DeviceMountDir(root, "*", "*"))
-	var found []Staged
-	for _, dir := range append(with, without...) {
+	withVendor, _ := filepath.Glob(DeviceMountDir(root, "*/*", "*"))
+	withoutVendor, _ := filepath.Glob(DeviceMountDir(root, "*", "*"))
+	var volumes []StagedVolume
+	for _, dir := range append(withVendor, withoutVendor...) {
 		driver, err := filepath.Rel(filepath.Join(kubeletRoot, "plugins", "kubernetes.io", "flexvolume"), filepath.Dir(filepath.Dir(dir)))
 		if err == nil {
-			found = append(found, Staged{Driver: driver, Volume: filepath.Base(dir), Dir: dir})
+			volumes = append(volumes, StagedVolume{Driver: driver, Volume: filepath.Base(dir), Dir: dir})
 		}
 	}
-	return found
+	return volumes
 }
 
-// subpaths unmounts what kubelet has bound of a pod's volume for containers that use a part of it.
+// subpaths unmounts kubelet's bind mounts for containers that use a subpath of the volume.
 func (r Release) subpaths(dir string) error {
 	pod := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
 	return unmountAll(filepath.Join(pod, "volume-subpaths", filepath.Base(dir)))
 }
 
-// escapeGlob makes a path match only itself.
+// escapeGlob escapes a path so that it matches only itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Uses says whether a volume of the driver is, or may be, in use on the node with that kubelet's root directory.
+// Uses reports whether kubelet's directories show a volume of the driver that is possibly in use on
+// the node.
 func Uses(kubeletRoot, driver string) bool {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))

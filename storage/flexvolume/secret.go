@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// redactor replaces secrets in text that a driver printed. It knows each value as it is, without surrounding white space,
-// line by line, in base64 with either alphabet and with or without padding, and as it is escaped in JSON.
+// redactor returns a function that replaces secrets in driver output. It matches each value
+// verbatim, trimmed, line by line, in base64 (standard and URL alphabet, with and without padding),
+// and escaped in JSON.
 func redactor(secrets map[string][]byte) func(string) string {
 	forms := map[string]bool{}
 	for _, value := range secrets {
@@ -33,7 +34,7 @@ func redactor(secrets map[string][]byte) func(string) string {
 	if len(forms) == 0 {
 		return func(text string) string { return text }
 	}
-	// The longest first, so that a form which is part of another leaves no rest of it.
+	// Replace longer forms first, so that a form that contains another leaves no remainder.
 	ordered := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, form := range ordered {
@@ -42,5 +43,6 @@ func redactor(secrets map[string][]byte) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// minSecretLine keeps short lines of a long secret, such as a brace, from being taken out of every text.
+// minSecretLine excludes short lines of a multi-line secret, such as a brace, which would match
+// everywhere.
 const minSecretLine = 4

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// frozen is a file system in which every process that writes waits in the kernel, where no signal reaches it, until thaw is called.
+// frozen returns a file system in which each process that writes waits in the kernel, where signals
+// do not reach it, until thaw is called.
 func frozen(t *testing.T) (dir string, thaw func()) {
 	t.Helper()
 	dir = filepath.Join(scratch(t), "frozen")
@@ -24,18 +25,18 @@ func frozen(t *testing.T) (dir string, thaw func()) {
 		t.Fatal(err)
 	}
 	device := loopDevice(t)
-	t.Cleanup(func() { _ = unmountAll(dir) }) // before the device goes
+	t.Cleanup(func() { _ = unmountAll(dir) }) // before the device is removed
 	for _, command := range [][]string{{"mkfs.ext4", "-q", device}, {"mount", device, dir}, {"fsfreeze", "--freeze", dir}} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v, %s", command, err, out)
 		}
 	}
-	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // a second time is an error
+	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // fails the second time
 	t.Cleanup(thaw)
 	return dir, thaw
 }
 
-func TestTheTurnOfAKilledCallEndsWithTheLastProcessOfItsGroup(t *testing.T) {
+func TestVolumeStaysLockedUntilKilledGroupIsGone(t *testing.T) {
 	t.Parallel()
 	dir, thaw := frozen(t)
 	path := install(t, `[ "$1" = mount ] || exec echo '{"status":"Success"}'; touch `+dir+`/file & echo $! >"$0.child"; sleep 1000`)
@@ -43,26 +44,26 @@ func TestTheTurnOfAKilledCallEndsWithTheLastProcessOfItsGroup(t *testing.T) {
 		OpMount: 300 * time.Millisecond, OpMountDevice: 300 * time.Millisecond,
 	}})
 	volume := Volume{Name: "v"}
-	if err := driver.Mount(context.Background(), "/m", Mounting{Volume: volume}); KindOf(err) != KindTimeout {
+	if err := driver.Mount(context.Background(), "/m", MountRequest{Volume: volume}); KindOf(err) != KindTimeout {
 		t.Fatalf("error %v", err)
 	}
 	stat := read(t, "/proc/"+strings.TrimSpace(read(t, path+".child"))+"/stat")
 	if !strings.Contains(stat, ") D ") {
-		t.Fatalf("the driver's child does not wait in the kernel: %s", stat)
+		t.Fatalf("the driver's child is not in a system call: %s", stat)
 	}
 	if err := driver.MountDevice(context.Background(), "/d", "", volume); KindOf(err) != KindBusy {
-		t.Errorf("while a child of the killed driver is at work: %v", err)
+		t.Errorf("while a child of the killed driver is running: %v", err)
 	}
 	if err := driver.MountDevice(context.Background(), "/d", "", Volume{Name: "other"}); err != nil {
 		t.Errorf("another volume: %v", err)
 	}
 	thaw()
-	eventually.True(t, "the volume has its turn", func() bool {
+	eventually.True(t, "the volume's lock is free", func() bool {
 		return driver.MountDevice(context.Background(), "/d", "", volume) == nil
 	})
 }
 
-func TestADriverThatHangsInAnyOperationIsKilled(t *testing.T) {
+func TestHungDriverIsKilledInEachOperation(t *testing.T) {
 	t.Parallel()
 	volume, ctx := Volume{Name: "v"}, context.Background()
 	calls := map[Operation]func(*Driver) error{
@@ -72,7 +73,7 @@ func TestADriverThatHangsInAnyOperationIsKilled(t *testing.T) {
 		OpWaitForAttach: func(d *Driver) error { _, err := d.WaitForAttach(ctx, "", volume); return err },
 		OpIsAttached:    func(d *Driver) error { _, err := d.IsAttached(ctx, volume, "n"); return err },
 		OpMountDevice:   func(d *Driver) error { return d.MountDevice(ctx, "/d", "", volume) },
-		OpMount:         func(d *Driver) error { return d.Mount(ctx, "/m", Mounting{Volume: volume}) },
+		OpMount:         func(d *Driver) error { return d.Mount(ctx, "/m", MountRequest{Volume: volume}) },
 		OpExpandVolume:  func(d *Driver) error { _, err := d.ExpandVolume(ctx, volume, "/d", 2, 1); return err },
 		OpExpandFS:      func(d *Driver) error { return d.ExpandFS(ctx, volume, "", "/d", 2, 1) },
 		OpUnmount:       func(d *Driver) error { return d.Unmount(ctx, "/m") },
@@ -89,7 +90,7 @@ func TestADriverThatHangsInAnyOperationIsKilled(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if pid := strings.TrimSpace(read(t, path+".pid")); pathExists("/proc/" + pid) {
-				t.Errorf("process %s lives", pid)
+				t.Errorf("process %s is alive", pid)
 			}
 		})
 	}
@@ -100,7 +101,7 @@ func pathExists(path string) bool {
 	return err == nil
 }
 
-func TestAFullDiskKeepsNoDriverFromBeingCalled(t *testing.T) {
+func TestFullDiskDoesNotPreventCalls(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), scratch(t)
 	write(t, executable(dir, "x/y"), "#!/bin/sh\n[ $1 = mount ] && exec echo '{\"status\":\"Failure\"}'\necho '{\"status\":\"Success\"}'\n")
@@ -116,7 +117,7 @@ func TestAFullDiskKeepsNoDriverFromBeingCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := driver.Mount(context.Background(), "/m", Mounting{}); KindOf(err) != KindFailure {
+	if err := driver.Mount(context.Background(), "/m", MountRequest{}); KindOf(err) != KindFailure {
 		t.Errorf("mount: %v", err)
 	}
 	if err := driver.Unmount(context.Background(), "/m"); err != nil {
@@ -124,7 +125,7 @@ func TestAFullDiskKeepsNoDriverFromBeingCalled(t *testing.T) {
 	}
 }
 
-func TestABoundedNumberOfCallsForADriver(t *testing.T) {
+func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := install(t, `mkdir `+dir+`/$$; ls `+dir+` | wc -l >>"$0.seen"; sleep 0.05; rmdir `+dir+`/$$; echo '{"status":"Success"}'`)
@@ -141,21 +142,21 @@ func TestABoundedNumberOfCallsForADriver(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	most := ""
+	limit := ""
 	for line := range strings.Lines(read(t, path+".seen")) {
-		most = max(most, strings.TrimSpace(line))
+		limit = max(limit, strings.TrimSpace(line))
 	}
-	if most != "3" {
-		t.Errorf("at most %s calls at the same time, want 3", most)
+	if limit != "3" {
+		t.Errorf("at most %s calls at the same time, want 3", limit)
 	}
 }
 
-func TestADriverWhoseCallsAllHangBlocksNeitherOthersNorDiscovery(t *testing.T) {
+func TestHungDriverBlocksNeitherOthersNorDiscovery(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const hanging = "#!/bin/sh\n[ $1 = init ] || exec sleep 1000\necho '{\"status\":\"Success\"}'\n"
 	write(t, executable(dir, "x/hanging"), hanging)
-	write(t, executable(dir, "x/other"), good)
+	write(t, executable(dir, "x/other"), loggingScript)
 	r := &Registry{Dir: dir, Settings: func(string) Settings { return Settings{Concurrency: 2} }}
 	parttest.Run(t, r.Run)
 	driver, err := r.Ready(context.Background(), "x/hanging")
@@ -163,11 +164,11 @@ func TestADriverWhoseCallsAllHangBlocksNeitherOthersNorDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	result := make(chan error)
 	for _, volume := range []string{"/a", "/b", "/c"} {
-		go func() { ended <- driver.Unmount(ctx, volume) }()
+		go func() { result <- driver.Unmount(ctx, volume) }()
 	}
-	eventually.True(t, "no call of the driver is free", func() bool { return len(driver.gate.slots) == cap(driver.gate.slots) })
+	eventually.True(t, "all slots of the driver are in use", func() bool { return len(driver.limiter.slots) == cap(driver.limiter.slots) })
 
 	other, err := r.Ready(context.Background(), "x/other")
 	if err != nil {
@@ -176,21 +177,21 @@ func TestADriverWhoseCallsAllHangBlocksNeitherOthersNorDiscovery(t *testing.T) {
 	if err := other.Unmount(context.Background(), "/a"); err != nil {
 		t.Errorf("another driver: %v", err)
 	}
-	before, _ := r.Lookup("x/hanging")
+	previous, _ := r.Lookup("x/hanging")
 	write(t, executable(dir, "x/hanging"), hanging+"# a new version\n")
 	eventually.True(t, "its new version", func() bool {
 		e, _ := r.Lookup("x/hanging")
-		return e.State == StateReady && e.Version != before.Version
+		return e.State == StateReady && e.Version != previous.Version
 	})
 	cancel()
 	for range 3 {
-		if err := <-ended; err == nil {
-			t.Error("a hanging call succeeded")
+		if err := <-result; err == nil {
+			t.Error("a call that hangs succeeded")
 		}
 	}
 }
 
-func TestTheLastFailureOfADriverIsNotedWithoutSecrets(t *testing.T) {
+func TestLastFailureIsRecordedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), "#!/bin/sh\n[ $1 = mount ] && exec echo '{\"status\":\"Failure\",\"message\":\"no server, password pa55word\"}'\necho '{\"status\":\"Success\"}'\n")
@@ -203,8 +204,8 @@ func TestTheLastFailureOfADriverIsNotedWithoutSecrets(t *testing.T) {
 	if last, err := LastFailure(keep, "x/y"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("before any failure: %+v, %v", last, err)
 	}
-	began := time.Now()
-	failed := driver.Mount(context.Background(), "/m", Mounting{Volume: Volume{Name: "v"}, Secrets: map[string][]byte{"k": []byte("pa55word")}})
+	start := time.Now()
+	failed := driver.Mount(context.Background(), "/m", MountRequest{Volume: Volume{Name: "v"}, Secrets: map[string][]byte{"k": []byte("pa55word")}})
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := driver.Unmount(canceled, "/m"); err == nil {
@@ -215,8 +216,8 @@ func TestTheLastFailureOfADriverIsNotedWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Operation != OpMount || last.Kind != KindFailure || last.Message != failed.Error() || !strings.Contains(last.Message, "no server") ||
-		strings.Contains(last.Message, "pa55word") || last.Time.Before(began.Round(0)) {
-		t.Errorf("noted %+v", last)
+		strings.Contains(last.Message, "pa55word") || last.Time.Before(start.Round(0)) {
+		t.Errorf("recorded %+v", last)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
@@ -226,6 +227,6 @@ func TestTheLastFailureOfADriverIsNotedWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last, err := LastFailure(keep, "x/y"); err == nil {
-		t.Errorf("of a driver that was forgotten: %+v", last)
+		t.Errorf("for a forgotten driver: %+v", last)
 	}
 }

@@ -12,122 +12,125 @@ import (
 	"time"
 )
 
-// Trial is one call of a driver that is made to look at the driver, by a person or by a test of it.
+// Trial is a single call to diagnose or test a driver.
 type Trial struct {
 	Operation Operation
-	// Args follow the operation, as the driver gets them.
+	// Args are the arguments after the operation.
 	Args []string
-	// KillAfter is when the driver's process group is killed with SIGKILL, as in a crash; 0 is never.
+	// KillAfter is the delay after which SIGKILL is sent to the driver's process group, to simulate
+	// a crash. 0 means never.
 	KillAfter time.Duration
-	// Mark is a variable of the driver's environment, "NAME=value", by which its processes can be found; it may be empty.
-	Mark string
+	// Env is an additional environment variable, "NAME=value", that identifies the driver's
+	// processes. It can be empty.
+	Env string
 }
 
-// Outcome is everything about a call. Secrets are taken out of all text.
-type Outcome struct {
+// TrialResult describes a call completely. Secrets are redacted from all text.
+type TrialResult struct {
 	Operation Operation
 	Args      []string
 	Duration  time.Duration
-	// ExitCode is -1 for a driver that was ended by a signal or was not started.
+	// ExitCode is -1 if a signal ended the driver or it did not start.
 	ExitCode int
-	// Killed: KillAfter has passed before the driver ended.
+	// Killed means that KillAfter elapsed before the driver ended.
 	Killed         bool
 	Stdout, Stderr string
-	// Leaked: the driver has printed a secret.
+	// Leaked means that the driver printed a secret.
 	Leaked bool
-	// Status, Message and so on are the driver's answer, as far as there is one.
+	// Status, Message and the following fields are those of the driver's response, if there is one.
 	Status, Message, Device, VolumeName string
 	Attached                            bool
 	VolumeNewSize                       int64
 	Capabilities                        Capabilities
-	// Err is how the engine takes it: nil, ErrNotSupported, or a CallError.
+	// Err is the engine's verdict: nil, ErrNotSupported or a CallError.
 	Err error
 }
 
-// Try calls the driver at once, beside any other calls and whatever it is known to lack. Like any call it ends at the operation's deadline.
-func (d *Driver) Try(ctx context.Context, trial Trial) Outcome {
-	hide := redactor(secretsIn(trial.Args))
-	result := Outcome{Operation: trial.Operation, ExitCode: -1}
+// Try calls the driver immediately. It waits for no other call and calls operations even if the
+// driver does not support them. The operation's deadline applies.
+func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
+	redact := redactor(secretsIn(trial.Args))
+	result := TrialResult{Operation: trial.Operation, ExitCode: -1}
 	for _, arg := range trial.Args {
-		result.Args = append(result.Args, hide(arg))
+		result.Args = append(result.Args, redact(arg))
 	}
 	if d.path == "" {
 		result.Err = d.fail(trial.Operation, KindStart, ErrGone.Error(), ErrGone)
 		return result
 	}
 	path, args := d.path, slices.Concat([]string{string(trial.Operation)}, trial.Args)
-	if trial.Mark != "" {
-		// env replaces itself by the driver, which is therefore called by its own path.
-		path, args = "/usr/bin/env", slices.Concat([]string{trial.Mark, d.path}, args)
+	if trial.Env != "" {
+		// env executes the driver with exec, so the driver sees its own path as its name.
+		path, args = "/usr/bin/env", slices.Concat([]string{trial.Env, d.path}, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))
 	defer cancel()
-	began := time.Now()
-	process, err := start(path, args)
+	start := time.Now()
+	process, err := startProcess(path, args)
 	if err != nil {
 		result.Err = d.fail(trial.Operation, KindStart, err.Error(), err)
 		return result
 	}
-	defer process.finish()
+	defer process.close()
 	if trial.KillAfter > 0 {
 		group := -process.cmd.Process.Pid
 		killer := time.AfterFunc(trial.KillAfter, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
 		defer killer.Stop()
 	}
-	ended := process.wait(ctx)
-	result.Duration = time.Since(began)
-	if ended == nil {
+	waitErr := process.wait(ctx)
+	result.Duration = time.Since(start)
+	if waitErr == nil {
 		result.Killed = trial.KillAfter > 0 && killed(process.exit)
 	}
-	for deadline := time.Now().Add(reapGrace); result.Killed && groupLives(process.cmd.Process.Pid) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(killTimeout); result.Killed && groupAlive(process.cmd.Process.Pid) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	// Who was killed answers no more.
-	out := process.output(ended == nil && !result.Killed)
+	// Do not wait for a late response of a killed driver.
+	out := process.output(waitErr == nil && !result.Killed)
 	if result.Killed {
 		out.exit = process.exit
 	}
-	d.describe(&result, out, hide)
+	d.describe(&result, out, redact)
 	switch {
-	case errors.Is(ended, errFlood):
-		result.Err = d.fail(trial.Operation, KindTooLong, "it did not stop printing, its process group was killed", ended)
-	case ended != nil:
-		result.Err = d.fail(trial.Operation, KindTimeout, "no answer within "+result.Duration.Round(time.Second).String()+", its process group was killed", ended)
+	case errors.Is(waitErr, errOutputLimit):
+		result.Err = d.fail(trial.Operation, KindTooLong, "it printed too much output, its process group was killed", waitErr)
+	case waitErr != nil:
+		result.Err = d.fail(trial.Operation, KindTimeout, "no response within "+result.Duration.Round(time.Second).String()+", its process group was killed", waitErr)
 	default:
-		_, result.Err = d.judge(trial.Operation, out, hide)
+		_, result.Err = d.interpret(trial.Operation, out, redact)
 	}
 	return result
 }
 
-// describe fills in what the driver printed and how it ended.
-func (d *Driver) describe(result *Outcome, out output, hide func(string) string) {
-	result.Stdout, result.Stderr = hide(string(out.stdout)), hide(string(out.stderr))
+// describe fills in the driver's output, response and exit code.
+func (d *Driver) describe(result *TrialResult, out output, redact func(string) string) {
+	result.Stdout, result.Stderr = redact(string(out.stdout)), redact(string(out.stderr))
 	result.Leaked = result.Stdout != string(out.stdout) || result.Stderr != string(out.stderr)
-	if said, problem := parse(out, hide); problem == nil {
-		result.Status, result.Message = said.Status, hide(said.Message)
-		result.Device, result.VolumeName, result.Attached = said.Device, said.VolumeName, said.Attached
-		result.VolumeNewSize, result.Capabilities = said.VolumeNewSize, said.capabilities()
+	if resp, respErr := parse(out, redact); respErr == nil {
+		result.Status, result.Message = resp.Status, redact(resp.Message)
+		result.Device, result.VolumeName, result.Attached = resp.Device, resp.VolumeName, resp.Attached
+		result.VolumeNewSize, result.Capabilities = resp.VolumeNewSize, resp.capabilities()
 	}
-	var failed *exec.ExitError
+	var exitErr *exec.ExitError
 	switch {
 	case out.exit == nil:
 		result.ExitCode = 0
-	case errors.As(out.exit, &failed):
-		result.ExitCode = failed.ExitCode()
+	case errors.As(out.exit, &exitErr):
+		result.ExitCode = exitErr.ExitCode()
 	}
 }
 
-// killed says whether a process was ended by SIGKILL.
+// killed reports whether SIGKILL ended a process.
 func killed(exit error) bool {
-	var failed *exec.ExitError
-	if !errors.As(exit, &failed) {
+	var exitErr *exec.ExitError
+	if !errors.As(exit, &exitErr) {
 		return false
 	}
-	status, ok := failed.Sys().(syscall.WaitStatus)
+	status, ok := exitErr.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// secretsIn finds the secrets in a driver's arguments.
+// secretsIn returns the secrets in a driver's arguments.
 func secretsIn(args []string) map[string][]byte {
 	secrets := map[string][]byte{}
 	for _, arg := range args {
@@ -150,11 +153,11 @@ func secretsIn(args []string) map[string][]byte {
 	return secrets
 }
 
-// secretPrefix begins the keys of secrets.
+// secretPrefix is the prefix of the option keys of secrets.
 const secretPrefix = "kubernetes.io/secret/"
 
-// Input is the JSON object that drivers get for every operation but mount.
+// Input returns the JSON object for all operations but mount.
 func (v Volume) Input() (string, error) { return v.json() }
 
-// Input is the JSON object that drivers get on mount.
-func (m Mounting) Input() (string, error) { return m.json() }
+// Input returns the JSON object for mount.
+func (m MountRequest) Input() (string, error) { return m.json() }

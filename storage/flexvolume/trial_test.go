@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestATrialTellsAllAboutACall(t *testing.T) {
+func TestTrialReportsCall(t *testing.T) {
 	driver := newTestDriver(t, `echo warning >&2; echo '{"status":"Success","message":"m","device":"/dev/x","volumeName":"v","attached":true,"volumeNewSize":7}'`)
 	o := driver.Try(context.Background(), Trial{Operation: OpWaitForAttach, Args: []string{"a", "{}"}})
 	if o.Err != nil || o.ExitCode != 0 || o.Status != "Success" || o.Message != "m" || o.Device != "/dev/x" || o.VolumeName != "v" || !o.Attached ||
@@ -26,9 +26,9 @@ func TestATrialTellsAllAboutACall(t *testing.T) {
 	}
 }
 
-func TestATrialShowsNoSecret(t *testing.T) {
+func TestTrialRedactsSecrets(t *testing.T) {
 	driver := newTestDriver(t, `echo "$2" >&2; echo '{"status":"Success","message":"pa55word"}'`)
-	input, err := Mounting{Volume: Volume{Name: "v"}, Secrets: map[string][]byte{"k": []byte("pa55word")}}.Input()
+	input, err := MountRequest{Volume: Volume{Name: "v"}, Secrets: map[string][]byte{"k": []byte("pa55word")}}.Input()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,13 @@ func TestATrialShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestATrialIsMadeWhateverTheDriverLacks(t *testing.T) {
+func TestTrialCallsUnsupportedOperations(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "flag")
 	driver := newTestDriver(t, `if [ -e `+flag+` ]; then echo '{"status":"Success"}'; else echo '{"status":"Not supported"}'; exit 1; fi`)
 	if o := driver.Try(context.Background(), Trial{Operation: OpUnmount, Args: []string{"/x"}}); !errors.Is(o.Err, ErrNotSupported) {
 		t.Fatal(o.Err)
 	}
-	if err := driver.Unmount(context.Background(), "/x"); !errors.Is(err, ErrNotSupported) || !driver.Lacks(OpUnmount) {
+	if err := driver.Unmount(context.Background(), "/x"); !errors.Is(err, ErrNotSupported) || !driver.Unsupported(OpUnmount) {
 		t.Error(err)
 	}
 	write(t, flag, "")
@@ -58,20 +58,20 @@ func TestATrialIsMadeWhateverTheDriverLacks(t *testing.T) {
 	}
 }
 
-func TestAKilledTrialLeavesNoProcessOfItsGroup(t *testing.T) {
+func TestKilledTrialLeavesNoProcess(t *testing.T) {
 	marks := filepath.Join(t.TempDir(), "marks")
 	driver := newTestDriver(t, `(trap '' TERM; while :; do echo $TEST_MARK $0 >>`+marks+`; sleep 0.01; done) & wait`)
-	o := driver.Try(context.Background(), Trial{Operation: OpMount, KillAfter: 300 * time.Millisecond, Mark: "TEST_MARK=here"})
+	o := driver.Try(context.Background(), Trial{Operation: OpMount, KillAfter: 300 * time.Millisecond, Env: "TEST_MARK=here"})
 	if !o.Killed || o.ExitCode != -1 || o.Err == nil {
 		t.Errorf("%+v", o)
 	}
-	said := read(t, marks)
-	if !strings.HasPrefix(said, "here "+driver.path+"\n") {
-		t.Errorf("the driver saw %q", said)
+	resp := read(t, marks)
+	if !strings.HasPrefix(resp, "here "+driver.path+"\n") {
+		t.Errorf("the driver saw %q", resp)
 	}
 	size := func() int64 { info, err := os.Stat(marks); _ = err; return info.Size() }
 	last := size()
-	eventually.True(t, "the child writes no more", func() bool { now := size(); same := now == last; last = now; return same })
+	eventually.True(t, "the child stops writing", func() bool { now := size(); same := now == last; last = now; return same })
 	o = newTestDriver(t, `echo '{"status":"Success"}'`).Try(context.Background(), Trial{Operation: OpInit, KillAfter: time.Hour})
 	if o.Killed || o.Err != nil {
 		t.Errorf("%+v", o)

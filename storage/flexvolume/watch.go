@@ -10,29 +10,29 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watch notices changes of the plug-in directory and of the drivers' directories in it. Its fields but changed belong to the one
-// goroutine that scans.
+// watch notices changes of the plugin directory and of the drivers' directories in it. All fields
+// except changed belong to the goroutine that scans.
 type watch struct {
-	// changed has a value while something has changed that no scan has looked at.
+	// changed has a value if something changed since the last scan.
 	changed chan struct{}
 	// last is the time of the last scan.
 	last time.Time
-	// blind says why the last scan could not watch everything; nil means that it does.
-	blind error
+	// watchErr is the reason why the last scan could not watch every directory, or nil.
+	watchErr error
 
-	watcher *fsnotify.Watcher
-	pumped  chan struct{}     // closed when the goroutine that reads the watcher has ended
-	watched map[string]uint64 // inode by path
+	watcher  *fsnotify.Watcher
+	pumpDone chan struct{}     // closed when the goroutine that reads the watcher has ended
+	inodes   map[string]uint64 // inode by path
 }
 
 func newWatch() *watch {
-	return &watch{changed: make(chan struct{}, 1), watched: map[string]uint64{}}
+	return &watch{changed: make(chan struct{}, 1), inodes: map[string]uint64{}}
 }
 
-// follow watches a directory; where another directory has taken its place since, that one.
-func (w *watch) follow(dir string) {
+// tryAdd watches a directory, or the directory that has replaced it since the last scan.
+func (w *watch) tryAdd(dir string) {
 	if err := w.add(dir); err != nil {
-		w.blind = err
+		w.watchErr = err
 	}
 }
 
@@ -42,53 +42,54 @@ func (w *watch) add(dir string) error {
 		if err != nil {
 			return fmt.Errorf("watch directories: %w", err)
 		}
-		w.watcher, w.pumped = watcher, make(chan struct{})
-		go w.pump()
+		w.watcher, w.pumpDone = watcher, make(chan struct{})
+		go w.forward()
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("watch directory: %w", err)
 	}
 	inode := info.Sys().(*syscall.Stat_t).Ino
-	if w.watched[dir] == inode {
+	if w.inodes[dir] == inode {
 		return nil
 	}
 	_ = w.watcher.Remove(dir)
 	if err := w.watcher.Add(dir); err != nil {
-		delete(w.watched, dir)
+		delete(w.inodes, dir)
 		return fmt.Errorf("watch directory %s: %w; raise fs.inotify.max_user_watches", dir, err)
 	}
-	w.watched[dir] = inode
+	w.inodes[dir] = inode
 	return nil
 }
 
-// refresh forgets the directories that the watcher has dropped, as it does with those that are deleted or renamed: another
-// one may appear with the same path and even the same inode.
-func (w *watch) refresh() {
+// dropStale drops the directories that the watcher no longer watches because they were deleted or
+// renamed. A new directory can have the same path and even the same inode.
+func (w *watch) dropStale() {
 	if w.watcher == nil {
 		return
 	}
-	still := map[string]bool{}
+	current := map[string]bool{}
 	for _, dir := range w.watcher.WatchList() {
-		still[dir] = true
+		current[dir] = true
 	}
-	maps.DeleteFunc(w.watched, func(dir string, _ uint64) bool { return !still[dir] })
+	maps.DeleteFunc(w.inodes, func(dir string, _ uint64) bool { return !current[dir] })
 }
 
-// unfollow stops to watch the directories that a scan has not seen.
-func (w *watch) unfollow(seen map[string]bool) {
-	for dir := range w.watched {
+// removeExcept stops watching the directories that are not in seen.
+func (w *watch) removeExcept(seen map[string]bool) {
+	for dir := range w.inodes {
 		if !seen[dir] {
 			_ = w.watcher.Remove(dir)
-			delete(w.watched, dir)
+			delete(w.inodes, dir)
 		}
 	}
 }
 
-// pump turns events of the watcher, of which there may be thousands, into one signal. An error of the watcher, such as an
-// overflow of the kernel's queue, means that changes may have been missed, and is a change as well.
-func (w *watch) pump() {
-	defer close(w.pumped)
+// forward merges the watcher's events, which can be thousands, into one signal. A watcher error,
+// such as an overflow of the kernel's queue, means that changes might have been missed, so it
+// counts as a change.
+func (w *watch) forward() {
+	defer close(w.pumpDone)
 	for {
 		select {
 		case _, open := <-w.watcher.Events:
@@ -107,10 +108,10 @@ func (w *watch) pump() {
 	}
 }
 
-// close ends the watch.
+// close stops the watch.
 func (w *watch) close() {
 	if w.watcher != nil {
 		_ = w.watcher.Close()
-		<-w.pumped
+		<-w.pumpDone
 	}
 }

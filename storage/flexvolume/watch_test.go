@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// quiet is a driver that leaves no trace in its directory.
+// quiet is a driver that writes nothing to its directory.
 const quiet = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
 
-// scanCounter counts scans, and those that failed.
+// scanCounter counts scans and failed scans.
 type scanCounter struct {
-	unobserved
+	noopObserver
 	mu          sync.Mutex
 	all, errors int
 }
@@ -41,42 +41,42 @@ func (c *scanCounter) counts() (scans, failed int) {
 	return c.all, c.errors
 }
 
-// idle says whether Run has nothing to do before something changes.
+// idle reports whether Run waits for a change.
 func (r *Registry) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entries != nil && r.next.IsZero()
 }
 
-func TestTheDirectoryIsReadOnlyAfterAChange(t *testing.T) {
+func TestDirectoryIsReadOnChangeOnly(t *testing.T) {
 	t.Parallel()
 	dir, count := t.TempDir(), &scanCounter{}
 	write(t, executable(dir, "x/y"), quiet)
 	r := &Registry{Dir: dir, Observer: count}
 	parttest.Run(t, r.Run)
 	eventually.True(t, "idle", r.idle)
-	before, _ := count.counts()
+	previous, _ := count.counts()
 	generation := r.Generation()
 	for range 10_000 {
 		r.List()
 		if _, err := r.Ready(context.Background(), "x/y"); err != nil {
 			t.Fatal(err)
 		}
-		if _, known := r.Lookup("x/absent"); known {
-			t.Fatal("an absent driver is known")
+		if _, ok := r.Lookup("x/absent"); ok {
+			t.Fatal("the driver exists")
 		}
 	}
-	if after, _ := count.counts(); after != before || r.Generation() != generation || !r.idle() {
-		t.Errorf("%d scans of questions alone, generation %d after %d", after-before, r.Generation(), generation)
+	if after, _ := count.counts(); after != previous || r.Generation() != generation || !r.idle() {
+		t.Errorf("%d scans although nothing changed, generation %d after %d", after-previous, r.Generation(), generation)
 	}
 	write(t, executable(dir, "x/z"), quiet)
 	eventually.True(t, "the change is seen", hasState(r, "x/z", StateReady))
-	if after, _ := count.counts(); after == before {
+	if after, _ := count.counts(); after == previous {
 		t.Error("a change was seen without a scan")
 	}
 }
 
-func TestFiveHundredDriversThatDoNotChangeAreNoWork(t *testing.T) {
+func TestFiveHundredUnchangedDriversCostNothing(t *testing.T) {
 	t.Parallel()
 	dir, count := t.TempDir(), &scanCounter{}
 	for n := range 500 {
@@ -93,20 +93,20 @@ func TestFiveHundredDriversThatDoNotChangeAreNoWork(t *testing.T) {
 		}
 		return ready == 500
 	})
-	// Nothing is planned: neither a scan nor an init nor a look at the clock.
+	// No scan, init or timer is pending.
 	eventually.True(t, "idle", r.idle)
 	if scans, failed := count.counts(); scans != 1 || failed != 0 {
-		t.Errorf("%d scans, %d failed; want the first alone", scans, failed)
+		t.Errorf("%d scans, %d failed; want one scan", scans, failed)
 	}
 }
 
-func TestAScanThatFailsKeepsTheDrivers(t *testing.T) {
+func TestFailedScanKeepsDrivers(t *testing.T) {
 	t.Parallel()
 	dir, count := filepath.Join(t.TempDir(), "exec"), &scanCounter{}
 	write(t, executable(dir, "x/y"), quiet)
 	r := &Registry{Dir: dir, Observer: count}
 	parttest.Run(t, r.Run)
-	// A file in the directory's place, from one moment to the next.
+	// Replace the directory with a file atomically.
 	file := filepath.Join(filepath.Dir(dir), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestAScanThatFailsKeepsTheDrivers(t *testing.T) {
 	exchange()
 	eventually.True(t, "a scan fails", func() bool { _, failed := count.counts(); return failed > 0 })
 	if driver, err := r.Ready(context.Background(), "x/y"); err != nil || driver.Name() != "x/y" {
-		t.Errorf("after a scan that failed: %v", err)
+		t.Errorf("after a failed scan: %v", err)
 	}
 	exchange()
 	write(t, executable(dir, "x/z"), quiet)
@@ -130,7 +130,7 @@ func TestAScanThatFailsKeepsTheDrivers(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatAppearsLaterIsWatched(t *testing.T) {
+func TestLaterDirectoryIsWatched(t *testing.T) {
 	t.Parallel()
 	dir, count := t.TempDir(), &scanCounter{}
 	r := &Registry{Dir: dir, Observer: count}
@@ -145,7 +145,7 @@ func TestADirectoryThatAppearsLaterIsWatched(t *testing.T) {
 	eventually.True(t, "its driver", hasState(r, "x/y", StateReady))
 }
 
-func TestALinkedDriverDirectoryIsFollowed(t *testing.T) {
+func TestLinkedDriverDirectoryIsFollowed(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "real")
 	write(t, filepath.Join(elsewhere, "y"), quiet)
@@ -167,8 +167,9 @@ func TestALinkedDriverDirectoryIsFollowed(t *testing.T) {
 	eventually.True(t, "removed with the link", hasState(r, "x/y", StateRemoved))
 }
 
-// A link to a directory outside is not followed where it is no driver's directory, as the design of dynamic discovery warns.
-func TestALinkToADirectoryOutsideIsNotWatched(t *testing.T) {
+// A link to a directory outside is followed only if it is a driver's directory, as the design of
+// dynamic discovery warns.
+func TestLinkToOtherDirectoryIsNotWatched(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	path := executable(dir, "x/y")
@@ -193,8 +194,9 @@ func TestALinkToADirectoryOutsideIsNotWatched(t *testing.T) {
 	}
 }
 
-// A driver's executable may itself be a link, as packages of distributions install it; it is replaced by another link.
-func TestALinkedExecutableIsADriver(t *testing.T) {
+// A driver's executable can be a link, as installed by packages of distributions. Replace it with
+// another link.
+func TestLinkedExecutableIsADriver(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	for _, version := range []string{"one", "two"} {
@@ -228,8 +230,8 @@ func TestALinkedExecutableIsADriver(t *testing.T) {
 	})
 }
 
-// The kernel drops changes when its queue is full, and says so.
-func TestAnOverflowOfTheWatchLeadsToAScan(t *testing.T) {
+// The kernel drops changes if its queue is full, and reports the overflow.
+func TestWatchOverflowCausesScan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := executable(dir, "x/y")
@@ -251,7 +253,7 @@ func TestAnOverflowOfTheWatchLeadsToAScan(t *testing.T) {
 	})
 }
 
-func TestWhatADriverLackedIsForgottenWhenItChanges(t *testing.T) {
+func TestNewVersionIsCalledForUnsupportedOperations(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := executable(dir, "x/y")
@@ -262,32 +264,32 @@ func TestWhatADriverLackedIsForgottenWhenItChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := old.Unmount(context.Background(), "/m"); err == nil || !old.Lacks(OpUnmount) {
+	if err := old.Unmount(context.Background(), "/m"); err == nil || !old.Unsupported(OpUnmount) {
 		t.Fatalf("unmount: %v", err)
 	}
 	write(t, path, quiet)
-	eventually.True(t, "the new version has the operation", func() bool {
+	eventually.True(t, "the new version supports the operation", func() bool {
 		driver, err := r.Ready(context.Background(), "x/y")
 		return err == nil && driver.Version() != old.Version() && driver.Unmount(context.Background(), "/m") == nil
 	})
 }
 
-func TestAFailedInitIsTriedAgainLessAndLessOften(t *testing.T) {
+func TestInitRetriesBackOff(t *testing.T) {
 	t.Parallel()
 	for failures, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
-		if got := backOff(failures); got != want {
+		if got := backoff(failures); got != want {
 			t.Errorf("after %d failures: %s, want %s", failures, got, want)
 		}
 	}
-	if got := backOff(1000); got != lastRetry {
-		t.Errorf("after 1000 failures: %s, want %s", got, lastRetry)
+	if got := backoff(1000); got != maxBackoff {
+		t.Errorf("after 1000 failures: %s, want %s", got, maxBackoff)
 	}
 	r := &Registry{}
 	e := r.newEntry("x/y")
 	for want := 1; want <= 3; want++ {
-		r.finishInit(initialized{name: "x/y", attempt: e.attempt, err: os.ErrInvalid})
-		if e.failures != want || e.Retry.IsZero() {
-			t.Errorf("%d failures are counted, want %d; next try %s", e.failures, want, e.Retry)
+		r.finishInit(initResult{name: "x/y", attempt: e.attempt, err: os.ErrInvalid})
+		if e.failureCount != want || e.Retry.IsZero() {
+			t.Errorf("%d failures are counted, want %d; next retry %s", e.failureCount, want, e.Retry)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func callOf(d *flexvolume.Driver, op flexvolume.Operation, v flexvolume.Volume, 
 	case flexvolume.OpMountDevice:
 		return with(dir, device, input), func(ctx context.Context) error { return d.MountDevice(ctx, dir, device, v) }
 	case flexvolume.OpMount:
-		return with(dir, input), func(ctx context.Context) error { return d.Mount(ctx, dir, flexvolume.Mounting{Volume: v}) }
+		return with(dir, input), func(ctx context.Context) error { return d.Mount(ctx, dir, flexvolume.MountRequest{Volume: v}) }
 	case flexvolume.OpExpandVolume:
 		return with(input, dir, "2", "1"), func(ctx context.Context) error { _, err := d.ExpandVolume(ctx, v, dir, 2, 1); return err }
 	case flexvolume.OpExpandFS:

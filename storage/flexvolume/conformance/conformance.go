@@ -1,9 +1,10 @@
-// Package conformance checks whether a FlexVolume driver does what the interface asks for. It calls the driver the way kubelet and the
-// attach-detach controller do, with the same paths in a directory of its own, and looks into the kernel's mount table for what the
-// driver really did: every documented sequence, each operation twice, several volumes at the same time, strange option values, operations
-// that the driver lacks, and calls that are killed half way.
+// Package conformance checks whether a FlexVolume driver implements the interface correctly. It
+// calls the driver as kubelet and the attach-detach controller do, with the same paths in a
+// temporary directory, and reads the kernel's mount table to verify what the driver did. It checks
+// each documented sequence, repeated operations, concurrent volumes, unusual option values,
+// unsupported operations, and calls that are killed while they run.
 //
-// `slipway flexvolume check` prints its report. An author's test asks for the same in Go:
+// `slipway flexvolume check` prints the report. A Go test of a driver can run the same checks:
 //
 //	report, err := conformance.Run(ctx, conformance.Config{Driver: "example.com/mine", File: "./mine"})
 //	if err != nil || report.Count(conformance.Wrong) > 0 {
@@ -26,36 +27,39 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Config says which driver is checked, and with which volumes.
+// Config specifies the driver to check and the volumes to use.
 type Config struct {
-	// Driver is its name, "vendor/driver".
+	// Driver is the driver's name, "vendor/driver".
 	Driver string
-	// File is the driver's executable, which is installed in the check's own directory. Empty: the driver is called where it is installed
-	// in PluginDir.
+	// File is the driver's executable, which Run installs in a temporary directory. If empty, Run
+	// calls the driver that is installed in PluginDir.
 	File, PluginDir string
-	// Options are those of every volume. In their values, {dir} stands for a directory of the check's own, {volume} for the
-	// name of the volume and {size} for Size.
+	// Options are the options of every volume. In values, {dir} is replaced with a temporary
+	// directory, {volume} with the volume's name and {size} with Size.
 	Options map[string]string
 	FSType  string
-	// Secrets are given on mount, beside one of the check's own.
+	// Secrets are passed on mount, in addition to a generated secret.
 	Secrets map[string][]byte
-	// Node is the name of this machine; empty is its host name.
+	// Node is the name of this node. The default is the host name.
 	Node string
-	// Size of the volumes in bytes, which are expanded to twice of it; 0 is 100 MiB.
+	// Size is the size of the volumes in bytes. Volumes are expanded to twice this size. The
+	// default is 100 MiB.
 	Size int64
-	// Timeout is the deadline of each call; 0 is a minute.
+	// Timeout is the deadline of each call. The default is one minute.
 	Timeout time.Duration
-	// Kills is how many volumes lead a life in which every operation is killed once; 0 is 10.
+	// Kills is the number of volumes for which every operation is killed once. The default is 10.
 	Kills int
-	// Only are the names of the groups of checks that are run; empty is all. Init is always run.
+	// Only lists the groups of checks to run. If empty, all groups run. Some groups, such as init,
+	// always run.
 	Only []string
-	// Seed determines the moments at which calls are killed; 0 is a random one, which the report has.
+	// Seed determines when calls are killed. If 0, a random seed is used, which the report
+	// contains.
 	Seed uint64
-	// Done is told of each result as it comes. It may be nil.
+	// Done receives each result immediately. It can be nil.
 	Done func(Result)
 }
 
-// Groups are the names that Only takes.
+// Groups returns the valid values of Only.
 func Groups() []string {
 	var names []string
 	for _, g := range groups() {
@@ -64,10 +68,10 @@ func Groups() []string {
 	return names
 }
 
-// group is a set of checks that are run together.
+// group is a set of checks that run together.
 type group struct {
 	name string
-	// always: the group is run also where Only does not name it.
+	// always means that the group runs even if Only does not list it.
 	always bool
 	run    func(*checker, context.Context)
 }
@@ -75,90 +79,91 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"init", true, (*checker).initialize},
-		{"lacks", false, (*checker).lacking},
+		{"lacks", false, (*checker).unsupported},
 		{"sequence", false, (*checker).sequence},
 		{"read-only", false, (*checker).readOnly},
 		{"pods", false, (*checker).twoPods},
-		{"undone", false, (*checker).undone},
-		{"failure", false, (*checker).failing},
+		{"undone", false, (*checker).nothingToUndo},
+		{"failure", false, (*checker).failingMountIsReported},
 		{"options", false, (*checker).options},
 		{"secrets", false, (*checker).secrets},
 		{"parallel", false, (*checker).parallel},
 		{"expand", false, (*checker).expand},
-		{"killed", false, (*checker).killing},
+		{"killed", false, (*checker).killed},
 		{"output", true, (*checker).output},
 		{"time", true, (*checker).time},
 		{"leftovers", true, (*checker).leftovers},
 	}
 }
 
-// checker is one run.
+// checker is the state of one run.
 type checker struct {
 	Config
-	driver *flexvolume.Driver
-	box    *sandbox
-	report Report
-	caps   flexvolume.Capabilities
-	usable bool // init has succeeded
+	driver  *flexvolume.Driver
+	sandbox *sandbox
+	report  Report
+	caps    flexvolume.Capabilities
+	usable  bool // init has succeeded
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	calls   []flexvolume.Outcome
+	calls   []flexvolume.TrialResult
 	volumes int
 }
 
-// Run checks the driver. It needs root, works in a temporary directory, and leaves nothing behind: what the driver leaves is
-// a result, and is then removed as far as it can be found. The error says why there is no report, or no whole one.
+// Run checks the driver. It requires root and works in a temporary directory. It reports what the
+// driver leaves behind and then removes it as far as possible. If Run returns an error, the report
+// is missing or incomplete.
 func Run(ctx context.Context, config Config) (Report, error) {
 	if os.Geteuid() != 0 {
-		return Report{}, errors.New("check FlexVolume driver: only root may mount; run it as root")
+		return Report{}, errors.New("check FlexVolume driver: mounting requires root; run it as root")
 	}
 	for _, name := range config.Only {
 		if !slices.Contains(Groups(), name) {
-			return Report{}, fmt.Errorf("check FlexVolume driver: there is no group of checks %q; use %s", name, strings.Join(Groups(), ", "))
+			return Report{}, fmt.Errorf("check FlexVolume driver: unknown group of checks %q; use %s", name, strings.Join(Groups(), ", "))
 		}
 	}
-	if err := config.complete(); err != nil {
+	if err := config.setDefaults(); err != nil {
 		return Report{}, err
 	}
-	box, err := newSandbox()
+	sandbox, err := newSandbox()
 	if err != nil {
 		return Report{}, err
 	}
-	defer box.remove()
+	defer sandbox.remove()
 	if config.File != "" {
-		config.PluginDir = box.pluginDir()
+		config.PluginDir = sandbox.pluginDir()
 		if _, err := flexvolume.Install(config.PluginDir, config.Driver, config.File); err != nil {
 			return Report{}, err
 		}
 	}
-	found, err := flexvolume.Find(config.PluginDir, config.Driver)
+	installation, err := flexvolume.Find(config.PluginDir, config.Driver)
 	if err != nil {
 		return Report{}, err
 	}
-	if err := flexvolume.CheckExecutable(found.Path); err != nil {
+	if err := flexvolume.CheckExecutable(installation.Path); err != nil {
 		return Report{}, err
 	}
 	c := &checker{
-		Config: config, box: box,
-		driver: flexvolume.NewDriver(config.Driver, found.Path, config.settings()),
+		Config: config, sandbox: sandbox,
+		driver: flexvolume.NewDriver(config.Driver, installation.Path, config.settings()),
 		random: rand.New(rand.NewPCG(config.Seed, 0)),
-		report: Report{Driver: config.Driver, Version: found.Version, Seed: config.Seed},
+		report: Report{Driver: config.Driver, Version: installation.Version, Seed: config.Seed},
 	}
-	began := time.Now()
+	start := time.Now()
 	for _, g := range groups() {
 		if len(config.Only) == 0 || g.always || slices.Contains(config.Only, g.name) {
 			c.run(ctx, g)
 		}
 	}
-	c.report.Duration = time.Since(began)
+	c.report.Duration = time.Since(start)
 	if ctx.Err() != nil {
 		return c.report, fmt.Errorf("check FlexVolume driver: %w", context.Cause(ctx))
 	}
 	return c.report, nil
 }
 
-// run does one group. Without a successful init only the groups that judge the calls so far are of use.
+// run runs one group. If init has failed, only the groups that always run are useful.
 func (c *checker) run(ctx context.Context, g group) {
 	if ctx.Err() != nil && g.name != "leftovers" {
 		return
@@ -170,15 +175,15 @@ func (c *checker) run(ctx context.Context, g group) {
 	g.run(c, ctx)
 }
 
-// complete fills in defaults.
-func (c *Config) complete() error {
+// setDefaults validates the driver's name and sets defaults.
+func (c *Config) setDefaults() error {
 	if err := flexvolume.CheckName(c.Driver); err != nil {
 		return err
 	}
 	if c.Node == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("find name of this machine: %w", err)
+			return fmt.Errorf("get host name: %w", err)
 		}
 		c.Node = name
 	}
@@ -197,7 +202,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// settings give every operation the same deadline.
+// settings sets the same deadline for all operations.
 func (c *Config) settings() flexvolume.Settings {
 	timeouts := map[flexvolume.Operation]time.Duration{}
 	for _, op := range flexvolume.Operations() {
@@ -206,9 +211,9 @@ func (c *Config) settings() flexvolume.Settings {
 	return flexvolume.Settings{Timeouts: timeouts}
 }
 
-// try calls the driver and notes the call.
-func (c *checker) try(ctx context.Context, trial flexvolume.Trial) flexvolume.Outcome {
-	trial.Mark = c.box.mark()
+// call calls the driver and records the call.
+func (c *checker) call(ctx context.Context, trial flexvolume.Trial) flexvolume.TrialResult {
+	trial.Env = c.sandbox.env()
 	outcome := c.driver.Try(ctx, trial)
 	c.mu.Lock()
 	defer c.mu.Unlock()

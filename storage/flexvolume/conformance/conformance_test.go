@@ -17,22 +17,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// check runs the groups of checks on a driver of testdata, changed by replacing old with new.
-func check(t *testing.T, base, old, new string, only ...string) Report {
+// check runs groups of checks on a driver from testdata in which old is replaced with new.
+func check(t *testing.T, base, old, new string, groups ...string) Report {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", base))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(string(content), old) != 1 {
-		t.Fatalf("the driver does not have %q once", old)
+		t.Fatalf("the driver does not contain %q exactly once", old)
 	}
 	file := filepath.Join(t.TempDir(), "driver")
 	if err := os.WriteFile(file, []byte(strings.Replace(string(content), old, new, 1)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	report, err := Run(context.Background(), Config{
-		Driver: "example.com/" + base, File: file, Size: 10 << 20, Timeout: 10 * time.Second, Only: only,
+		Driver: "example.com/" + base, File: file, Size: 10 << 20, Timeout: 10 * time.Second, Only: groups,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,29 +40,29 @@ func check(t *testing.T, base, old, new string, only ...string) Report {
 	return report
 }
 
-// notOK are the results that are wrong or risks.
-func notOK(report Report) (found []Result) {
+// notOK returns the results that are Wrong or Risk.
+func notOK(report Report) (results []Result) {
 	for _, result := range report.Results {
 		if result.Verdict == Wrong || result.Verdict == Risk {
-			found = append(found, result)
+			results = append(results, result)
 		}
 	}
-	return found
+	return results
 }
 
-func TestACorrectDriverHasNothingWrongAndNoRisk(t *testing.T) {
+func TestCorrectDriverIsOK(t *testing.T) {
 	for _, base := range []string{"mounting", "attachable"} {
 		t.Run(base, func(t *testing.T) {
 			t.Parallel()
 			report := check(t, base, "set -u\n", "set -u\n")
-			if found := notOK(report); len(found) > 0 || report.Count(OK) < 30 {
-				t.Errorf("%s: %+v", report.Summary(), found)
+			if results := notOK(report); len(results) > 0 || report.Count(OK) < 30 {
+				t.Errorf("%s: %+v", report.Summary(), results)
 			}
 		})
 	}
 }
 
-// defect is a driver that is wrong in one way, and the check that must find it.
+// defect is a faulty driver and the check that must report the fault.
 type defect struct {
 	name, base, old, new string
 	groups               []string
@@ -73,13 +73,13 @@ type defect struct {
 func defects() []defect {
 	const umount = "		umount \"$1\" || failure \"cannot unmount\"\n"
 	return []defect{
-		{"init prints more than its answer", "mounting", "init) success", "init) echo ready; success", nil, "init", Wrong},
+		{"init prints more than its response", "mounting", "init) success", "init) echo ready; success", nil, "init", Wrong},
 		{"init has a capability of the wrong type", "mounting", `"attach":false`, `"attach":"false"`, nil, "init", Wrong},
-		{"init does not work twice", "mounting", "init) success", `init) mkdir "$storage" || failure "is there"; success`, nil, "init-repeated", Wrong},
-		{"init changes its mind", "mounting", `"attach":false`, `"attach":false,"fsGroup":'"$(mkdir "$storage" 2>/dev/null && echo true || echo false)"'`,
+		{"init fails when repeated", "mounting", "init) success", `init) mkdir "$storage" || failure "is there"; success`, nil, "init-repeated", Wrong},
+		{"init returns different capabilities", "mounting", `"attach":false`, `"attach":false,"fsGroup":'"$(mkdir "$storage" 2>/dev/null && echo true || echo false)"'`,
 			nil, "init-repeated", Wrong},
 		{"init has an unknown capability", "mounting", `"attach":false`, `"attach":false,"resize":true`, nil, "capabilities", Risk},
-		{"init does not say whether it is attachable", "attachable", `"attach":true`, ``, nil, "capabilities", Risk},
+		{"init does not return whether it is attachable", "attachable", `"attach":true`, ``, nil, "capabilities", Risk},
 		{"init is slow", "mounting", "init) success", "init) sleep 2.1; success", []string{"lacks"}, "time", Risk},
 
 		{"an unknown operation is a failure", "mounting", `{"status":"Not supported"}`, `{"status":"Failure"}`, []string{"lacks"}, "lacks-unknown", Wrong},
@@ -90,18 +90,18 @@ func defects() []defect {
 
 		{"mount does nothing", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	success\n", []string{"sequence"}, "mount", Wrong},
 		{"mount mounts again", "mounting", `if [ "$(mounts "$dir")" -eq 0 ]`, "if true", []string{"sequence"}, "mount-repeated", Wrong},
-		{"mount fails where it is done", "mounting", "	mkdir -p \"$volume\"", "	[ \"$(mounts \"$dir\")\" -eq 0 ] || failure \"is mounted\"\n	mkdir -p \"$volume\"",
+		{"repeated mount fails", "mounting", "	mkdir -p \"$volume\"", "	[ \"$(mounts \"$dir\")\" -eq 0 ] || failure \"is mounted\"\n	mkdir -p \"$volume\"",
 			[]string{"sequence"}, "mount-repeated", Wrong},
 		{"unmount does nothing", "mounting", umount, "		:\n", []string{"sequence"}, "unmount", Wrong},
-		{"unmount is lazy about files", "mounting", umount, umount + "		touch \"$1/left\"\n", []string{"sequence"}, "unmount", Wrong},
-		{"unmount fails where it is done", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"sequence"}, "unmount-repeated", Wrong},
+		{"unmount leaves files", "mounting", umount, umount + "		touch \"$1/left\"\n", []string{"sequence"}, "unmount", Wrong},
+		{"repeated unmount fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"sequence"}, "unmount-repeated", Wrong},
 		{"there is no unmount", "mounting", "unmount) do_unmount \"$2\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
-		{"data is thrown away", "mounting", umount, umount + "		rm -rf \"$storage\"\n", []string{"sequence"}, "data", Risk},
-		{"a read-only volume can be written", "mounting", "remount,bind,$access", "remount,bind,rw", []string{"read-only"}, "read-only", Risk},
-		{"unmount takes the volume from the other pod", "mounting", umount,
+		{"data is deleted", "mounting", umount, umount + "		rm -rf \"$storage\"\n", []string{"sequence"}, "data", Risk},
+		{"a read-only volume is writable", "mounting", "remount,bind,$access", "remount,bind,rw", []string{"read-only"}, "read-only", Risk},
+		{"unmount unmounts the other pod's volume", "mounting", umount,
 			umount + "		for other in \"${1%/pods/*}\"/pods/*/volumes/*/*; do umount \"$other\" 2>/dev/null; done\n", []string{"pods"}, "pods", Wrong},
-		{"unmounting what is not mounted fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"undone"}, "unmount-undone", Wrong},
-		{"a mount that fails is reported as a success", "mounting", `|| failure "cannot mount"
+		{"unmounting a volume that is not mounted fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"undone"}, "unmount-undone", Wrong},
+		{"a failed mount is reported as a success", "mounting", `|| failure "cannot mount"
 	fi
 	mount -o "remount,bind,$access" "$dir" || failure "cannot remount"`, "\n	fi\n	mount -o \"remount,bind,$access\" \"$dir\" 2>/dev/null",
 			[]string{"failure"}, "failure", Wrong},
@@ -109,17 +109,17 @@ func defects() []defect {
 
 		{"options are executed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	eval \"true \\\"$json\\\"\" >/dev/null 2>&1 || true\n", []string{"options"}, "options-executed", Wrong},
 		{"options are split at spaces", "mounting", `mount) do_mount "$2" "$3"`, "mount) do_mount $2 $3", []string{"options"}, "options", Wrong},
-		{"options are read without regard to quotes", "mounting", `access=$(option kubernetes.io/readwrite)`,
+		{"options are parsed without regard to quotes", "mounting", `access=$(option kubernetes.io/readwrite)`,
 			`access=$(printf '%s\n' "$json" | tr -d '\\' | sed 's#.*"kubernetes.io/readwrite":"\([^"]*\)".*#\1#;s/rw/rw/' | head -n 1)
 	case $json in *'readwrite\":\"ro'*) access=ro ;; esac`, []string{"options"}, "options", Wrong},
 		{"a secret is printed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	echo \"$json\" >&2\n", []string{"secrets"}, "secrets", Wrong},
 		{"standard error has noise", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	echo mounting >&2\n", []string{"sequence"}, "output-noise", Risk},
-		{"the answer is on standard error", "mounting", "	mkdir -p \"$volume\"", "	exec >&2\n	mkdir -p \"$volume\"", []string{"sequence"}, "output-json", Wrong},
+		{"the response is on standard error", "mounting", "	mkdir -p \"$volume\"", "	exec >&2\n	mkdir -p \"$volume\"", []string{"sequence"}, "output-json", Wrong},
 		{"a success exits with 1", "mounting", "' \"${1:-}\"\n	exit 0", "' \"${1:-}\"\n	[ -z \"${dir:-}\" ]; exit $?", []string{"sequence"}, "output-exit", Wrong},
 
-		{"volumes are in each other's way", "mounting", "	mkdir -p \"$volume\"", "	mkdir \"$storage.lock\" || failure \"locked\"\n	sleep 0.2\n	rmdir \"$storage.lock\"\n	mkdir -p \"$volume\"",
+		{"volumes block each other", "mounting", "	mkdir -p \"$volume\"", "	mkdir \"$storage.lock\" || failure \"locked\"\n	sleep 0.2\n	rmdir \"$storage.lock\"\n	mkdir -p \"$volume\"",
 			[]string{"parallel"}, "parallel", Wrong},
-		{"all volumes are one", "mounting", "volume=$storage/$(option kubernetes.io/pvOrVolumeName)", "volume=$storage", []string{"parallel"}, "distinct", Wrong},
+		{"all volumes are the same volume", "mounting", "volume=$storage/$(option kubernetes.io/pvOrVolumeName)", "volume=$storage", []string{"parallel"}, "distinct", Wrong},
 		{"a killed mount leaves a lock", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$storage\"; mkdir \"$volume.lock\" || failure \"locked\"\n	sleep 0.1\n	rmdir \"$volume.lock\"\n	mkdir -p \"$volume\"",
 			[]string{"killed"}, "killed-mount", Wrong},
 		{"a killed mount must be unmounted", "mounting", "case $1 in\ninit)", `lock=$storage.lock
@@ -136,24 +136,24 @@ init)`, []string{"killed"}, "killed-mount", Risk},
 		{"the expanded volume is too small", "mounting", `\"volumeNewSize\":$3`, `\"volumeNewSize\":$4`, []string{"expand"}, "expandvolume", Wrong},
 		{"the file system is not expanded", "mounting", "init) success", "expandfs) success ;;\ninit) success", []string{"expand"}, "expandfs", Wrong},
 
-		{"a mount is left", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$volume\" \"$volume.copy\"\n	mount --bind \"$volume\" \"$volume.copy\"", []string{"sequence"}, "leftover-mounts", Wrong},
-		{"a process is left", "mounting", "	mkdir -p \"$volume\"", "	setsid sleep 300 >/dev/null 2>&1 </dev/null &\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-processes", Wrong},
-		{"a file is left", "mounting", "	mkdir -p \"$volume\"", "	touch \"$dir.lock\"\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-files", Wrong},
+		{"a mount remains", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$volume\" \"$volume.copy\"\n	mount --bind \"$volume\" \"$volume.copy\"", []string{"sequence"}, "leftover-mounts", Wrong},
+		{"a process remains", "mounting", "	mkdir -p \"$volume\"", "	setsid sleep 300 >/dev/null 2>&1 </dev/null &\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-processes", Wrong},
+		{"a file remains", "mounting", "	mkdir -p \"$volume\"", "	touch \"$dir.lock\"\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-files", Wrong},
 		{"an operation does not end", "mounting", "	mkdir -p \"$volume\"", "	sleep 300\n	mkdir -p \"$volume\"", []string{"failure"}, "output-deadline", Wrong},
 
-		{"the name is another one each time", "attachable", `volumeName\":\"volume/$(name "$1")`, `volumeName\":\"$$`, []string{"sequence"}, "getvolumename-repeated", Wrong},
+		{"the name changes with each call", "attachable", `volumeName\":\"volume/$(name "$1")`, `volumeName\":\"$$`, []string{"sequence"}, "getvolumename-repeated", Wrong},
 		{"the volume is attached everywhere", "attachable", `/dev/null)" = "$2" ]`, `/dev/null)" != "" ]`, []string{"sequence"}, "isattached-elsewhere", Wrong},
 		{"the volume stays attached", "attachable", `		rm -f "$volume/node"`, `		:`, []string{"sequence"}, "isattached-detached", Wrong},
-		{"isattached has a text for a truth", "attachable", `"attached":true`, `"attached":"true"`, []string{"sequence"}, "output-fields", Wrong},
+		{"isattached returns a string instead of a boolean", "attachable", `"attached":true`, `"attached":"true"`, []string{"sequence"}, "output-fields", Wrong},
 		{"there is no isattached", "attachable", "isattached) do_isattached \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "isattached", Risk},
 		{"the device does not exist", "attachable", `\"device\":\"$(device "$image")\"`, `\"device\":\"/dev/no-such-device\"`, []string{"sequence"}, "waitforattach", Wrong},
-		{"detach does not work twice", "attachable", "	volume=$storage/$1\n", "	volume=$storage/$1\n	[ -e \"$volume/node\" ] || failure \"not attached\"\n", []string{"sequence"}, "detach-repeated", Wrong},
+		{"repeated detach fails", "attachable", "	volume=$storage/$1\n", "	volume=$storage/$1\n	[ -e \"$volume/node\" ] || failure \"not attached\"\n", []string{"sequence"}, "detach-repeated", Wrong},
 		{"there is no detach", "attachable", "detach) do_detach \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
-		{"a device is left", "attachable", "		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", []string{"sequence"}, "leftover-devices", Wrong},
+		{"a device remains", "attachable", "		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", []string{"sequence"}, "leftover-devices", Wrong},
 	}
 }
 
-func TestEveryDefectIsFound(t *testing.T) {
+func TestEveryDefectIsReported(t *testing.T) {
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,20 +170,20 @@ func TestEveryDefectIsFound(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOnTheMachine(t *testing.T) {
+func TestRunLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	sleep := fmt.Sprintf("300.%d", time.Now().UnixNano()) // by which it is found among all processes
+	sleep := fmt.Sprintf("300.%d", time.Now().UnixNano()) // identifies the process
 	report := check(t, "mounting", "	mkdir -p \"$volume\"", `	setsid sleep `+sleep+` >/dev/null 2>&1 </dev/null &
 	mkdir -p "$volume" "$volume.copy"
 	mount --bind "$volume" "$volume.copy"`, "sequence")
 	report.Results = append(report.Results, check(t, "attachable",
 		"		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", "sequence").Results...)
 	if report.Count(Wrong) < 3 {
-		t.Fatalf("the drivers leave nothing: %+v", report.Results)
+		t.Fatalf("the drivers leave nothing behind: %+v", report.Results)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "flexvolume-check-*")); err != nil || len(left) > 0 {
-		t.Errorf("directories %q, %v", left, err)
+	if remaining, err := filepath.Glob(filepath.Join(dir, "flexvolume-check-*")); err != nil || len(remaining) > 0 {
+		t.Errorf("directories %q, %v", remaining, err)
 	}
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil || len(mounts) > 0 {
@@ -194,11 +194,11 @@ func TestNothingIsLeftOnTheMachine(t *testing.T) {
 			t.Errorf("device %s of %s", device, file)
 		}
 	}
-	eventually.True(t, "the process has ended", func() bool { return !runs(t, sleep) })
+	eventually.True(t, "the process has ended", func() bool { return !isRunning(t, sleep) })
 }
 
-// runs says whether there is a process with that argument.
-func runs(t *testing.T, argument string) bool {
+// runs reports whether a process has this argument.
+func isRunning(t *testing.T, argument string) bool {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -210,7 +210,7 @@ func runs(t *testing.T, argument string) bool {
 	})
 }
 
-func TestTheReportIsATableAndAJUnitFile(t *testing.T) {
+func TestReportFormats(t *testing.T) {
 	report := Report{
 		Driver: "example.com/x", Version: "0123456789abcdef",
 		Results: []Result{
@@ -247,16 +247,16 @@ func TestTheReportIsATableAndAJUnitFile(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCheckedIsRefused(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("#!/no/such/shell\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]Config{
-		"find FlexVolume driver": {Driver: "example.com/absent", PluginDir: t.TempDir()},
-		"/no/such/shell":         {Driver: "example.com/x", File: script},
-		"no group of checks":     {Driver: "example.com/x", File: script, Only: []string{"everything"}},
-		"read driver's name":     {Driver: "a/b/c", File: script},
+		"find FlexVolume driver":  {Driver: "example.com/absent", PluginDir: t.TempDir()},
+		"/no/such/shell":          {Driver: "example.com/x", File: script},
+		"unknown group of checks": {Driver: "example.com/x", File: script, Only: []string{"everything"}},
+		"read driver name":        {Driver: "a/b/c", File: script},
 	} {
 		if _, err := Run(context.Background(), config); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -11,48 +11,48 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// initialize checks init: that it succeeds, that it may be repeated, and what it says.
+// initialize checks that init succeeds, that it can be repeated, and what it returns.
 func (c *checker) initialize(ctx context.Context) {
-	first := c.try(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
-	if first.Err != nil {
-		c.result("init", Wrong, first.Err.Error(), `answer {"status":"Success","capabilities":{"attach":true}} or false; no driver is used whose init fails`)
+	resp := c.call(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
+	if resp.Err != nil {
+		c.result("init", Wrong, resp.Err.Error(), `return {"status":"Success","capabilities":{"attach":true}} or false; a driver whose init fails is not used`)
 		return
 	}
-	c.usable, c.caps, c.report.Capabilities = true, first.Capabilities, first.Capabilities
-	mode := "it has only mount and unmount"
+	c.usable, c.caps, c.report.Capabilities = true, resp.Capabilities, resp.Capabilities
+	mode := "it supports only mount and unmount"
 	if c.caps.Attach {
 		mode = "it is attachable"
 	}
 	c.result("init", OK, mode, "")
 
-	again := c.try(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
+	repeated := c.call(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
 	switch {
-	case again.Err != nil:
-		c.result("init-repeated", Wrong, again.Err.Error(), "let init be repeated: it is called at each start and each update")
-	case again.Capabilities != first.Capabilities:
-		c.result("init-repeated", Wrong, fmt.Sprintf("it says %s, then %s", first.Capabilities, again.Capabilities), "answer init always in the same way")
+	case repeated.Err != nil:
+		c.result("init-repeated", Wrong, repeated.Err.Error(), "let init succeed when repeated: it is called at each start and each update")
+	case repeated.Capabilities != resp.Capabilities:
+		c.result("init-repeated", Wrong, fmt.Sprintf("it returns %s, then %s", resp.Capabilities, repeated.Capabilities), "always return the same response to init")
 	default:
 		c.result("init-repeated", OK, "it succeeds again", "")
 	}
-	c.capabilities(first)
+	c.capabilities(resp)
 }
 
-// capabilities looks at the words of the answer to init.
-func (c *checker) capabilities(answer flexvolume.Outcome) {
-	const known = "attach, selinuxRelabel, supportsMetrics, fsGroup and requiresFSResize"
-	var said map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(strings.TrimSpace(answer.Stdout)), &said)
+// capabilities checks the names of the capabilities in the response to init.
+func (c *checker) capabilities(outcome flexvolume.TrialResult) {
+	const knownNames = "attach, selinuxRelabel, supportsMetrics, fsGroup and requiresFSResize"
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(strings.TrimSpace(outcome.Stdout)), &fields)
 	var capabilities map[string]json.RawMessage
-	for key, value := range said {
+	for key, value := range fields {
 		if strings.EqualFold(key, "capabilities") {
 			_ = json.Unmarshal(value, &capabilities)
 		}
 	}
 	var unknown []string
-	has := false
+	hasAttach := false
 	for key := range capabilities {
 		lower := strings.ToLower(key)
-		has = has || lower == "attach"
+		hasAttach = hasAttach || lower == "attach"
 		if !slices.Contains([]string{"attach", "selinuxrelabel", "supportsmetrics", "fsgroup", "requiresfsresize"}, lower) {
 			unknown = append(unknown, key)
 		}
@@ -60,47 +60,48 @@ func (c *checker) capabilities(answer flexvolume.Outcome) {
 	slices.Sort(unknown)
 	switch {
 	case len(unknown) > 0:
-		c.result("capabilities", Risk, fmt.Sprintf("it names capabilities that nobody knows: %q", unknown), "the known ones are "+known)
-	case !has:
-		c.result("capabilities", Risk, "it does not say whether it is attachable, which counts as true",
-			`answer init with "capabilities":{"attach":true}, or false for a driver that has only mount and unmount`)
+		c.result("capabilities", Risk, fmt.Sprintf("it returns unknown capabilities: %q", unknown), "the valid names are "+knownNames)
+	case !hasAttach:
+		c.result("capabilities", Risk, "it does not return whether it is attachable, which defaults to true",
+			`return "capabilities":{"attach":true} from init, or false for a driver that supports only mount and unmount`)
 	default:
-		c.result("capabilities", OK, answer.Capabilities.String(), "")
+		c.result("capabilities", OK, outcome.Capabilities.String(), "")
 	}
 }
 
-// noSuchOperation is an operation that no driver has.
+// noSuchOperation is an operation that does not exist.
 const noSuchOperation flexvolume.Operation = "slipway-no-such-operation"
 
-// lacking checks what is answered to operations that the driver lacks, which it must tolerate.
-func (c *checker) lacking(ctx context.Context) {
-	const do = `answer {"status":"Not supported"} and exit with 1 to every operation that you do not have, also to those of the future`
-	unknown := c.try(ctx, flexvolume.Trial{Operation: noSuchOperation, Args: []string{"{}"}})
-	c.judge("lacks-unknown", notSupported(unknown), Wrong, `it answers "Not supported" to an operation that does not exist`, do)
+// unsupported checks the response to operations that the driver does not support.
+func (c *checker) unsupported(ctx context.Context) {
+	const remedy = `return {"status":"Not supported"} and exit with 1 for every unsupported operation, including future ones`
+	unknown := c.call(ctx, flexvolume.Trial{Operation: noSuchOperation, Args: []string{"{}"}})
+	c.check("lacks-unknown", checkNotSupported(unknown), Wrong, `it returns "Not supported" for an operation that does not exist`, remedy)
 	if c.caps.Attach {
 		return
 	}
-	// A driver without attach is asked nothing of this kind, but says so if it is; both only read.
-	l := c.newLife(nil)
+	// Kubernetes does not call these operations of a driver without attach. Both only read, so
+	// calling them is safe.
+	l := c.newLifecycle(nil)
 	for _, op := range []flexvolume.Operation{flexvolume.OpGetVolumeName, flexvolume.OpIsAttached} {
 		outcome := l.call(ctx, op, 0)
 		if outcome.Err == nil {
-			c.result("lacks-"+string(op), OK, "it has the operation", "")
+			c.result("lacks-"+string(op), OK, "it supports the operation", "")
 			continue
 		}
-		c.judge("lacks-"+string(op), notSupported(outcome), Wrong, `it answers "Not supported"`, do)
+		c.check("lacks-"+string(op), checkNotSupported(outcome), Wrong, `it returns "Not supported"`, remedy)
 	}
 }
 
-// notSupported says what is wrong with an answer that should be "Not supported".
-func notSupported(outcome flexvolume.Outcome) error {
+// checkNotSupported returns an error unless the response is "Not supported" with exit code 1.
+func checkNotSupported(outcome flexvolume.TrialResult) error {
 	switch {
 	case outcome.Err == nil:
 		return errors.New("it reports Success")
 	case !errors.Is(outcome.Err, flexvolume.ErrNotSupported):
 		return outcome.Err
 	case outcome.ExitCode != 1:
-		return fmt.Errorf(`it answers "Not supported" and exits with %d`, outcome.ExitCode)
+		return fmt.Errorf(`it returns "Not supported" and exits with %d`, outcome.ExitCode)
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// strange are option values that take drivers apart which do not take JSON apart, by what is strange about them. touch makes a shell command that leaves a
-// file.
-func strange(touch func(name string) string) map[string]string {
+// unusualValues returns option values that break drivers without a JSON parser, by description.
+// touch returns a shell command that creates a file.
+func unusualValues(touch func(name string) string) map[string]string {
 	return map[string]string{
 		"spaces":               "  a  b ",
 		"single quote":         "it's",
@@ -31,7 +31,7 @@ func strange(touch func(name string) string) map[string]string {
 		"variable":             "$HOME ${PATH} $$ $*",
 		"glob":                 "* ? [a-z] ~ {a,b}",
 		"UTF-8":                "Größe 漢字 😀",
-		"new line":             "first\nsecond\ttab",
+		"newline":              "first\nsecond\ttab",
 		"percent":              "%s %n %d %%",
 		"dash":                 "-rf",
 		"JSON":                 `x","kubernetes.io/readwrite":"ro","y":"{}`,
@@ -39,90 +39,91 @@ func strange(touch func(name string) string) map[string]string {
 	}
 }
 
-// options checks that options with strange values, which the driver does not know, do no harm, and that a directory with a strange
-// name does none where the driver is told of one.
+// options checks that unusual values are harmless in options that the driver does not use, and in
+// an option that contains a directory.
 func (c *checker) options(ctx context.Context) {
-	values := strange(func(name string) string { return "touch " + filepath.Join(c.box.injected(), name) })
-	known, problem := c.knownVolume(ctx)
-	if problem != nil {
-		c.result("options", NotTried, problem.Error(), "")
+	values := unusualValues(func(name string) string { return "touch " + filepath.Join(c.sandbox.injected(), name) })
+	reference, failure := c.referenceVolume(ctx)
+	if failure != nil {
+		c.result("options", NotTried, failure.Error(), "")
 		return
 	}
-	whole := func(values map[string]string) func(*flexvolume.Mounting) {
-		return func(m *flexvolume.Mounting) {
-			m.Volume = known.mounting.Volume
+	withOptions := func(values map[string]string) func(*flexvolume.MountRequest) {
+		return func(m *flexvolume.MountRequest) {
+			m.Volume = reference.request.Volume
 			m.Options = maps.Clone(m.Options)
 			for number, name := range slices.Sorted(maps.Keys(values)) {
 				m.Options[fmt.Sprintf("check%d", number)] = values[name]
 			}
 		}
 	}
-	problem = c.strangeLife(ctx, whole(values), known)
-	if problem != nil {
-		var culprits []string
+	failure = c.runWithOptions(ctx, withOptions(values), reference)
+	if failure != nil {
+		var badValues []string
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if err := c.strangeLife(ctx, whole(map[string]string{name: values[name]}), known); err != nil {
-				culprits = append(culprits, name)
-				problem = err
+			if err := c.runWithOptions(ctx, withOptions(map[string]string{name: values[name]}), reference); err != nil {
+				badValues = append(badValues, name)
+				failure = err
 			}
 		}
-		if len(culprits) == 0 {
-			culprits = []string{"all of this together"}
+		if len(badValues) == 0 {
+			badValues = []string{"all of these together"}
 		}
-		problem = fmt.Errorf("it goes wrong with %s in the value of an option: %w", strings.Join(culprits, ", "), problem)
+		failure = fmt.Errorf("it fails if the value of an option contains %s: %w", strings.Join(badValues, ", "), failure)
 	}
-	c.judge("options", problem, Wrong, "it works beside options with spaces, quotes, shell commands, UTF-8 and JSON in their values",
+	c.check("options", failure, Wrong, "it ignores other options with spaces, quotes, shell commands, UTF-8 and JSON in their values",
 		"read options with a JSON parser such as jq, and quote every variable of a shell script")
 	c.usedOption(ctx)
 	c.injected()
 }
 
-// usedOption gives the directory that the driver is told of a strange name.
+// usedOption uses a directory with an unusual name in the driver's options.
 func (c *checker) usedOption(ctx context.Context) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(c.Options)), func(value string) bool { return strings.Contains(value, "{dir}") }) {
-		c.result("options-used", NotTried, "no option holds {dir}", "check with an option whose value is a path, such as --options directory={dir}, to have it tried")
+		c.result("options-used", NotTried, "no option contains {dir}", "to run this check, use an option whose value is a path, such as --options directory={dir}")
 		return
 	}
-	// The slashes of the command make directories of its parts.
-	dir := filepath.Join(c.box.data(), `it's a "dir" of Größe & <b>; $(touch `+filepath.Join(c.box.injected(), "used")+`)`)
+	// The slashes in the command split it into directories.
+	dir := filepath.Join(c.sandbox.data(), `it's a "dir" of Größe & <b>; $(touch `+filepath.Join(c.sandbox.injected(), "used")+`)`)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		c.result("options-used", NotTried, err.Error(), "")
 		return
 	}
-	problem := c.strangeLife(ctx, func(m *flexvolume.Mounting) { c.setOptions(m, dir) }, nil)
-	verdict, do := Wrong, "read options with a JSON parser, and quote every variable of a shell script"
-	if flexvolume.KindOf(problem) == flexvolume.KindFailure {
-		verdict, do = Risk, "it may refuse such values; to take them, "+do
+	failure := c.runWithOptions(ctx, func(m *flexvolume.MountRequest) { c.setOptions(m, dir) }, nil)
+	verdict, remedy := Wrong, "read options with a JSON parser, and quote every variable of a shell script"
+	if flexvolume.KindOf(failure) == flexvolume.KindFailure {
+		verdict, remedy = Risk, "it may reject such values; to support them, "+remedy
 	}
-	c.judge("options-used", problem, verdict, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", do)
+	c.check("options-used", failure, verdict, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", remedy)
 }
 
-// knownVolume is a volume with a file in it, by which it is known again. A driver that does not keep data has none.
-func (c *checker) knownVolume(ctx context.Context) (known *life, err error) {
-	l := c.newLife(nil)
-	err = l.up(ctx)
+// referenceVolume returns a volume that contains a marker file, if the driver keeps data.
+func (c *checker) referenceVolume(ctx context.Context) (reference *lifecycle, err error) {
+	l := c.newLifecycle(nil)
+	err = l.setUp(ctx)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(l.dir, "known"), nil, 0o600)
 	}
-	if err = errors.Join(err, l.down(ctx), l.up(ctx)); err != nil {
-		return nil, errors.Join(err, l.down(ctx))
+	if err = errors.Join(err, l.tearDown(ctx), l.setUp(ctx)); err != nil {
+		return nil, errors.Join(err, l.tearDown(ctx))
 	}
-	l.keeps = exists(filepath.Join(l.dir, "known"))
-	return l, l.down(ctx)
+	l.keepsData = exists(filepath.Join(l.dir, "known"))
+	return l, l.tearDown(ctx)
 }
 
-// strangeLife leads a volume through its life and looks whether it can be written and, if known is not nil, whether it is that volume.
-func (c *checker) strangeLife(ctx context.Context, change func(*flexvolume.Mounting), known *life) error {
-	l := c.newLife(change)
-	problem := l.up(ctx)
-	if problem == nil {
+// runWithOptions runs a lifecycle, writes a file and, if reference is not nil, checks that the
+// volume is the same as the reference.
+func (c *checker) runWithOptions(ctx context.Context, modify func(*flexvolume.MountRequest), reference *lifecycle) error {
+	l := c.newLifecycle(modify)
+	failure := l.setUp(ctx)
+	if failure == nil {
 		if err := os.WriteFile(filepath.Join(l.dir, "check"), nil, 0o600); err != nil {
-			problem = fmt.Errorf("the volume cannot be written: %w", err)
-		} else if known != nil && (l.name != known.name || known.keeps && !exists(filepath.Join(l.dir, "known"))) {
-			problem = errors.New("it takes another volume than without the option")
+			failure = fmt.Errorf("the volume is not writable: %w", err)
+		} else if reference != nil && (l.name != reference.name || reference.keepsData && !exists(filepath.Join(l.dir, "known"))) {
+			failure = errors.New("it uses another volume than without the option")
 		}
 	}
-	return errors.Join(problem, l.down(ctx))
+	return errors.Join(failure, l.tearDown(ctx))
 }
 
 func exists(path string) bool {
@@ -130,47 +131,47 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// injected says whether the driver has executed what stood in an option.
+// injected checks that the driver has not executed the value of an option.
 func (c *checker) injected() {
-	files, _ := os.ReadDir(c.box.injected())
+	files, _ := os.ReadDir(c.sandbox.injected())
 	var names []string
 	for _, file := range files {
 		names = append(names, file.Name())
 	}
-	var problem error
+	var failure error
 	if len(names) > 0 {
-		problem = fmt.Errorf("it has executed shell commands that stood in option values (%s): whoever makes a volume is root on the machine", strings.Join(names, ", "))
+		failure = fmt.Errorf("it executed shell commands from option values (%s): a user who can create a volume is root on the machine", strings.Join(names, ", "))
 	}
-	c.judge("options-executed", problem, Wrong, "it executes nothing that stands in an option", "never use eval, and quote every variable; nothing of the options may become part of a command")
+	c.check("options-executed", failure, Wrong, "it executes no part of an option", "never use eval, and quote every variable; no option may become part of a command")
 }
 
-// secrets checks that the driver does not show secrets to others.
+// secrets checks that the driver does not disclose secrets.
 func (c *checker) secrets(ctx context.Context) {
 	secret := []byte("s3cret-" + rand.Text() + " 'ü\"$")
-	l := c.newLife(func(m *flexvolume.Mounting) { m.Secrets["slipway-check"] = secret })
-	before := len(c.calls)
-	problem := l.up(ctx)
-	if c.caps.Attach && c.driver.Lacks(flexvolume.OpMount) {
-		_ = l.down(ctx)
-		c.result("secrets", NotTried, "it lacks mount, which alone is given secrets", "")
+	l := c.newLifecycle(func(m *flexvolume.MountRequest) { m.Secrets["slipway-check"] = secret })
+	firstCall := len(c.calls)
+	failure := l.setUp(ctx)
+	if c.caps.Attach && c.driver.Unsupported(flexvolume.OpMount) {
+		_ = l.tearDown(ctx)
+		c.result("secrets", NotTried, "it does not support mount, the only operation that gets secrets", "")
 		return
 	}
-	var shown []string
-	for _, command := range c.box.processes() {
+	var commands []string
+	for _, command := range c.sandbox.processes() {
 		if strings.Contains(command, string(secret)) {
-			shown = append(shown, strings.ReplaceAll(command, string(secret), "[secret]"))
+			commands = append(commands, strings.ReplaceAll(command, string(secret), "[secret]"))
 		}
 	}
-	if problem = errors.Join(problem, l.down(ctx)); problem != nil {
-		c.result("secrets", Wrong, problem.Error(), "work with secrets that have a key you do not know, in base64 as all are")
+	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
+		c.result("secrets", Wrong, failure.Error(), "accept secrets with unknown keys; values are in base64")
 		return
 	}
-	leaked := slices.ContainsFunc(c.calls[before:], func(outcome flexvolume.Outcome) bool { return outcome.Leaked })
+	leaked := slices.ContainsFunc(c.calls[firstCall:], func(outcome flexvolume.TrialResult) bool { return outcome.Leaked })
 	switch {
 	case leaked:
-		c.result("secrets", Wrong, "it prints a secret", "print no secret, not even where something fails: it ends up in logs and events; do not use set -x")
-	case len(shown) > 0:
-		c.result("secrets", Risk, fmt.Sprintf("a secret is in the command line of a process that it leaves: %q", shown), "hand secrets over in a file or on standard input")
+		c.result("secrets", Wrong, "it prints a secret", "do not print secrets, not even in errors: output appears in logs and events; do not use set -x")
+	case len(commands) > 0:
+		c.result("secrets", Risk, fmt.Sprintf("a secret is in the command line of a process that it leaves behind: %q", commands), "pass secrets in a file or on standard input")
 	default:
 		c.result("secrets", OK, "it prints no secret", "")
 	}

@@ -11,88 +11,90 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// readOnly checks that a read-only volume cannot be written.
+// readOnly checks that a read-only volume is not writable.
 func (c *checker) readOnly(ctx context.Context) {
-	// A volume has content before it is used read-only.
-	l := c.newLife(nil)
-	problem := errors.Join(l.up(ctx), l.down(ctx))
-	if problem == nil {
-		l.mounting.ReadOnly = true
-		problem = l.up(ctx)
+	// A read-only volume needs content.
+	l := c.newLifecycle(nil)
+	failure := errors.Join(l.setUp(ctx), l.tearDown(ctx))
+	if failure == nil {
+		l.request.ReadOnly = true
+		failure = l.setUp(ctx)
 	}
 	var writable bool
-	if problem == nil {
+	if failure == nil {
 		writable = os.WriteFile(filepath.Join(l.dir, "check"), nil, 0o600) == nil
 	}
-	if problem = errors.Join(problem, l.down(ctx)); problem != nil {
-		c.result("read-only", Wrong, problem.Error(), "mount a volume with kubernetes.io/readwrite ro as one with rw, but read-only")
+	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
+		c.result("read-only", Wrong, failure.Error(), "mount a volume with kubernetes.io/readwrite=ro in the same way as with rw, but read-only")
 		return
 	}
 	if writable {
-		problem = errors.New("a file can be written into a read-only volume")
+		failure = errors.New("a file can be written to a read-only volume")
 	}
-	c.judge("read-only", problem, Risk, "a read-only volume cannot be written",
-		"mount read-only where kubernetes.io/readwrite is ro; containers cannot write all the same, but the storage is not protected")
+	c.check("read-only", failure, Risk, "a read-only volume is not writable",
+		"mount read-only if kubernetes.io/readwrite is ro; containers cannot write in any case, but the storage is not protected")
 }
 
-// twoPods checks that two pods of a node can use a volume, and that one does not lose it when the other ends.
+// twoPods checks that two pods on a node can use a volume, and that the volume remains mounted for
+// one when the other ends.
 func (c *checker) twoPods(ctx context.Context) {
-	first := c.newLife(nil)
-	problem := first.up(ctx)
+	first := c.newLifecycle(nil)
+	failure := first.setUp(ctx)
 	second := first.otherPod()
-	if problem == nil {
-		_, problem = second.do(ctx, flexvolume.OpMount)
+	if failure == nil {
+		_, failure = second.do(ctx, flexvolume.OpMount)
 	}
-	if problem == nil {
-		problem = os.WriteFile(filepath.Join(second.dir, "check"), []byte("second"), 0o600)
+	if failure == nil {
+		failure = os.WriteFile(filepath.Join(second.dir, "check"), []byte("second"), 0o600)
 	}
-	_, ended := first.do(context.WithoutCancel(ctx), flexvolume.OpUnmount)
-	problem = errors.Join(problem, ended)
-	if problem == nil {
+	_, unmountErr := first.do(context.WithoutCancel(ctx), flexvolume.OpUnmount)
+	failure = errors.Join(failure, unmountErr)
+	if failure == nil {
 		if content, err := os.ReadFile(filepath.Join(second.dir, "check")); err != nil || string(content) != "second" {
-			problem = errors.New("the second pod has lost the volume when the first one ended")
+			failure = errors.New("the second pod lost the volume when the first pod ended")
 		}
 	}
-	problem = errors.Join(problem, second.down(ctx))
-	c.judge("pods", problem, Wrong, "two pods use the volume, and the second keeps it when the first ends",
-		"mount a volume for one pod at a time: unmount ends what its own directory has, and nothing else")
+	failure = errors.Join(failure, second.tearDown(ctx))
+	c.check("pods", failure, Wrong, "two pods use the volume, and the second keeps it when the first ends",
+		"mount a volume for each pod separately: unmount must affect only its own directory")
 }
 
-// undone checks the operations that undo where there is nothing to undo, as after a crash.
-func (c *checker) undone(ctx context.Context) {
-	l := c.newLife(nil)
+// nothingToUndo checks that operations such as unmount succeed if there is nothing to undo, as
+// after a crash.
+func (c *checker) nothingToUndo(ctx context.Context) {
+	l := c.newLifecycle(nil)
 	if c.caps.Attach {
 		l.call(ctx, flexvolume.OpGetVolumeName, 0)
 	}
-	for _, op := range c.downs() {
-		verdict, what := Risk, "what was never attached"
+	for _, op := range c.teardownOps() {
+		verdict, object := Risk, "a volume that was never attached"
 		switch op {
 		case flexvolume.OpUnmount:
-			verdict, what = Wrong, "what is not mounted"
+			verdict, object = Wrong, "a volume that is not mounted"
 		case flexvolume.OpUnmountDevice:
-			what = "a device that is not mounted"
+			object = "a device that is not mounted"
 		}
 		outcome := l.call(ctx, op, 0)
 		if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
 			outcome.Err = nil
 		}
-		_, _ = os.Remove(l.dir), os.Remove(l.staged)
-		c.judge(string(op)+"-undone", outcome.Err, verdict, "it succeeds for "+what,
-			"let "+string(op)+" succeed for "+what+": kubelet and the controller repeat it, also after they or the machine have crashed")
+		_, _ = os.Remove(l.dir), os.Remove(l.stagedDir)
+		c.check(string(op)+"-undone", outcome.Err, verdict, "it succeeds for "+object,
+			"let "+string(op)+" succeed for "+object+": kubelet and the controller repeat it, including after a crash")
 	}
 }
 
-// failing checks what is answered to a mount that cannot be made.
-func (c *checker) failing(ctx context.Context) {
-	l := c.newLife(nil)
-	defer func() { _ = l.down(ctx) }()
-	file := filepath.Join(c.box.dir, "file")
+// failingMountIsReported checks the response to a mount that must fail.
+func (c *checker) failingMountIsReported(ctx context.Context) {
+	l := c.newLifecycle(nil)
+	defer func() { _ = l.tearDown(ctx) }()
+	file := filepath.Join(c.sandbox.dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		c.result("failure", NotTried, err.Error(), "")
 		return
 	}
-	before := []flexvolume.Operation{flexvolume.OpGetVolumeName, flexvolume.OpAttach, flexvolume.OpWaitForAttach}
-	for _, op := range before {
+	setupOps := []flexvolume.Operation{flexvolume.OpGetVolumeName, flexvolume.OpAttach, flexvolume.OpWaitForAttach}
+	for _, op := range setupOps {
 		if !c.caps.Attach {
 			break
 		}
@@ -105,28 +107,28 @@ func (c *checker) failing(ctx context.Context) {
 	if c.caps.Attach && errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
 		outcome = c.failingMount(ctx, l, flexvolume.OpMountDevice, filepath.Join(file, "volume"))
 	}
-	problem := outcome.Err
+	failure := outcome.Err
 	switch {
 	case outcome.Err == nil:
-		problem = errors.New("it reports Success for a mount at a directory that cannot exist")
+		failure = errors.New("it reports Success for a mount at a directory that cannot exist")
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
-		c.result("failure", NotTried, "it has no operation that mounts", "")
+		c.result("failure", NotTried, "it supports no operation that mounts", "")
 		return
 	case flexvolume.KindOf(outcome.Err) == flexvolume.KindFailure && strings.TrimSpace(outcome.Message) == "":
-		problem = errors.New("it reports Failure without a message")
+		failure = errors.New("it reports Failure without a message")
 	case flexvolume.KindOf(outcome.Err) == flexvolume.KindFailure:
-		problem = nil
+		failure = nil
 	}
-	c.judge("failure", problem, Wrong, fmt.Sprintf("it reports Failure for a mount that cannot be made: %q", shorten(outcome.Message)),
-		`answer {"status":"Failure","message":"why"} and exit with 1 where something fails; look at the exit codes of mount and mkdir`)
+	c.check("failure", failure, Wrong, fmt.Sprintf("it reports Failure for a mount that must fail: %q", shorten(outcome.Message)),
+		`return {"status":"Failure","message":"reason"} and exit with 1 if anything fails; check the exit codes of mount and mkdir`)
 }
 
-// failingMount calls an operation that mounts with a directory that cannot exist.
-func (c *checker) failingMount(ctx context.Context, l *life, op flexvolume.Operation, dir string) flexvolume.Outcome {
+// failingMount calls a mount operation with a directory that cannot exist.
+func (c *checker) failingMount(ctx context.Context, l *lifecycle, op flexvolume.Operation, dir string) flexvolume.TrialResult {
 	args, err := l.args(op)
 	if err != nil {
-		return flexvolume.Outcome{Operation: op, Err: err}
+		return flexvolume.TrialResult{Operation: op, Err: err}
 	}
 	args[0] = dir
-	return c.try(ctx, flexvolume.Trial{Operation: op, Args: args})
+	return c.call(ctx, flexvolume.Trial{Operation: op, Args: args})
 }

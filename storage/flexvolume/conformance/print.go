@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Print writes the report as a table: what was checked, the verdict, what the driver did and what to do about it; then
-// the times of its operations and a line that sums up.
+// Print writes the report as a table of checks with verdicts, findings and remedies, followed by a
+// table of operations with durations and a summary line.
 func (r Report) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, version %.12s, capabilities %s\n\n", r.Driver, r.Version, r.Capabilities)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CHECK\tRESULT\tWHAT THE DRIVER DID")
 	for _, result := range r.Results {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check, result.Verdict, oneLine(result.Did))
-		if result.Do != "" {
-			fmt.Fprintf(table, "\t\t-> %s\n", oneLine(result.Do))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check, result.Verdict, oneLine(result.Finding))
+		if result.Remedy != "" {
+			fmt.Fprintf(table, "\t\t-> %s\n", oneLine(result.Remedy))
 		}
 	}
 	fmt.Fprintln(table, "\t\t")
 	fmt.Fprintln(table, "OPERATION\tCALLS\tMEDIAN, LONGEST")
 	for _, timing := range r.Timings {
-		fmt.Fprintf(table, "%s\t%d\t%s, %s\n", timing.Operation, timing.Calls, brief(timing.Median), brief(timing.Max))
+		fmt.Fprintf(table, "%s\t%d\t%s, %s\n", timing.Operation, timing.Calls, milliseconds(timing.Median), milliseconds(timing.Max))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print report: %w", err)
@@ -36,20 +36,22 @@ func (r Report) Print(out io.Writer) error {
 	return nil
 }
 
-// Summary is the report in one line.
+// Summary returns the report in one line.
 func (r Report) Summary() string {
 	return fmt.Sprintf("%s: %d ok, %d wrong, %d risks, %d not tried, in %.1f s (seed %d)",
 		r.Driver, r.Count(OK), r.Count(Wrong), r.Count(Risk), r.Count(NotTried), r.Duration.Seconds(), r.Seed)
 }
 
-// oneLine keeps the table in shape.
+// oneLine replaces characters that would break the table.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", " ", "\r", `\r`).Replace(text)
 }
 
-func brief(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
 
-// The elements of a JUnit file, as continuous integration reads them.
+// The elements of a JUnit file.
 type (
 	junitSuite struct {
 		XMLName  xml.Name    `xml:"testsuite"`
@@ -73,24 +75,25 @@ type (
 	}
 )
 
-// JUnit writes the report as a JUnit file. What is wrong is a failure, what was not tried is skipped, and risks are passed tests with text.
+// JUnit writes the report as a JUnit file. Wrong is a failure, NotTried is skipped, and Risk is a
+// passed test with output.
 func (r Report) JUnit(out io.Writer) error {
 	suite := junitSuite{
 		Name: r.Driver, Tests: len(r.Results), Failures: r.Count(Wrong), Skipped: r.Count(NotTried), Time: r.Duration.Seconds(),
 	}
 	for _, result := range r.Results {
-		one := junitCase{Class: r.Driver, Name: result.Check}
+		testCase := junitCase{Class: r.Driver, Name: result.Check}
 		switch result.Verdict {
 		case Wrong:
-			one.Failure = &junitMessage{Message: result.Did, Text: result.Do}
+			testCase.Failure = &junitMessage{Message: result.Finding, Text: result.Remedy}
 		case NotTried:
-			one.Skipped = &junitMessage{Message: result.Did}
+			testCase.Skipped = &junitMessage{Message: result.Finding}
 		case Risk:
-			one.Output = "risk: " + result.Did + "\n" + result.Do
+			testCase.Output = "risk: " + result.Finding + "\n" + result.Remedy
 		case OK:
-			one.Output = result.Did
+			testCase.Output = result.Finding
 		}
-		suite.Cases = append(suite.Cases, one)
+		suite.Cases = append(suite.Cases, testCase)
 	}
 	encoded, err := xml.MarshalIndent(suite, "", "  ")
 	if err != nil {

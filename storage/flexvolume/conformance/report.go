@@ -6,51 +6,51 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Verdict is what a check has come to.
+// Verdict is the result of a check.
 type Verdict string
 
 const (
-	// OK: the driver does what the interface asks for.
+	// OK means that the driver conforms to the interface.
 	OK Verdict = "ok"
-	// Wrong: it does not.
+	// Wrong means that the driver does not conform.
 	Wrong Verdict = "wrong"
-	// Risk: it does, but in a way that goes wrong sometimes, or elsewhere.
+	// Risk means that the driver conforms, but can fail sometimes or on other platforms.
 	Risk Verdict = "risk"
-	// NotTried: the check does not apply, or an earlier one is in the way.
+	// NotTried means that the check does not apply, or that an earlier check failed.
 	NotTried Verdict = "not tried"
 )
 
-// Result is one check.
+// Result is the result of one check.
 type Result struct {
 	Check   string
 	Verdict Verdict
-	// Did is what the driver did; Do is what its author should do about it, and empty for OK.
-	Did, Do string
+	// Finding is what the driver did. Remedy is what its author should change; it is empty for OK.
+	Finding, Remedy string
 }
 
-// Timing is how long the calls of one operation took.
+// Timing is the duration of the calls of one operation.
 type Timing struct {
 	Operation   flexvolume.Operation
 	Calls       int
 	Median, Max time.Duration
 }
 
-// Report is the whole of a run.
+// Report is the result of a run.
 type Report struct {
 	Driver string
 	// Version is the SHA-256 of the executable in hexadecimal.
 	Version string
-	// Capabilities are the driver's, if its init has succeeded.
+	// Capabilities are set if init succeeded.
 	Capabilities flexvolume.Capabilities
 	Results      []Result
-	// Timings are those of the calls that were not killed.
+	// Timings cover the calls that were not killed.
 	Timings []Timing
-	// Seed is that of the Config, or the one that was chosen.
+	// Seed is Config.Seed, or the generated seed.
 	Seed     uint64
 	Duration time.Duration
 }
 
-// Count is how many checks have come to a verdict.
+// Count returns the number of checks with a verdict.
 func (r Report) Count(verdict Verdict) (n int) {
 	for _, result := range r.Results {
 		if result.Verdict == verdict {
@@ -60,23 +60,22 @@ func (r Report) Count(verdict Verdict) (n int) {
 	return n
 }
 
-// result adds a result.
-func (c *checker) result(check string, verdict Verdict, did, do string) {
+func (c *checker) result(check string, verdict Verdict, finding, remedy string) {
 	if verdict == OK {
-		do = ""
+		remedy = ""
 	}
-	result := Result{Check: check, Verdict: verdict, Did: did, Do: do}
+	result := Result{Check: check, Verdict: verdict, Finding: finding, Remedy: remedy}
 	c.report.Results = append(c.report.Results, result)
 	if c.Done != nil {
 		c.Done(result)
 	}
 }
 
-// judge adds a result: ok where problem is nil, else the verdict and the problem.
-func (c *checker) judge(check string, problem error, verdict Verdict, did, do string) {
-	if problem == nil {
-		c.result(check, OK, did, "")
+// check adds a result: OK if failure is nil, else verdict and the failure.
+func (c *checker) check(check string, failure error, verdict Verdict, finding, remedy string) {
+	if failure == nil {
+		c.result(check, OK, finding, "")
 		return
 	}
-	c.result(check, verdict, problem.Error(), do)
+	c.result(check, verdict, failure.Error(), remedy)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// sandbox is the directory in which a driver is checked, and what is known of things outside of it.
+// sandbox is the directory in which a driver is checked, and a record of the devices that existed
+// before.
 type sandbox struct {
 	dir     string
-	devices map[string]string // loop devices from before the check
+	devices map[string]string // loop devices that existed before the check
 }
 
 func newSandbox() (*sandbox, error) {
@@ -29,8 +30,8 @@ func newSandbox() (*sandbox, error) {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	box := &sandbox{dir: dir, devices: loopDevices()}
-	for _, sub := range []string{box.kubelet(), box.data(), box.injected(), box.pluginDir()} {
+	sandbox := &sandbox{dir: dir, devices: loopDevices()}
+	for _, sub := range []string{sandbox.kubelet(), sandbox.data(), sandbox.injected(), sandbox.pluginDir()} {
 		if err == nil {
 			err = os.MkdirAll(sub, 0o755)
 		}
@@ -38,22 +39,23 @@ func newSandbox() (*sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create directory for check: %w", err)
 	}
-	return box, nil
+	return sandbox, nil
 }
 
-// kubelet is kubelet's root directory; data is for what {dir} stands for; injected is where a driver that executes option values makes files.
+// kubelet is kubelet's root directory. data is the value of {dir}. injected receives the files of a
+// driver that executes option values.
 func (b *sandbox) kubelet() string   { return filepath.Join(b.dir, "kubelet") }
 func (b *sandbox) data() string      { return filepath.Join(b.dir, "data") }
 func (b *sandbox) injected() string  { return filepath.Join(b.dir, "injected") }
 func (b *sandbox) pluginDir() string { return filepath.Join(b.dir, "exec") }
 
-// id tells this check from others.
+// id identifies this check.
 func (b *sandbox) id() string { return strings.TrimPrefix(filepath.Base(b.dir), "flexvolume-check-") }
 
-// mark is in the environment of everything that the driver starts.
-func (b *sandbox) mark() string { return "SLIPWAY_FLEXVOLUME_CHECK=" + b.id() }
+// env is an environment variable of all processes that the driver starts.
+func (b *sandbox) env() string { return "SLIPWAY_FLEXVOLUME_CHECK=" + b.id() }
 
-// mountsAt is how many mounts there are at a directory.
+// mountsAt returns the number of mounts at dir.
 func mountsAt(dir string) (int, error) {
 	table, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != dir, false })
 	if err != nil {
@@ -62,20 +64,20 @@ func mountsAt(dir string) (int, error) {
 	return len(table), nil
 }
 
-// mounts are the mounts in the sandbox, in the order in which they were made.
+// mounts returns the mounts in the sandbox, in the order of their creation.
 func (b *sandbox) mounts() ([]string, error) {
 	table, err := mountinfo.GetMounts(mountinfo.PrefixFilter(b.dir))
 	if err != nil {
 		return nil, fmt.Errorf("read mount table: %w", err)
 	}
-	var at []string
+	var dirs []string
 	for _, m := range table {
-		at = append(at, m.Mountpoint)
+		dirs = append(dirs, m.Mountpoint)
 	}
-	return at, nil
+	return dirs, nil
 }
 
-// files are what is left in the directories of volumes.
+// files returns the files that remain in the directories of volumes.
 func (b *sandbox) files(driver string) []string {
 	root := b.kubelet()
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", flexvolume.EscapeName(driver), "*"))
@@ -83,37 +85,39 @@ func (b *sandbox) files(driver string) []string {
 	return append(pods, devices...)
 }
 
-// loopDevices are the machine's loop devices with the files behind them.
+// loopDevices returns the backing files of the machine's loop devices by device.
 func loopDevices() map[string]string {
-	found := map[string]string{}
+	files := map[string]string{}
 	paths, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, path := range paths {
 		if file, err := os.ReadFile(path); err == nil {
-			found["/dev/"+filepath.Base(filepath.Dir(filepath.Dir(path)))] = strings.TrimSpace(string(file))
+			files["/dev/"+filepath.Base(filepath.Dir(filepath.Dir(path)))] = strings.TrimSpace(string(file))
 		}
 	}
-	return found
+	return files
 }
 
-// newDevices are loop devices of files in the sandbox, or of files that are named after a volume of the check.
+// newDevices returns the new loop devices whose backing file has the sandbox's ID in its path, as
+// files in the sandbox and files named after a volume do.
 func (b *sandbox) newDevices() []string {
-	var left []string
+	var devices []string
 	for device, file := range loopDevices() {
 		if b.devices[device] != file && strings.Contains(file, b.id()) {
-			left = append(left, device)
+			devices = append(devices, device)
 		}
 	}
-	slices.Sort(left)
-	return left
+	slices.Sort(devices)
+	return devices
 }
 
-// processes are those that the driver has started and that still run, with their command lines.
+// processes returns the command lines of the running processes that the driver started, by process
+// ID.
 func (b *sandbox) processes() map[int]string {
-	found := map[int]string{}
+	commands := map[int]string{}
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		environment, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(environment), "\x00"), b.mark()) {
+		if err != nil || !slices.Contains(strings.Split(string(environment), "\x00"), b.env()) {
 			continue
 		}
 		dir := filepath.Dir(path)
@@ -122,17 +126,18 @@ func (b *sandbox) processes() map[int]string {
 			continue
 		}
 		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		found[pid] = strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))
+		commands[pid] = strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))
 	}
-	return found
+	return commands
 }
 
-// patience is how long things may take to go after the driver said that they are gone, such as a FUSE daemon.
-const patience = 3 * time.Second
+// settleTimeout limits how long cleanup can continue after the driver reports success, such as that
+// of a FUSE daemon.
+const settleTimeout = 3 * time.Second
 
-// settle waits until a condition holds, or patience is over.
+// settle waits for a condition, for up to settleTimeout.
 func settle(condition func() bool) bool {
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(settleTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}
@@ -140,35 +145,35 @@ func settle(condition func() bool) bool {
 	return true
 }
 
-// clear undoes whatever is left: mounts, processes and loop devices.
+// clear removes remaining processes, mounts and loop devices.
 func (b *sandbox) clear() error {
-	var problems []error
+	var errs []error
 	for pid := range b.processes() {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			problems = append(problems, fmt.Errorf("end process %d: %w", pid, err))
+			errs = append(errs, fmt.Errorf("kill process %d: %w", pid, err))
 		}
 	}
-	left, err := b.mounts()
+	mounts, err := b.mounts()
 	if err != nil {
-		problems = append(problems, err)
+		errs = append(errs, err)
 	}
-	for _, at := range slices.Backward(left) {
-		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
-			problems = append(problems, fmt.Errorf("unmount %s: %w", at, err))
+	for _, dir := range slices.Backward(mounts) {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", dir, err))
 		}
 	}
 	for _, device := range b.newDevices() {
 		if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
-			problems = append(problems, fmt.Errorf("free %s: %w: %s", device, err, out))
+			errs = append(errs, fmt.Errorf("detach %s: %w: %s", device, err, out))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
-// remove clears and removes the sandbox; never what is still mounted in it.
+// remove clears the sandbox and removes its directory, unless something is still mounted in it.
 func (b *sandbox) remove() {
 	_ = b.clear()
-	if left, err := b.mounts(); err == nil && len(left) == 0 {
+	if mounts, err := b.mounts(); err == nil && len(mounts) == 0 {
 		_ = os.RemoveAll(b.dir)
 	}
 }

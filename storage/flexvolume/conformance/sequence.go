@@ -11,104 +11,104 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// sequence leads one volume through its life, each operation twice in a row, and then through another life with a pod that looks for the data
-// of the first.
+// sequence runs a lifecycle, with each operation twice in a row, and then another lifecycle in
+// which a second pod reads the data of the first.
 func (c *checker) sequence(ctx context.Context) {
-	l := c.newLife(nil)
-	var written []byte
+	l := c.newLifecycle(nil)
+	var data []byte
 	ok := true
-	for _, op := range c.ups() {
+	for _, op := range c.setupOps() {
 		if !ok {
-			c.result(string(op), NotTried, "the operation before it went wrong", "")
+			c.result(string(op), NotTried, "the previous operation failed", "")
 			continue
 		}
-		ok = c.twice(ctx, l, op)
+		ok = c.runTwice(ctx, l, op)
 		if ok && op == flexvolume.OpAttach {
 			c.isAttached(ctx, l, true)
 		}
 	}
 	if ok {
-		written = c.write(l)
+		data = c.write(l)
 	}
-	for _, op := range c.downs() {
-		c.twice(ctx, l, op)
+	for _, op := range c.teardownOps() {
+		c.runTwice(ctx, l, op)
 	}
 	if c.caps.Attach && ok {
 		c.isAttached(ctx, l, false)
 	}
 	c.pairs()
-	if written == nil {
-		c.result("data", NotTried, "there is no data from before", "")
+	if data == nil {
+		c.result("data", NotTried, "no data was written", "")
 		return
 	}
-	c.read(ctx, l, written)
+	c.readBack(ctx, l, data)
 }
 
-// twice does an operation two times.
-func (c *checker) twice(ctx context.Context, l *life, op flexvolume.Operation) bool {
+// runTwice runs an operation twice.
+func (c *checker) runTwice(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
 	outcome, err := l.do(ctx, op)
 	if err != nil {
-		c.result(string(op), Wrong, err.Error(), "make "+string(op)+" do what the interface asks for")
+		c.result(string(op), Wrong, err.Error(), "make "+string(op)+" conform to the interface")
 		return false
 	}
 	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
-		c.result(string(op), OK, "it lacks the operation, which is done without it", "")
+		c.result(string(op), OK, "it does not support the operation, and the replacement succeeds", "")
 		return true
 	}
-	c.result(string(op), OK, c.said(l, outcome), "")
+	c.result(string(op), OK, c.describe(l, outcome), "")
 
 	name := l.name
 	_, err = l.do(ctx, op)
 	if err == nil && l.name != name {
-		err = fmt.Errorf("it answers with the name %q, then %q", name, l.name)
+		err = fmt.Errorf("it returns the name %q, then %q", name, l.name)
 	}
-	c.judge(string(op)+"-repeated", err, Wrong, "it succeeds again",
-		"let "+string(op)+" succeed where it has been done already: Kubernetes repeats calls whose end it does not know")
+	c.check(string(op)+"-repeated", err, Wrong, "it succeeds again",
+		"let "+string(op)+" succeed if it has been done already: Kubernetes repeats calls whose result it does not know")
 	return err == nil
 }
 
-// said is what a successful call has answered, in words.
-func (c *checker) said(l *life, outcome flexvolume.Outcome) string {
+// describe returns a description of a successful call.
+func (c *checker) describe(l *lifecycle, outcome flexvolume.TrialResult) string {
 	switch outcome.Operation {
 	case flexvolume.OpGetVolumeName:
-		return fmt.Sprintf("it answers with the name %q", l.name)
+		return fmt.Sprintf("it returns the name %q", l.name)
 	case flexvolume.OpAttach, flexvolume.OpWaitForAttach:
 		return fmt.Sprintf("it succeeds, with device %q", l.device)
 	case flexvolume.OpMount:
 		if mounts, err := mountsAt(l.dir); err == nil && mounts == 0 {
-			return "it succeeds, with files in the directory and no mount"
+			return "it succeeds, with files in the directory instead of a mount"
 		}
 	}
 	return "it succeeds"
 }
 
-// isAttached checks the answer to isattached, for this node and for another one.
-func (c *checker) isAttached(ctx context.Context, l *life, want bool) {
+// isAttached checks the response to isattached, for this node and for another node.
+func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 	check := map[bool]string{true: "isattached", false: "isattached-detached"}[want]
 	outcome := l.call(ctx, flexvolume.OpIsAttached, 0)
 	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
-		c.result(check, Risk, "it lacks the operation", "add isattached: without it a volume that was detached by others is taken for attached for ever")
+		c.result(check, Risk, "it does not support the operation", "implement isattached: without it, a volume that was detached externally counts as attached forever")
 		return
 	}
-	problem := outcome.Err
-	if problem == nil && outcome.Attached != want {
-		problem = fmt.Errorf("it answers attached: %t, and the volume has just been %s", outcome.Attached,
+	failure := outcome.Err
+	if failure == nil && outcome.Attached != want {
+		failure = fmt.Errorf("it returns attached: %t, although the volume has just been %s", outcome.Attached,
 			map[bool]string{true: "attached", false: "detached"}[want])
 	}
-	c.judge(check, problem, Wrong, fmt.Sprintf("it answers attached: %t", outcome.Attached), "answer with what is true of the node now")
-	if !want || problem != nil {
+	c.check(check, failure, Wrong, fmt.Sprintf("it returns attached: %t", outcome.Attached), "return the current state of the volume on the node")
+	if !want || failure != nil {
 		return
 	}
 	elsewhere := *l
 	elsewhere.node += "-other"
 	outcome = elsewhere.call(ctx, flexvolume.OpIsAttached, 0)
-	if problem = outcome.Err; problem == nil && outcome.Attached {
-		problem = errors.New("it answers attached: true for a node to which it was not attached")
+	if failure = outcome.Err; failure == nil && outcome.Attached {
+		failure = errors.New("it returns attached: true for a node to which the volume was not attached")
 	}
-	c.judge("isattached-elsewhere", problem, Wrong, "it answers attached: false for another node", "compare the node's name, the second argument")
+	c.check("isattached-elsewhere", failure, Wrong, "it returns attached: false for another node", "compare the node name, the second argument")
 }
 
-// pairs looks for operations without the one that undoes them, among those that were called.
+// pairs checks that each operation that was called has a reverse operation.
 func (c *checker) pairs() {
 	has := func(op flexvolume.Operation) bool {
 		for _, outcome := range c.calls {
@@ -118,45 +118,45 @@ func (c *checker) pairs() {
 		}
 		return false
 	}
-	var problem error
+	var failure error
 	switch {
 	case c.caps.Attach && !has(flexvolume.OpAttach):
-		problem = errors.New("it says that it is attachable, but has not attached")
-	case has(flexvolume.OpAttach) && c.driver.Lacks(flexvolume.OpDetach):
-		problem = errors.New("it has attach, but lacks detach: volumes stay attached")
-	case has(flexvolume.OpMountDevice) && c.driver.Lacks(flexvolume.OpUnmountDevice):
-		problem = errors.New("it has mountdevice, but lacks unmountdevice: the directory is only unmounted")
-	case has(flexvolume.OpMount) && c.driver.Lacks(flexvolume.OpUnmount):
-		problem = errors.New("it has mount, but lacks unmount: the directory is only unmounted")
+		failure = errors.New("it reports that it is attachable, but it did not attach")
+	case has(flexvolume.OpAttach) && c.driver.Unsupported(flexvolume.OpDetach):
+		failure = errors.New("it supports attach but not detach: volumes stay attached")
+	case has(flexvolume.OpMountDevice) && c.driver.Unsupported(flexvolume.OpUnmountDevice):
+		failure = errors.New("it supports mountdevice but not unmountdevice: the directory is only unmounted")
+	case has(flexvolume.OpMount) && c.driver.Unsupported(flexvolume.OpUnmount):
+		failure = errors.New("it supports mount but not unmount: the directory is only unmounted")
 	}
-	c.judge("pairs", problem, Risk, "what it does it can undo", "add the missing operation, or say in init what is true")
+	c.check("pairs", failure, Risk, "each operation has its reverse operation", "add the missing operation, or correct the capabilities that init returns")
 }
 
-// write puts data into the volume.
-func (c *checker) write(l *life) []byte {
+// write writes data to the volume.
+func (c *checker) write(l *lifecycle) []byte {
 	content := []byte(rand.Text())
 	if err := os.WriteFile(filepath.Join(l.dir, "check"), content, 0o600); err != nil {
-		c.result("write", Risk, fmt.Sprintf("a file cannot be written into the volume: %v", err), "let volumes be written, unless the storage is only to be read")
+		c.result("write", Risk, fmt.Sprintf("a file cannot be written to the volume: %v", err), "make volumes writable, unless the storage is read-only by design")
 		return nil
 	}
-	c.result("write", OK, "a file can be written into the volume", "")
+	c.result("write", OK, "a file can be written to the volume", "")
 	return content
 }
 
-// read looks for the data in a new life of the volume.
-func (c *checker) read(ctx context.Context, l *life, written []byte) {
-	problem := l.up(ctx)
-	if problem == nil {
-		found, err := os.ReadFile(filepath.Join(l.dir, "check"))
-		if err != nil || string(found) != string(written) {
-			c.result("data", Risk, "a file of the first pod is not there for the next one", "keep data, unless volumes are meant to be scratch space")
-			_ = l.down(ctx)
+// readBack reads the data in a new lifecycle of the volume.
+func (c *checker) readBack(ctx context.Context, l *lifecycle, data []byte) {
+	failure := l.setUp(ctx)
+	if failure == nil {
+		content, err := os.ReadFile(filepath.Join(l.dir, "check"))
+		if err != nil || string(content) != string(data) {
+			c.result("data", Risk, "a file of the first pod does not exist for the next pod", "keep data, unless volumes are scratch space by design")
+			_ = l.tearDown(ctx)
 			return
 		}
 	}
-	if problem = errors.Join(problem, l.down(ctx)); problem != nil {
-		c.result("data", Wrong, "the second life of the volume: "+problem.Error(), "leave nothing behind that is in the way of the next pod")
+	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
+		c.result("data", Wrong, "the second lifecycle of the volume: "+failure.Error(), "leave nothing behind that blocks the next pod")
 		return
 	}
-	c.result("data", OK, "a file of the first pod is there for the next one", "")
+	c.result("data", OK, "a file of the first pod exists for the next pod", "")
 }

@@ -17,132 +17,133 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// abreast is how many volumes are used at the same time.
-const abreast = 4
+// parallelVolumes is the number of volumes that are used at the same time.
+const parallelVolumes = 4
 
-// parallel leads several volumes through their lives at the same time and looks whether they are really different ones.
+// parallel runs several lifecycles concurrently and checks that their volumes are distinct.
 func (c *checker) parallel(ctx context.Context) {
-	lives, problems := make([]*life, abreast), make([]error, abreast)
-	each := func(do func(i int) error) {
-		var all sync.WaitGroup
+	lives, errs := make([]*lifecycle, parallelVolumes), make([]error, parallelVolumes)
+	forEach := func(do func(i int) error) {
+		var group sync.WaitGroup
 		for i := range lives {
-			all.Go(func() {
-				if problems[i] == nil {
-					problems[i] = do(i)
+			group.Go(func() {
+				if errs[i] == nil {
+					errs[i] = do(i)
 				}
 			})
 		}
-		all.Wait()
+		group.Wait()
 	}
-	contents := make([]string, abreast)
+	contents := make([]string, parallelVolumes)
 	for i := range lives {
-		lives[i], contents[i] = c.newLife(nil), rand.Text()
+		lives[i], contents[i] = c.newLifecycle(nil), rand.Text()
 	}
-	each(func(i int) error { return lives[i].up(ctx) })
-	each(func(i int) error {
+	forEach(func(i int) error { return lives[i].setUp(ctx) })
+	forEach(func(i int) error {
 		return os.WriteFile(filepath.Join(lives[i].dir, "check"), []byte(contents[i]), 0o600)
 	})
 	shared := false
-	each(func(i int) error {
-		found, err := os.ReadFile(filepath.Join(lives[i].dir, "check"))
-		shared = shared || err == nil && string(found) != contents[i]
+	forEach(func(i int) error {
+		content, err := os.ReadFile(filepath.Join(lives[i].dir, "check"))
+		shared = shared || err == nil && string(content) != contents[i]
 		return err
 	})
-	var ends sync.WaitGroup
-	downs := make([]error, abreast)
+	var teardowns sync.WaitGroup
+	teardownErrs := make([]error, parallelVolumes)
 	for i := range lives {
-		ends.Go(func() { downs[i] = lives[i].down(ctx) })
+		teardowns.Go(func() { teardownErrs[i] = lives[i].tearDown(ctx) })
 	}
-	ends.Wait()
-	c.judge("parallel", errors.Join(slices.Concat(problems, downs)...), Wrong, fmt.Sprintf("%d volumes are used at the same time", abreast),
-		"let nothing that calls for different volumes share, such as a file of a fixed name, be in the way; take a lock (flock) where it must")
-	c.distinct(lives, shared)
+	teardowns.Wait()
+	c.check("parallel", errors.Join(slices.Concat(errs, teardownErrs)...), Wrong, fmt.Sprintf("%d volumes are used at the same time", parallelVolumes),
+		"avoid shared state, such as a file with a fixed name, between calls for different volumes; lock it (flock) if it is necessary")
+	c.distinctVolumes(lives, shared)
 }
 
-// distinct looks at what volumes of different names have in common.
-func (c *checker) distinct(lives []*life, shared bool) {
+// distinctVolumes checks whether volumes with different names are different volumes.
+func (c *checker) distinctVolumes(lives []*lifecycle, shared bool) {
 	names := map[string]bool{}
 	for _, l := range lives {
 		names[l.name] = true
 	}
-	same := shared || len(names) < len(lives)
+	identical := shared || len(names) < len(lives)
 	perVolume := false
 	for _, value := range c.Options {
 		perVolume = perVolume || strings.Contains(value, "{volume}")
 	}
 	switch {
-	case !same:
-		c.result("distinct", OK, "volumes of different names are different volumes", "")
+	case !identical:
+		c.result("distinct", OK, "volumes with different names are different volumes", "")
 	case len(c.Options) > 0 && !perVolume:
-		c.result("distinct", NotTried, "volumes with the same options are the same volume", "check with {volume} in the option that names the volume")
+		c.result("distinct", NotTried, "volumes with the same options are the same volume", "use {volume} in the option that names the volume")
 	default:
-		c.result("distinct", Wrong, "volumes of different names have the same name in the storage, or the same content",
-			"make the volume's name, kubernetes.io/pvOrVolumeName, or an option part of what getvolumename answers and of where the data is")
+		c.result("distinct", Wrong, "volumes with different names have the same name in the storage, or the same content",
+			"make the response to getvolumename and the location of the data depend on the volume's name, kubernetes.io/pvOrVolumeName, or on an option")
 	}
 }
 
-// killing leads volumes through lives in which every operation is killed once, at any moment, and then repeated.
-func (c *checker) killing(ctx context.Context) {
+// killed runs lifecycles in which each operation is killed once, at a random time, and then
+// repeated.
+func (c *checker) killed(ctx context.Context) {
 	type tally struct {
 		killed          int
 		problem, little error
 	}
 	tallies := map[flexvolume.Operation]*tally{}
-	ops := slices.DeleteFunc(slices.Concat(c.ups(), c.downs()), func(op flexvolume.Operation) bool { return op == flexvolume.OpGetVolumeName })
+	ops := slices.DeleteFunc(slices.Concat(c.setupOps(), c.teardownOps()), func(op flexvolume.Operation) bool { return op == flexvolume.OpGetVolumeName })
 	for _, op := range ops {
 		tallies[op] = &tally{}
 	}
 	for range c.Kills {
-		l := c.newLife(nil)
+		l := c.newLifecycle(nil)
 		if c.caps.Attach {
 			l.call(ctx, flexvolume.OpGetVolumeName, 0)
 		}
 		for _, op := range ops {
-			t := tallies[op]
-			if t.problem != nil || c.driver.Lacks(op) {
+			result := tallies[op]
+			if result.problem != nil || c.driver.Unsupported(op) {
 				if _, err := l.do(ctx, op); err != nil {
 					break
 				}
 				continue
 			}
-			at := c.moment(op)
-			if l.call(ctx, op, at).Killed {
-				t.killed++
+			delay := c.killDelay(op)
+			if l.call(ctx, op, delay).Killed {
+				result.killed++
 			}
 			if _, err := l.do(ctx, op); err != nil {
-				err = fmt.Errorf("after it was killed at %s, it does not succeed again: %w", brief(at), err)
-				if recovered := l.recover(ctx, op); recovered != nil {
-					t.problem = err
+				err = fmt.Errorf("after it was killed at %s, it does not succeed when repeated: %w", milliseconds(delay), err)
+				if recovered := l.undoAndRepeat(ctx, op); recovered != nil {
+					result.problem = err
 					break
 				}
-				t.little = err
+				result.little = err
 			}
 		}
-		_ = l.down(ctx)
+		_ = l.tearDown(ctx)
 	}
 	for _, op := range ops {
-		t, check := tallies[op], "killed-"+string(op)
+		result, check := tallies[op], "killed-"+string(op)
 		switch {
-		case t.problem != nil:
-			c.result(check, Wrong, t.problem.Error(), "look first for what an earlier call has done already, write files under another name and rename them, and go on from there")
-		case t.little != nil:
-			c.result(check, Risk, t.little.Error()+"; it does after the operation that undoes it, which Slipway calls and Kubernetes does not",
-				"look first for what an earlier call has done already, and go on from there")
-		case t.killed == 0:
-			c.result(check, NotTried, "it lacks the operation, or is too fast to be killed", "")
+		case result.problem != nil:
+			c.result(check, Wrong, result.problem.Error(), "first check what an earlier call has already done and continue from there; write files under a temporary name and rename them")
+		case result.little != nil:
+			c.result(check, Risk, result.little.Error()+"; it succeeds after the reverse operation, which Slipway calls and Kubernetes does not",
+				"first check what an earlier call has already done, and continue from there")
+		case result.killed == 0:
+			c.result(check, NotTried, "it does not support the operation, or is too fast to be killed", "")
 		default:
-			c.result(check, OK, fmt.Sprintf("killed in %d of %d calls, at any moment, it succeeds when it is repeated", t.killed, c.Kills), "")
+			c.result(check, OK, fmt.Sprintf("killed in %d of %d calls, at random times, it succeeds when repeated", result.killed, c.Kills), "")
 		}
 	}
 }
 
-// recover undoes what a killed operation left, as Slipway does, and does it again.
-func (l *life) recover(ctx context.Context, op flexvolume.Operation) error {
+// undoAndRepeat undoes a killed operation, as Slipway does, and runs it again.
+func (l *lifecycle) undoAndRepeat(ctx context.Context, op flexvolume.Operation) error {
 	reverse := map[flexvolume.Operation]flexvolume.Operation{
 		flexvolume.OpMount: flexvolume.OpUnmount, flexvolume.OpMountDevice: flexvolume.OpUnmountDevice,
 	}[op]
 	if reverse == "" {
-		return errors.New("nothing undoes it")
+		return errors.New("it has no reverse operation")
 	}
 	if _, err := l.do(ctx, reverse); err != nil {
 		return err
@@ -151,78 +152,78 @@ func (l *life) recover(ctx context.Context, op flexvolume.Operation) error {
 	return err
 }
 
-// moment is a random time within a usual call.
-func (c *checker) moment(op flexvolume.Operation) time.Duration {
-	usual := c.median(op)
-	if usual == 0 {
-		usual = 20 * time.Millisecond
+// killDelay returns a random delay within the median duration of a call.
+func (c *checker) killDelay(op flexvolume.Operation) time.Duration {
+	duration := c.median(op)
+	if duration == 0 {
+		duration = 20 * time.Millisecond
 	}
-	return time.Millisecond/2 + time.Duration(c.random.Int64N(int64(usual)))
+	return time.Millisecond/2 + time.Duration(c.random.Int64N(int64(duration)))
 }
 
-// expand checks the operations that make a volume larger, where the driver has them.
+// expand checks the operations that expand a volume, if the driver supports them.
 func (c *checker) expand(ctx context.Context) {
-	l := c.newLife(nil)
-	if err := l.up(ctx); err != nil {
-		_ = l.down(ctx)
+	l := c.newLifecycle(nil)
+	if err := l.setUp(ctx); err != nil {
+		_ = l.tearDown(ctx)
 		c.result("expand", NotTried, err.Error(), "")
 		return
 	}
-	at := l.dir
+	dir := l.dir
 	if c.caps.Attach {
-		at = l.staged
+		dir = l.stagedDir
 	} else {
-		l.staged = l.dir
+		l.stagedDir = l.dir
 	}
-	before := capacity(at)
+	sizeBefore := capacity(dir)
 	grown := c.expandVolume(ctx, l)
-	c.expandFS(ctx, l, grown, func() bool { return capacity(at) > before+before/4 })
-	if err := l.down(ctx); err != nil {
-		c.result("expand", Wrong, "the expanded volume: "+err.Error(), "let an expanded volume be used like others")
+	c.expandFS(ctx, l, grown, func() bool { return capacity(dir) > sizeBefore+sizeBefore/4 })
+	if err := l.tearDown(ctx); err != nil {
+		c.result("expand", Wrong, "the expanded volume: "+err.Error(), "make an expanded volume usable like other volumes")
 	}
 }
 
-func (c *checker) expandVolume(ctx context.Context, l *life) (grown bool) {
+func (c *checker) expandVolume(ctx context.Context, l *lifecycle) (grown bool) {
 	const check = string(flexvolume.OpExpandVolume)
 	outcome := l.call(ctx, flexvolume.OpExpandVolume, 0)
 	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
-		c.result(check, NotTried, "it lacks the operation", "")
+		c.result(check, NotTried, "it does not support the operation", "")
 		return false
 	}
-	problem := outcome.Err
-	if problem == nil && outcome.VolumeNewSize != 0 && outcome.VolumeNewSize < l.newSize {
-		problem = fmt.Errorf("it reports Success and a new size of %d bytes, less than the %d asked for", outcome.VolumeNewSize, l.newSize)
+	failure := outcome.Err
+	if failure == nil && outcome.VolumeNewSize != 0 && outcome.VolumeNewSize < l.newSize {
+		failure = fmt.Errorf("it reports Success and a new size of %d bytes, less than the requested %d", outcome.VolumeNewSize, l.newSize)
 	}
-	c.judge(check, problem, Wrong, fmt.Sprintf("it succeeds, with a new size of %d bytes", outcome.VolumeNewSize), "answer with a volumeNewSize, in bytes, of at least the third argument")
-	if problem != nil {
+	c.check(check, failure, Wrong, fmt.Sprintf("it succeeds, with a new size of %d bytes", outcome.VolumeNewSize), "return a volumeNewSize, in bytes, of at least the third argument")
+	if failure != nil {
 		return false
 	}
-	c.judge(check+"-repeated", l.call(ctx, flexvolume.OpExpandVolume, 0).Err, Wrong, "it succeeds again", "let expandvolume succeed for a volume that is large enough already")
+	c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandVolume, 0).Err, Wrong, "it succeeds again", "let expandvolume succeed for a volume that is already large enough")
 	return true
 }
 
-func (c *checker) expandFS(ctx context.Context, l *life, grown bool, larger func() bool) {
+func (c *checker) expandFS(ctx context.Context, l *lifecycle, grown bool, isLarger func() bool) {
 	const check = string(flexvolume.OpExpandFS)
 	outcome := l.call(ctx, flexvolume.OpExpandFS, 0)
 	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
-		did := "it lacks the operation"
+		finding := "it does not support the operation"
 		if l.device != "" {
-			did += "; Slipway grows ext4, xfs and btrfs without it"
+			finding += "; Slipway expands ext4, xfs and btrfs without it"
 		}
-		c.result(check, NotTried, did, "")
+		c.result(check, NotTried, finding, "")
 		return
 	}
-	problem := outcome.Err
-	if problem == nil && grown && !larger() {
-		problem = errors.New("it reports Success, but the file system is not larger")
+	failure := outcome.Err
+	if failure == nil && grown && !isLarger() {
+		failure = errors.New("it reports Success, but the file system is not larger")
 	}
-	c.judge(check, problem, Wrong, "it succeeds", "grow the file system to the size of its device, while it is mounted")
-	if problem == nil {
-		c.judge(check+"-repeated", l.call(ctx, flexvolume.OpExpandFS, 0).Err, Wrong, "it succeeds again", "let expandfs succeed for a file system that is large enough already")
+	c.check(check, failure, Wrong, "it succeeds", "expand the mounted file system to the size of its device")
+	if failure == nil {
+		c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandFS, 0).Err, Wrong, "it succeeds again", "let expandfs succeed for a file system that is already large enough")
 	}
 }
 
-// capacity is the size of the file system at a directory, in bytes.
+// capacity returns the size of the file system at dir, in bytes.
 func capacity(dir string) uint64 {
 	var stat unix.Statfs_t
 	if unix.Statfs(dir, &stat) != nil {

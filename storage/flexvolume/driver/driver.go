@@ -1,7 +1,8 @@
-// Package driver makes a FlexVolume driver out of a few functions. It is for authors of drivers, needs nothing but the standard library, and
-// what is made with it runs wherever FlexVolume drivers do: on Slipway, OpenShift 3 and Kubernetes.
+// Package driver builds a FlexVolume driver from a few functions. It is for driver authors and
+// depends only on the standard library. The drivers run wherever FlexVolume drivers do: on Slipway,
+// OpenShift 3 and Kubernetes.
 //
-// This is a whole driver, whose volumes are directories of the machine:
+// This is a complete driver, whose volumes are directories of the host:
 //
 //	func main() {
 //		driver.Main(driver.Driver{
@@ -16,12 +17,14 @@
 //		})
 //	}
 //
-// Every function may be called again for what it has done already, and must then succeed: Kubernetes repeats what it does not know the
-// end of. It may be called after a call that was killed anywhere. IsMounted, Bind and Unmount help with this.
+// Every function must succeed if its work is already done, because Kubernetes repeats calls whose
+// result it does not know. A function can also be called after an earlier call was killed at any
+// point. IsMounted, Bind and Unmount handle this.
 //
-// A driver is executed anew for each operation, as root, in the directory "/", without standard input. What it prints to os.Stdout goes
-// to standard error, because standard output carries the answer; Kubernetes itself, other than Slipway, reads both as the answer, so a driver that
-// is to run there prints nothing.
+// Each operation executes the driver again, as root, in the directory "/", without standard input.
+// Output to os.Stdout goes to standard error, because standard output carries the response. Unlike
+// Slipway, Kubernetes reads both streams as the response, so a driver for Kubernetes must print
+// nothing.
 package driver
 
 import (
@@ -30,72 +33,83 @@ import (
 	"os"
 )
 
-// Driver is what a driver can do. An operation whose function is nil is answered with "Not supported", which has Kubernetes do without it or
-// do it itself: format and mount a device, bind what MountDevice mounted, unmount.
+// Driver is the set of operations that a driver supports. If a function is nil, the response is
+// "Not supported", and Kubernetes skips the operation or implements it: it formats and mounts a
+// device, bind-mounts what MountDevice mounted, or unmounts.
 //
-// A driver with any of Attach, Detach, WaitForAttach and IsAttached says that it is attachable; it should have the first two, and MountDevice
-// with UnmountDevice or a device from WaitForAttach. Any other driver must have Mount and Unmount.
+// A driver with Attach, Detach, WaitForAttach or IsAttached reports that it is attachable. It
+// should have both Attach and Detach, and either MountDevice and UnmountDevice, or a device from
+// WaitForAttach. Any other driver must have Mount and Unmount.
 type Driver struct {
-	// Init gets the driver ready on a machine. It may run beside any other operation. Nil: there is nothing to do.
+	// Init prepares the driver on a node. It can run concurrently with any other operation. If nil,
+	// there is nothing to prepare.
 	Init func() error
 
-	// VolumeName is the name of the volume in its storage, the same on every machine and another one for each volume. Detach gets it,
-	// with "~" for each "/".
+	// VolumeName returns the name of the volume in its storage, which is unique and the same on
+	// every node. Detach gets it with "~" instead of "/".
 	VolumeName func(o Options) (string, error)
-	// Attach makes the volume available to a node, of which only the name is known: it runs on another machine. It returns the device there
-	// if it is known, or "".
+	// Attach attaches the volume to a node. It runs on another host and knows only the node's name.
+	// It returns the device on the node, or "" if it is not known.
 	Attach func(o Options, node string) (device string, err error)
-	// WaitForAttach waits on the node until the device is there and returns it. device is what Attach returned.
+	// WaitForAttach runs on the node. It waits for the device and returns it. device is the result
+	// of Attach.
 	WaitForAttach func(device string, o Options) (string, error)
-	// IsAttached says whether the volume is attached to the node.
+	// IsAttached reports whether the volume is attached to the node.
 	IsAttached func(o Options, node string) (bool, error)
-	// Detach undoes Attach. volumeName is the answer of VolumeName; Kubernetes itself, other than Slipway, gives the
-	// PersistentVolume's name.
+	// Detach undoes Attach. volumeName is the result of VolumeName. Unlike Slipway, Kubernetes
+	// passes the PersistentVolume's name.
 	Detach func(volumeName, node string) error
 
-	// MountDevice mounts the device at dir, which exists, for all pods of the node.
+	// MountDevice mounts the device at dir, which exists, for all pods on the node.
 	MountDevice func(dir, device string, o Options) error
 	// UnmountDevice undoes MountDevice.
 	UnmountDevice func(dir string) error
 
-	// Mount makes the volume appear at dir, which exists, for one pod. Only here the options tell of the pod, its secret and its group.
+	// Mount mounts the volume at dir, which exists, for one pod. Only here, the options contain the
+	// pod, its secret and its group.
 	Mount func(dir string, o Options) error
-	// Unmount undoes Mount. It is called also where nothing is mounted.
+	// Unmount undoes Mount. It is also called if nothing is mounted.
 	Unmount func(dir string) error
 
-	// ExpandVolume makes the volume larger in its storage and returns its new size. Sizes are in bytes. dir is where the device is mounted, on a
-	// machine where it is. Kubernetes itself, other than Slipway, does not call it.
+	// ExpandVolume expands the volume in its storage and returns its new size. Sizes are in bytes.
+	// dir is where the device is mounted, on a node where it is. Unlike Slipway, Kubernetes does
+	// not call ExpandVolume.
 	ExpandVolume func(o Options, dir string, newSize, oldSize int64) (int64, error)
-	// ExpandFS makes the file system of the device, which is mounted at dir, as large as the volume.
+	// ExpandFS expands the file system of the device, which is mounted at dir, to the size of the
+	// volume.
 	ExpandFS func(o Options, device, dir string, newSize, oldSize int64) error
 
-	// KeepOwnership: files are not given to the pod's fsGroup, because the storage does not let them or Mount has done so.
+	// KeepOwnership means that files are not given to the pod's fsGroup, because the storage does
+	// not support it or Mount has done it.
 	KeepOwnership bool
-	// KeepLabel: files are not relabelled for SELinux, because the storage has no labels or sets them at mount.
+	// KeepLabel means that files are not relabelled for SELinux, because the storage has no labels
+	// or sets them on mount.
 	KeepLabel bool
-	// ReportUsage: the usage of the file system at the volume's directory is that of the volume alone and is shown as metrics.
+	// ReportUsage means that the usage of the file system at the volume's directory is the volume's
+	// usage, which is reported as metrics.
 	ReportUsage bool
 }
 
-// Main runs the operation that the command line asks for, prints the answer and ends the process: with 0 for success, else with 1.
+// Main runs the operation that the command line names, prints the response and exits: with 0 for
+// success, else with 1.
 func Main(d Driver) {
-	answers := os.Stdout
+	stdout := os.Stdout
 	os.Stdout = os.Stderr
-	os.Exit(d.Run(os.Args[1:], answers))
+	os.Exit(d.Run(os.Args[1:], stdout))
 }
 
-// Run is Main without the process: it runs the operation args[0], writes the answer to out and returns the exit code.
+// Run runs the operation args[0], writes the response to out and returns the exit code.
 func (d Driver) Run(args []string, out io.Writer) (code int) {
-	a := answer{Status: notSupported}
+	resp := response{Status: statusNotSupported}
 	if len(args) == 0 {
-		a = failure(fmt.Errorf("usage: %s OPERATION [ARGUMENT...]", os.Args[0]), nil)
-	} else if op, known := d.operations()[args[0]]; known && op.has {
-		a = op.run(args[1:])
+		resp = failure(fmt.Errorf("usage: %s OPERATION [ARGUMENT...]", os.Args[0]), nil)
+	} else if op, ok := d.operations()[args[0]]; ok && op.supported {
+		resp = op.run(args[1:])
 	}
-	if err := a.write(out); err != nil {
+	if err := resp.write(out); err != nil {
 		return 1
 	}
-	if a.Status != success {
+	if resp.Status != statusSuccess {
 		return 1
 	}
 	return 0

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/driver"
 )
 
-// The test's own executable is the driver: installed under a name below, it is that driver.
+// The test executable is the driver: it runs as the driver after whose name it is installed.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "directory":
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// directory is the driver of the package's comment.
+// directory returns the driver of the package comment.
 func directory() driver.Driver {
 	return driver.Driver{
 		Mount: func(dir string, o driver.Options) error {
@@ -48,7 +48,8 @@ func directory() driver.Driver {
 	}
 }
 
-// everything has all operations. It prints what it is given into the file that the option or the environment names.
+// everything returns a driver with all operations. It writes its input to the file that the option
+// or the environment names.
 func everything() driver.Driver {
 	note := func(values ...any) error {
 		fmt.Println("this is for standard error")
@@ -93,24 +94,24 @@ func everything() driver.Driver {
 	}
 }
 
-// install makes the test's executable the driver of that name.
+// install installs the test executable as a driver.
 func install(t *testing.T, name string) (*flexvolume.Driver, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "example.com~"+name, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	own, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(own, path); err != nil {
+	if err := os.Symlink(self, path); err != nil {
 		t.Fatal(err)
 	}
 	return flexvolume.NewDriver("example.com/"+name, path, flexvolume.Settings{}), path
 }
 
-func TestADriverOfAFewLinesMountsAndUnmounts(t *testing.T) {
+func TestSmallDriverMountsAndUnmounts(t *testing.T) {
 	d, _ := install(t, "directory")
 	ctx, base := context.Background(), t.TempDir()
 	caps, err := d.Init(ctx)
@@ -124,7 +125,7 @@ func TestADriverOfAFewLinesMountsAndUnmounts(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	volume := flexvolume.Volume{Name: "pv1", Options: map[string]string{"base": base}}
 	for range 2 {
-		if err := d.Mount(ctx, dir, flexvolume.Mounting{Volume: volume}); err != nil {
+		if err := d.Mount(ctx, dir, flexvolume.MountRequest{Volume: volume}); err != nil {
 			t.Fatal(err)
 		}
 		if is, err := driver.IsMounted(dir); err != nil || !is {
@@ -139,11 +140,11 @@ func TestADriverOfAFewLinesMountsAndUnmounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if is, err := driver.IsMounted(dir); err != nil || is {
-			t.Fatalf("mounted once too often: %t, %v", is, err)
+			t.Fatalf("mounted more than once: %t, %v", is, err)
 		}
 	}
 	volume.ReadOnly = true
-	if err := d.Mount(ctx, dir, flexvolume.Mounting{Volume: volume}); err != nil {
+	if err := d.Mount(ctx, dir, flexvolume.MountRequest{Volume: volume}); err != nil {
 		t.Fatal(err)
 	}
 	if content, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(content) != "kept" {
@@ -155,7 +156,7 @@ func TestADriverOfAFewLinesMountsAndUnmounts(t *testing.T) {
 	if err := d.Unmount(ctx, dir); err != nil {
 		t.Error(err)
 	}
-	if err := d.Mount(ctx, dir, flexvolume.Mounting{Volume: flexvolume.Volume{Name: "pv1"}}); err == nil || !strings.Contains(err.Error(), `option \"base\" is missing`) {
+	if err := d.Mount(ctx, dir, flexvolume.MountRequest{Volume: flexvolume.Volume{Name: "pv1"}}); err == nil || !strings.Contains(err.Error(), `option \"base\" is missing`) {
 		t.Errorf("without its option: %v", err)
 	}
 	for _, op := range []flexvolume.Operation{flexvolume.OpAttach, flexvolume.OpGetVolumeName, flexvolume.OpExpandFS, "later"} {
@@ -166,11 +167,11 @@ func TestADriverOfAFewLinesMountsAndUnmounts(t *testing.T) {
 	}
 }
 
-func TestEveryOperationReachesItsFunction(t *testing.T) {
+func TestEveryOperationCallsItsFunction(t *testing.T) {
 	d, path := install(t, "everything")
 	ctx, volume := context.Background(), flexvolume.Volume{Name: "pv1", FSType: "xfs", ReadOnly: true}
 	group := int64(42)
-	mounting := flexvolume.Mounting{
+	mounting := flexvolume.MountRequest{
 		Volume: volume, FSGroup: &group, Secrets: map[string][]byte{"password": []byte("secret word")},
 		Pod: flexvolume.Pod{Name: "p", Namespace: "n", UID: "u", ServiceAccount: "s"},
 	}
@@ -216,7 +217,7 @@ func TestEveryOperationReachesItsFunction(t *testing.T) {
 	}
 }
 
-func TestOutputAndExitCodesAreThoseOfTheInterface(t *testing.T) {
+func TestOutputAndExitCodes(t *testing.T) {
 	_, path := install(t, "everything")
 	const secret = `{"do":"%s","kubernetes.io/secret/password":"c2VjcmV0IHdvcmQ="}`
 	for name, test := range map[string]struct {
@@ -224,15 +225,15 @@ func TestOutputAndExitCodesAreThoseOfTheInterface(t *testing.T) {
 		code int
 		want string
 	}{
-		"success":            {[]string{"isattached", "{}", "there"}, 0, `{"status":"Success","attached":false}`},
-		"failure":            {[]string{"mount", "/m", fmt.Sprintf(secret, "fail")}, 1, `{"status":"Failure","message":"cannot log in with [secret] and [secret]"}`},
-		"panic":              {[]string{"mount", "/m", fmt.Sprintf(secret, "panic")}, 1, `{"status":"Failure","message":"driver panicked: out of [secret]"}`},
-		"unknown operation":  {[]string{"snapshot", "{}"}, 1, `{"status":"Not supported"}`},
-		"too few arguments":  {[]string{"mount", "/m"}, 1, `{"status":"Failure","message":"operation takes 2 arguments, 1 were given"}`},
-		"no JSON":            {[]string{"mount", "/m", "{"}, 1, `{"status":"Failure","message":"read options: they are no JSON object of strings"}`},
-		"secret not encoded": {[]string{"mount", "/m", `{"kubernetes.io/secret/k":"!"}`}, 1, `{"status":"Failure","message":"read secret \"k\": it is not in base64"}`},
-		"group no number":    {[]string{"mount", "/m", `{"kubernetes.io/fsGroup":"x"}`}, 1, `{"status":"Failure","message":"read kubernetes.io/fsGroup \"x\": it is not a number"}`},
-		"size no number":     {[]string{"expandvolume", "{}", "/d", "x", "1"}, 1, `{"status":"Failure","message":"read new size: strconv.ParseInt: parsing \"x\": invalid syntax"}`},
+		"success":               {[]string{"isattached", "{}", "there"}, 0, `{"status":"Success","attached":false}`},
+		"failure":               {[]string{"mount", "/m", fmt.Sprintf(secret, "fail")}, 1, `{"status":"Failure","message":"cannot log in with [secret] and [secret]"}`},
+		"panic":                 {[]string{"mount", "/m", fmt.Sprintf(secret, "panic")}, 1, `{"status":"Failure","message":"driver panicked: out of [secret]"}`},
+		"unknown operation":     {[]string{"snapshot", "{}"}, 1, `{"status":"Not supported"}`},
+		"too few arguments":     {[]string{"mount", "/m"}, 1, `{"status":"Failure","message":"operation takes 2 arguments, got 1"}`},
+		"invalid JSON":          {[]string{"mount", "/m", "{"}, 1, `{"status":"Failure","message":"read options: they are not a JSON object of strings"}`},
+		"secret not encoded":    {[]string{"mount", "/m", `{"kubernetes.io/secret/k":"!"}`}, 1, `{"status":"Failure","message":"read secret \"k\": it is not base64"}`},
+		"group is not a number": {[]string{"mount", "/m", `{"kubernetes.io/fsGroup":"x"}`}, 1, `{"status":"Failure","message":"read kubernetes.io/fsGroup \"x\": it is not a number"}`},
+		"size is not a number":  {[]string{"expandvolume", "{}", "/d", "x", "1"}, 1, `{"status":"Failure","message":"read new size: strconv.ParseInt: parsing \"x\": invalid syntax"}`},
 	} {
 		command := exec.Command(path, test.args...)
 		var stdout, stderr bytes.Buffer
@@ -248,7 +249,7 @@ func TestOutputAndExitCodesAreThoseOfTheInterface(t *testing.T) {
 	}
 }
 
-func TestSizesAreReadAsKubernetesWritesThem(t *testing.T) {
+func TestSizesInKubernetesNotation(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": 7, "0": 0, "123": 123, "2k": 2e3, "2Ki": 2 << 10, "3M": 3e6, "3Mi": 3 << 20, "1G": 1e9, "1Gi": 1 << 30, "1T": 1e12, "1Ti": 1 << 40,
 		"2P": 2e15, "2Pi": 2 << 50, "1E": 1e18, "1Ei": 1 << 60,
@@ -269,7 +270,7 @@ func TestSizesAreReadAsKubernetesWritesThem(t *testing.T) {
 	}
 }
 
-func TestSecretsArePrintedAsSuch(t *testing.T) {
+func TestSecretsAreRedactedWhenPrinted(t *testing.T) {
 	o := driver.Options{Secrets: map[string]driver.Secret{"k": driver.Secret("hidden word")}}
 	encoded, err := json.Marshal(o)
 	if err != nil {
@@ -283,11 +284,11 @@ func TestSecretsArePrintedAsSuch(t *testing.T) {
 		}
 	}
 	if string(o.Secrets["k"]) != "hidden word" {
-		t.Error("the value cannot be had")
+		t.Error("the value is not accessible")
 	}
 }
 
-func TestMountsOnEachOtherAreAllUnmounted(t *testing.T) {
+func TestUnmountRemovesStackedMounts(t *testing.T) {
 	dir, source := t.TempDir(), t.TempDir()
 	for range 3 {
 		if err := syscall.Mount(source, dir, "", syscall.MS_BIND, ""); err != nil {
@@ -307,14 +308,14 @@ func TestMountsOnEachOtherAreAllUnmounted(t *testing.T) {
 		}
 	}
 	if _, err := driver.IsMounted("relative"); err == nil {
-		t.Error("a relative path is taken")
+		t.Error("a relative path is accepted")
 	}
 	if err := driver.Bind(filepath.Join(source, "absent"), dir, false); err == nil {
-		t.Error("what does not exist is bound")
+		t.Error("a missing directory is bound")
 	}
 }
 
-func TestThePackageNeedsTheStandardLibraryOnly(t *testing.T) {
+func TestPackageDependsOnStandardLibraryOnly(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -10,17 +10,19 @@ import (
 	"syscall"
 )
 
-// IsMounted says whether something is mounted at dir, by the kernel's mount table: also where a file system of another machine hangs, where
-// the mount is a bind of the same file system, and where dir does not exist.
+// IsMounted reports whether something is mounted at dir. It reads only the kernel's mount table, so
+// it also works if a remote file system hangs, if the mount is a bind mount of the same file
+// system, or if dir does not exist.
 func IsMounted(dir string) (bool, error) {
 	if !filepath.IsAbs(dir) {
-		return false, fmt.Errorf("look for mount at %q: the path is not absolute", dir)
+		return false, fmt.Errorf("find mount at %q: the path is not absolute", dir)
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return false, fmt.Errorf("read mount table: %w", err)
 	}
-	// Links in the directories above are followed, and nothing looks into what may be mounted at dir itself.
+	// Follow links in the parent directories, but do not access dir itself, where a broken file
+	// system can be mounted.
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
 		dir = filepath.Join(parent, filepath.Base(dir))
@@ -34,7 +36,7 @@ func IsMounted(dir string) (bool, error) {
 	return false, nil
 }
 
-// unescape undoes what the mount table does to white space and backslashes: \040.
+// unescape decodes the octal escapes of the mount table, such as \040 for a space.
 func unescape(path string) string {
 	var plain strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -50,13 +52,13 @@ func unescape(path string) string {
 	return plain.String()
 }
 
-// Bind makes the directory source appear at dir, unless something is mounted there already.
+// Bind bind-mounts the directory source to dir, unless something is already mounted there.
 func Bind(source, dir string, readOnly bool) error {
-	there, err := IsMounted(dir)
+	isMounted, err := IsMounted(dir)
 	if err != nil {
 		return err
 	}
-	if !there {
+	if !isMounted {
 		if err := syscall.Mount(source, dir, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("bind %s to %s: %w", source, dir, err)
 		}
@@ -64,28 +66,29 @@ func Bind(source, dir string, readOnly bool) error {
 	if !readOnly {
 		return nil
 	}
-	// Also where it is mounted: an earlier call may have been killed before this.
+	// Remount even if it was mounted: an earlier call might have been killed before the remount.
 	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|flags(dir), ""); err != nil {
 		return errors.Join(fmt.Errorf("make %s read-only: %w", dir, err), Unmount(dir))
 	}
 	return nil
 }
 
-// flags are those of a mount which a remount would otherwise take away.
+// flags returns the mount's flags that a remount must repeat.
 func flags(dir string) uintptr {
 	var stat syscall.Statfs_t
 	if syscall.Statfs(dir, &stat) != nil {
 		return 0
 	}
-	const keep = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME | syscall.MS_RELATIME
-	return uintptr(stat.Flags) & keep
+	const mask = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME | syscall.MS_RELATIME
+	return uintptr(stat.Flags) & mask
 }
 
-// Unmount unmounts what is mounted at dir, all of it if several mounts lie on each other. It succeeds where nothing is, and where dir does not exist.
+// Unmount unmounts everything at dir, including stacked mounts. It succeeds if nothing is mounted
+// or dir does not exist.
 func Unmount(dir string) error {
 	for {
-		there, err := IsMounted(dir)
-		if err != nil || !there {
+		isMounted, err := IsMounted(dir)
+		if err != nil || !isMounted {
 			return err
 		}
 		if err := syscall.Unmount(dir, 0); err != nil {

@@ -5,99 +5,101 @@ import (
 	"strconv"
 )
 
-// operation is how one operation is run.
+// operation describes how to run one operation.
 type operation struct {
-	has bool
-	// count is how many arguments there are, and json the place of the JSON object among them, or -1.
-	count, json int
-	do          func(args []string, o Options) (answer, error)
+	supported bool
+	// argCount is the number of arguments. optionsIndex is the index of the JSON object among them,
+	// or -1.
+	argCount, optionsIndex int
+	call                   func(args []string, o Options) (response, error)
 }
 
-// operations are all of the interface, by name.
+// operations returns all operations of the interface by name.
 func (d Driver) operations() map[string]operation {
-	done := func(err error) (answer, error) { return answer{Status: success}, err }
+	status := func(err error) (response, error) { return response{Status: statusSuccess}, err }
 	return map[string]operation{
-		"init": {true, 0, -1, func([]string, Options) (answer, error) {
-			a := answer{Status: success, Capabilities: d.capabilities()}
+		"init": {true, 0, -1, func([]string, Options) (response, error) {
+			resp := response{Status: statusSuccess, Capabilities: d.capabilities()}
 			if d.Init == nil {
-				return a, nil
+				return resp, nil
 			}
-			return a, d.Init()
+			return resp, d.Init()
 		}},
-		"getvolumename": {d.VolumeName != nil, 1, 0, func(_ []string, o Options) (answer, error) {
+		"getvolumename": {d.VolumeName != nil, 1, 0, func(_ []string, o Options) (response, error) {
 			name, err := d.VolumeName(o)
-			return answer{Status: success, VolumeName: name}, err
+			return response{Status: statusSuccess, VolumeName: name}, err
 		}},
-		"attach": {d.Attach != nil, 2, 0, func(args []string, o Options) (answer, error) {
+		"attach": {d.Attach != nil, 2, 0, func(args []string, o Options) (response, error) {
 			device, err := d.Attach(o, args[1])
-			return answer{Status: success, Device: device}, err
+			return response{Status: statusSuccess, Device: device}, err
 		}},
-		"waitforattach": {d.WaitForAttach != nil, 2, 1, func(args []string, o Options) (answer, error) {
+		"waitforattach": {d.WaitForAttach != nil, 2, 1, func(args []string, o Options) (response, error) {
 			device, err := d.WaitForAttach(args[0], o)
-			return answer{Status: success, Device: device}, err
+			return response{Status: statusSuccess, Device: device}, err
 		}},
-		"isattached": {d.IsAttached != nil, 2, 0, func(args []string, o Options) (answer, error) {
+		"isattached": {d.IsAttached != nil, 2, 0, func(args []string, o Options) (response, error) {
 			attached, err := d.IsAttached(o, args[1])
-			return answer{Status: success, Attached: &attached}, err
+			return response{Status: statusSuccess, Attached: &attached}, err
 		}},
-		"detach": {d.Detach != nil, 2, -1, func(args []string, _ Options) (answer, error) {
-			return done(d.Detach(args[0], args[1]))
+		"detach": {d.Detach != nil, 2, -1, func(args []string, _ Options) (response, error) {
+			return status(d.Detach(args[0], args[1]))
 		}},
-		"mountdevice": {d.MountDevice != nil, 3, 2, func(args []string, o Options) (answer, error) {
-			return done(d.MountDevice(args[0], args[1], o))
+		"mountdevice": {d.MountDevice != nil, 3, 2, func(args []string, o Options) (response, error) {
+			return status(d.MountDevice(args[0], args[1], o))
 		}},
-		"unmountdevice": {d.UnmountDevice != nil, 1, -1, func(args []string, _ Options) (answer, error) {
-			return done(d.UnmountDevice(args[0]))
+		"unmountdevice": {d.UnmountDevice != nil, 1, -1, func(args []string, _ Options) (response, error) {
+			return status(d.UnmountDevice(args[0]))
 		}},
-		"mount": {d.Mount != nil, 2, 1, func(args []string, o Options) (answer, error) {
-			return done(d.Mount(args[0], o))
+		"mount": {d.Mount != nil, 2, 1, func(args []string, o Options) (response, error) {
+			return status(d.Mount(args[0], o))
 		}},
-		"unmount": {d.Unmount != nil, 1, -1, func(args []string, _ Options) (answer, error) {
-			return done(d.Unmount(args[0]))
+		"unmount": {d.Unmount != nil, 1, -1, func(args []string, _ Options) (response, error) {
+			return status(d.Unmount(args[0]))
 		}},
-		"expandvolume": {d.ExpandVolume != nil, 4, 0, func(args []string, o Options) (answer, error) {
-			newSize, oldSize, err := sizes(args[2], args[3])
+		"expandvolume": {d.ExpandVolume != nil, 4, 0, func(args []string, o Options) (response, error) {
+			newSize, oldSize, err := parseSizes(args[2], args[3])
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 			size, err := d.ExpandVolume(o, args[1], newSize, oldSize)
-			return answer{Status: success, VolumeNewSize: size}, err
+			return response{Status: statusSuccess, VolumeNewSize: size}, err
 		}},
-		"expandfs": {d.ExpandFS != nil, 5, 0, func(args []string, o Options) (answer, error) {
-			newSize, oldSize, err := sizes(args[3], args[4])
+		"expandfs": {d.ExpandFS != nil, 5, 0, func(args []string, o Options) (response, error) {
+			newSize, oldSize, err := parseSizes(args[3], args[4])
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
-			return done(d.ExpandFS(o, args[1], args[2], newSize, oldSize))
+			return status(d.ExpandFS(o, args[1], args[2], newSize, oldSize))
 		}},
 	}
 }
 
-// run reads the arguments and does the operation. A panic is a failure like others, so that there is always an answer.
-func (op operation) run(args []string) (a answer) {
+// run parses the arguments and runs the operation. A panic becomes a failure, so that there is
+// always a response.
+func (op operation) run(args []string) (resp response) {
 	var options Options
 	defer func() {
-		if problem := recover(); problem != nil {
-			a = failure(fmt.Errorf("driver panicked: %v", problem), options.Secrets)
+		if cause := recover(); cause != nil {
+			resp = failure(fmt.Errorf("driver panicked: %v", cause), options.Secrets)
 		}
 	}()
-	if len(args) != op.count {
-		return failure(fmt.Errorf("operation takes %d arguments, %d were given", op.count, len(args)), nil)
+	if len(args) != op.argCount {
+		return failure(fmt.Errorf("operation takes %d arguments, got %d", op.argCount, len(args)), nil)
 	}
-	if op.json >= 0 {
+	if op.optionsIndex >= 0 {
 		var err error
-		if options, err = ParseOptions(args[op.json]); err != nil {
+		if options, err = ParseOptions(args[op.optionsIndex]); err != nil {
 			return failure(err, nil)
 		}
 	}
-	a, err := op.do(args, options)
+	resp, err := op.call(args, options)
 	if err != nil {
 		return failure(err, options.Secrets)
 	}
-	return a
+	return resp
 }
 
-// capabilities follow from what the driver has.
+// capabilities derives the capabilities from the functions.
 func (d Driver) capabilities() *capabilities {
 	attach := d.Attach != nil || d.Detach != nil || d.WaitForAttach != nil || d.IsAttached != nil
 	return &capabilities{
@@ -105,12 +107,12 @@ func (d Driver) capabilities() *capabilities {
 		SELinuxRelabel:  !d.KeepLabel,
 		SupportsMetrics: d.ReportUsage,
 		FSGroup:         !d.KeepOwnership,
-		// Without a device there is no file system that Kubernetes could grow.
+		// Without a device, there is no file system that Kubernetes could expand.
 		RequiresFSResize: attach || d.ExpandFS != nil,
 	}
 }
 
-func sizes(newSize, oldSize string) (n, o int64, err error) {
+func parseSizes(newSize, oldSize string) (n, o int64, err error) {
 	if n, err = strconv.ParseInt(newSize, 10, 64); err != nil {
 		return 0, 0, fmt.Errorf("read new size: %w", err)
 	}

@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// Options are what a volume says about itself and, on Mount, about the pod that uses it.
+// Options describe a volume and, on Mount, the pod that uses it.
 type Options struct {
 	// Volume is the name of the PersistentVolume, or of the volume in its pod. Users choose it.
 	Volume string
-	// FSType is the file system wanted, or "".
+	// FSType is the requested file system, or "".
 	FSType   string
 	ReadOnly bool
-	// Values are the options of the volume, as the user wrote them.
+	// Values are the options of the volume, as specified by the user.
 	Values map[string]string
 
-	// The rest is known on Mount only.
+	// The following fields are set on Mount only.
 
 	PodName, PodNamespace, PodUID, ServiceAccount string
-	// FSGroup is the group that is to own the files, or nil.
+	// FSGroup is the group that must own the files, or nil.
 	FSGroup *int64
-	// Secrets are the keys and decoded values of the volume's secret.
+	// Secrets are the data of the volume's secret, decoded.
 	Secrets map[string]Secret
 }
 
-// ParseOptions reads the JSON object of a call.
+// ParseOptions parses the JSON object of a call.
 func ParseOptions(text string) (Options, error) {
-	var all map[string]string
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		// The text may hold secrets, and so may what the decoder quotes.
-		return Options{}, fmt.Errorf("read options: they are no JSON object of strings")
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		// The text can contain secrets, so do not include the decoder's error.
+		return Options{}, fmt.Errorf("read options: they are not a JSON object of strings")
 	}
 	o := Options{Values: map[string]string{}, Secrets: map[string]Secret{}}
 	texts := map[string]*string{
@@ -44,46 +44,46 @@ func ParseOptions(text string) (Options, error) {
 		"kubernetes.io/pod.uid":             &o.PodUID,
 		"kubernetes.io/serviceAccount.name": &o.ServiceAccount,
 	}
-	for key, value := range all {
-		own, isOwn := strings.CutPrefix(key, "kubernetes.io/")
-		secret, isSecret := strings.CutPrefix(own, "secret/")
+	for key, value := range fields {
+		name, reserved := strings.CutPrefix(key, "kubernetes.io/")
+		secret, isSecret := strings.CutPrefix(name, "secret/")
 		switch {
-		case !isOwn:
+		case !reserved:
 			o.Values[key] = value
 		case texts[key] != nil:
 			*texts[key] = value
 		case isSecret:
 			decoded, err := base64.StdEncoding.DecodeString(value)
 			if err != nil {
-				return Options{}, fmt.Errorf("read secret %q: it is not in base64", secret)
+				return Options{}, fmt.Errorf("read secret %q: it is not base64", secret)
 			}
 			o.Secrets[secret] = decoded
 		}
 	}
-	o.ReadOnly = all["kubernetes.io/readwrite"] == "ro"
-	// The first is what Kubernetes sends, the second what its documentation promised.
+	o.ReadOnly = fields["kubernetes.io/readwrite"] == "ro"
+	// Kubernetes sends the first key; its documentation specifies the second.
 	for _, key := range []string{"kubernetes.io/mounterArgs.FsGroup", "kubernetes.io/fsGroup"} {
-		if all[key] == "" {
+		if fields[key] == "" {
 			continue
 		}
-		group, err := strconv.ParseInt(all[key], 10, 64)
+		group, err := strconv.ParseInt(fields[key], 10, 64)
 		if err != nil {
-			return Options{}, fmt.Errorf("read %s %q: it is not a number", key, all[key])
+			return Options{}, fmt.Errorf("read %s %q: it is not a number", key, fields[key])
 		}
 		o.FSGroup = &group
 	}
 	return o, nil
 }
 
-// Value is the user's option, or the default where it is missing or empty.
-func (o Options) Value(key, otherwise string) string {
+// Value returns an option of the user, or the default if it is missing or empty.
+func (o Options) Value(key, defaultValue string) string {
 	if value := o.Values[key]; value != "" {
 		return value
 	}
-	return otherwise
+	return defaultValue
 }
 
-// Required is the user's option, or an error that names it where it is missing or empty.
+// Required returns an option of the user, or an error if it is missing or empty.
 func (o Options) Required(key string) (string, error) {
 	if value := o.Values[key]; value != "" {
 		return value, nil
@@ -91,15 +91,15 @@ func (o Options) Required(key string) (string, error) {
 	return "", fmt.Errorf("option %q is missing", key)
 }
 
-// Size is the user's option as a number of bytes, written as Kubernetes does (1073741824, 1Gi, 500M), or the default where it is missing or
-// empty.
-func (o Options) Size(key string, otherwise int64) (int64, error) {
+// Size returns an option of the user as a number of bytes, in Kubernetes' notation (1073741824,
+// 1Gi, 500M), or the default if it is missing or empty.
+func (o Options) Size(key string, defaultSize int64) (int64, error) {
 	text := o.Values[key]
 	if text == "" {
-		return otherwise, nil
+		return defaultSize, nil
 	}
 	number := strings.TrimRight(text, "KMGTPEki")
-	unit := units(text[len(number):])
+	unit := unitFactor(text[len(number):])
 	value, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || value < 0 || unit == 0 || value > math.MaxInt64/unit {
 		return 0, fmt.Errorf("option %q is %q: it must be a number of bytes, with or without one of k M G T P E Ki Mi Gi Ti Pi Ei", key, text)
@@ -107,8 +107,8 @@ func (o Options) Size(key string, otherwise int64) (int64, error) {
 	return value * unit, nil
 }
 
-// units is the factor of a unit, or 0 for none that exists.
-func units(unit string) int64 {
+// unitFactor returns the factor of a unit, or 0 if the unit does not exist.
+func unitFactor(unit string) int64 {
 	switch unit {
 	case "":
 		return 1

@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// Secret is the value of a key of a volume's secret. Printed in whatever way, it is "[secret]"; string(s) and []byte(s) are the value.
+// Secret is a value of the volume's secret. It always prints as "[secret]". Use string(s) or
+// []byte(s) for the value.
 type Secret []byte
 
 // Format prints "[secret]" for every verb.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// MarshalText is "[secret]", also in JSON.
-func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+// MarshalText returns "[secret]", which JSON uses too.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-const hidden = "[secret]"
+const redacted = "[secret]"
 
-// hide takes secrets out of a text, such as the output of a program that was called with them: as they are, without surrounding white space,
-// and in base64.
-func hide(text string, secrets map[string]Secret) string {
+// redact removes secrets from text, such as the output of a program that was called with them. It
+// matches each value verbatim, trimmed, and in base64.
+func redact(text string, secrets map[string]Secret) string {
 	for _, secret := range secrets {
 		for _, form := range []string{string(secret), strings.TrimSpace(string(secret)), base64.StdEncoding.EncodeToString(secret)} {
 			if form != "" {
-				text = strings.ReplaceAll(text, form, hidden)
+				text = strings.ReplaceAll(text, form, redacted)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
 	}
 	d.use(forth...)
 	d.deletePods(back...)
-	waitEvent(c, "FailedMount", "no answer within 1s")
+	waitEvent(c, "FailedMount", "no response within 1s")
 	d.waitRunning(forth...)
 	d.remove(append(forth, back...)...)
 
@@ -99,8 +99,8 @@ func TestADriverThatPrintsGarbageIsNamedInEvents(t *testing.T) {
 	d := install(t, c, "garbage.example.com/disk")
 	faults := map[string]struct{ code, event, kind string }{
 		"binary":   {`printf '\377\376\000\001'; exit 0`, "it printed no JSON", "no-answer"},
-		"endless":  {`exec cat /dev/zero`, "it did not stop printing", "too-long"},
-		"noise":    {`echo 'mounting...'; echo '{"status":"Success"}'; echo 'done'; exit 0`, "it printed text before its answer", "noise"},
+		"endless":  {`exec cat /dev/zero`, "it printed too much output", "too-long"},
+		"noise":    {`echo 'mounting...'; echo '{"status":"Success"}'; echo 'done'; exit 0`, "it printed text before its response", "noise"},
 		"nothing":  {`exit 0`, "it printed nothing", "no-answer"},
 		"status":   {`echo '{"status":"OK"}'; exit 0`, `\"OK\"`, "status"},
 		"disagree": {`echo '{"status":"Success"}'; exit 3`, "did not exit with 0", "disagreement"},

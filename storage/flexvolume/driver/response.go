@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// The words of an answer's status.
+// The values of a response's status.
 const (
-	success      = "Success"
-	failed       = "Failure"
-	notSupported = "Not supported"
+	statusSuccess      = "Success"
+	statusFailure      = "Failure"
+	statusNotSupported = "Not supported"
 )
 
-// answer is what a driver prints.
-type answer struct {
+// response is the JSON object that a driver prints.
+type response struct {
 	Status        string        `json:"status"`
 	Message       string        `json:"message,omitempty"`
 	Device        string        `json:"device,omitempty"`
@@ -32,19 +32,20 @@ type capabilities struct {
 	RequiresFSResize bool `json:"requiresFSResize"`
 }
 
-// failure is the answer to an error, with secrets taken out of its text: it ends up in logs and events.
-func failure(err error, secrets map[string]Secret) answer {
-	return answer{Status: failed, Message: hide(err.Error(), secrets)}
+// failure returns the response for an error. Secrets are redacted, because the text appears in logs
+// and events.
+func failure(err error, secrets map[string]Secret) response {
+	return response{Status: statusFailure, Message: redact(err.Error(), secrets)}
 }
 
-// write prints the answer as one line.
-func (a answer) write(out io.Writer) error {
+// write prints the response as one line.
+func (a response) write(out io.Writer) error {
 	line, err := json.Marshal(a)
 	if err != nil {
-		return fmt.Errorf("write answer: %w", err)
+		return fmt.Errorf("write response: %w", err)
 	}
 	if _, err := out.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write answer: %w", err)
+		return fmt.Errorf("write response: %w", err)
 	}
 	return nil
 }

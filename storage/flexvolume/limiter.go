@@ -1,0 +1,109 @@
+package flexvolume
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+)
+
+// callLimiter limits the calls of one driver: one at a time for each volume, and a maximum in
+// total. It belongs to the driver's name and outlives the driver's versions.
+type callLimiter struct {
+	slots chan struct{}
+
+	mu      sync.Mutex
+	volumes map[string]*volumeLock
+	// volumeIDs maps a directory or a volume name to the volume's ID, for operations that receive
+	// nothing else.
+	volumeIDs map[string]string
+}
+
+// volumeLock is the lock of one volume: a channel with capacity 1, and the number of callers that
+// hold it or wait for it.
+type volumeLock struct {
+	slot  chan struct{}
+	users int
+}
+
+func newCallLimiter(concurrency int) *callLimiter {
+	if concurrency <= 0 {
+		concurrency = defaultConcurrency
+	}
+	return &callLimiter{
+		slots:     make(chan struct{}, concurrency),
+		volumes:   map[string]*volumeLock{},
+		volumeIDs: map[string]string{},
+	}
+}
+
+// acquire waits for the volume's lock and for a slot. The caller must call release unless there is
+// an error. An empty id locks no volume.
+func (g *callLimiter) acquire(ctx context.Context, id string) (release func(), err error) {
+	unlock := func() {}
+	if id != "" {
+		if unlock, err = g.lockVolume(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case g.slots <- struct{}{}:
+		return func() { <-g.slots; unlock() }, nil
+	case <-ctx.Done():
+		unlock()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// lockVolume waits for the volume's lock.
+func (g *callLimiter) lockVolume(ctx context.Context, id string) (release func(), err error) {
+	g.mu.Lock()
+	lock := g.volumes[id]
+	if lock == nil {
+		lock = &volumeLock{slot: make(chan struct{}, 1)}
+		g.volumes[id] = lock
+	}
+	lock.users++
+	g.mu.Unlock()
+
+	drop := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if lock.users--; lock.users == 0 {
+			delete(g.volumes, id)
+		}
+	}
+	select {
+	case lock.slot <- struct{}{}:
+		return func() { <-lock.slot; drop() }, nil
+	case <-ctx.Done():
+		drop()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// setVolumeID records that place, a directory or a volume name, belongs to the volume id.
+func (g *callLimiter) setVolumeID(place, id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if place != "" {
+		g.volumeIDs[place] = id
+	}
+}
+
+// deleteVolumeID deletes what setVolumeID recorded.
+func (g *callLimiter) deleteVolumeID(place string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.volumeIDs, place)
+}
+
+// volumeID returns the volume of place. If place is unknown, such as after a restart, it returns
+// the last element of the path, which is the name of most volumes.
+func (g *callLimiter) volumeID(place string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id, ok := g.volumeIDs[place]; ok {
+		return id
+	}
+	return filepath.Base(place)
+}
