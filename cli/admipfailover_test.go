@@ -13,7 +13,7 @@ func TestSharedAddressesAreShownAsTheyWouldBeMade(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, stderr)
 	}
-	golden(t, "adm-ipfailover.golden", stdout)
+	Golden(t, "adm-ipfailover.golden", stdout)
 }
 
 func TestSharedAddressesThatCannotBeAreRefused(t *testing.T) {

@@ -24,7 +24,7 @@ func TestARouterIsShownAsItWouldBeMade(t *testing.T) {
 		if collides := strings.Contains(stderr, "slipway.router.disabled"); collides != (name == "router") {
 			t.Errorf("%s: it says %q about ports", name, stderr)
 		}
-		golden(t, "adm-"+name+".golden", stdout)
+		Golden(t, "adm-"+name+".golden", stdout)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestProjectTemplateIsPrinted(t *testing.T) {
 	if stderr != "" {
 		t.Error(stderr)
 	}
-	golden(t, "project-template.yaml", stdout)
+	Golden(t, "project-template.yaml", stdout)
 	if text, _, _ := client(t, "oc", nil, "adm", "create-bootstrap-project-template", "-o", "json"); !json.Valid([]byte(text)) {
 		t.Errorf("as JSON it is %s", text)
 	}

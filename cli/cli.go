@@ -21,9 +21,11 @@ import (
 	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
 	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/convert"
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 	"github.com/slipway-platform/slipway/cli/describe"
 	"github.com/slipway-platform/slipway/cli/language"
+	"github.com/slipway-platform/slipway/cli/login"
 	"github.com/slipway-platform/slipway/cli/set"
 	"github.com/slipway-platform/slipway/internal/memory"
 )
@@ -46,7 +48,7 @@ func New(name string) *cobra.Command {
 // returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails prints the
 // reason and ends the process with the exit code that it has for it.
 func Run(name string, args []string) error {
-	if path := hostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
+	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
 		// The environment reaches `oc config` and plug-ins too, which a flag would not.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
@@ -100,7 +102,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	root := kubectlTree(options)
 	add(root, underOurName(name, flags, factory, streams))
 	ownCommands(factory, streams).addTo(root)
-	acceptOldManifests(root, name, streams)
+	convert.AcceptOldManifests(root, fatal(name, streams), streams)
 	util.BehaviorOnFatal(fatal(name, streams))
 	root.SetArgs(args)
 	if err := runPlugin(root, options.PluginHandler, args); err != nil {

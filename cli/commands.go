@@ -8,70 +8,86 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/slipway-platform/slipway/cli/adm"
+	"github.com/slipway-platform/slipway/cli/app"
+	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/convert"
+	"github.com/slipway-platform/slipway/cli/create"
 	"github.com/slipway-platform/slipway/cli/debug"
+	"github.com/slipway-platform/slipway/cli/deploymentconfig"
+	"github.com/slipway-platform/slipway/cli/export"
 	"github.com/slipway-platform/slipway/cli/idle"
+	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/image/content"
+	"github.com/slipway-platform/slipway/cli/login"
 	"github.com/slipway-platform/slipway/cli/observe"
+	"github.com/slipway-platform/slipway/cli/pod"
+	"github.com/slipway-platform/slipway/cli/policy"
+	"github.com/slipway-platform/slipway/cli/project"
+	"github.com/slipway-platform/slipway/cli/registry"
 	"github.com/slipway-platform/slipway/cli/rsync"
 	"github.com/slipway-platform/slipway/cli/run"
+	"github.com/slipway-platform/slipway/cli/serviceaccount"
 	"github.com/slipway-platform/slipway/cli/set"
+	"github.com/slipway-platform/slipway/cli/status"
+	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands are the commands that oc has and kubectl has not. One file of this package makes each.
+// ownCommands are the commands that oc has and kubectl has not. Each comes from the package of its noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
-			newAdm(factory, streams),
-			newLogin(factory, streams),
-			newLogout(factory, streams),
-			newWhoami(factory, streams),
-			newProjects(factory, streams),
-			newProject(factory, streams),
-			newNewProject(factory, streams),
-			newPolicy(factory, streams, false),
-			newTag(factory, streams),
-			newImportImage(factory, streams),
+			adm.New(factory, streams),
+			login.New(factory, streams),
+			login.NewLogout(factory, streams),
+			login.NewWhoami(factory, streams),
+			project.NewList(factory, streams),
+			project.New(factory, streams),
+			project.NewRequest(factory, streams),
+			policy.New(factory, streams, false),
+			image.NewTag(factory, streams),
+			image.NewImport(factory, streams),
 			content.New(streams),
-			newRegistry(factory, streams),
-			newRollback(factory, streams),
-			newExpose(factory, streams),
-			newLogs(factory, streams),
-			newNewBuild(factory, streams),
-			newStartBuild(factory, streams),
-			newCancelBuild(factory, streams),
-			newBuildLogs(factory, streams),
-			newDeploy(factory, streams),
-			newRsh(factory, streams),
-			newExec(factory, streams),
+			registry.New(factory, streams),
+			deploymentconfig.NewRollback(factory, streams),
+			create.NewExpose(factory, streams),
+			pod.NewLogs(factory, streams),
+			app.NewBuild(factory, streams),
+			build.NewStart(factory, streams),
+			build.NewCancel(factory, streams),
+			build.NewLogs(factory, streams),
+			deploymentconfig.NewDeploy(factory, streams),
+			pod.NewRsh(factory, streams),
+			pod.NewExec(factory, streams),
 			rsync.New(factory, streams),
 			run.New(factory, streams),
 			debug.New(factory, streams),
 			observe.New(factory, streams),
 			set.Env(factory, streams),
 			set.Volume(factory, streams),
-			newServiceAccounts(factory, streams),
-			newSecrets(factory, streams),
-			newStatus(factory, streams),
+			serviceaccount.New(factory, streams),
+			serviceaccount.NewSecrets(factory, streams),
+			status.New(factory, streams),
 			newTypes(streams),
 			idle.New(factory, streams),
-			newProcess(factory, streams),
-			newNewApp(factory, streams),
-			newExport(factory, streams),
-			newConvert(streams),
+			template.NewProcess(factory, streams),
+			app.New(factory, streams),
+			export.New(factory, streams),
+			convert.New(streams),
 			newVersion(factory, streams),
 		},
 		below: map[string][]*cobra.Command{
-			"rollout": newRolloutOwn(factory, streams),
+			"rollout": deploymentconfig.NewRollout(factory, streams),
 			"set":     set.Commands(factory, streams),
 			"create": {
-				newCreateUser(factory, streams),
-				newCreateIdentity(factory, streams),
-				newCreateMapping(factory, streams),
-				newCreateClusterQuota(factory, streams),
-				newCreateStream(factory, streams),
-				newCreateStreamTag(factory, streams),
-				newCreateConfig(factory, streams),
-				newCreateRoute(factory, streams),
+				create.NewUser(factory, streams),
+				create.NewIdentity(factory, streams),
+				create.NewMapping(factory, streams),
+				create.NewClusterQuota(factory, streams),
+				create.NewStream(factory, streams),
+				create.NewStreamTag(factory, streams),
+				create.NewConfig(factory, streams),
+				create.NewRoute(factory, streams),
 			},
 		},
 	}

@@ -23,7 +23,7 @@ func TestObjectsAreMadeFromFlags(t *testing.T) {
 			t.Errorf("oc create %s: code %d, %s", args, code, stderr)
 			continue
 		}
-		golden(t, "create-"+name+".golden", stdout)
+		Golden(t, "create-"+name+".golden", stdout)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestWhatCannotBeMadeIsNamed(t *testing.T) {
 
 func TestConceptsAreExplained(t *testing.T) {
 	stdout, _, _ := client(t, "oc", nil, "types")
-	golden(t, "types.golden", stdout)
+	Golden(t, "types.golden", stdout)
 }
 
 func TestHintsSayTheName(t *testing.T) {
@@ -71,7 +71,7 @@ func TestManifestsAreConverted(t *testing.T) {
 		if code != 0 || strings.Count(stderr, "Warning: ") != 2 {
 			t.Errorf("code %d, stderr %q", code, stderr)
 		}
-		golden(t, file, stdout)
+		Golden(t, file, stdout)
 	}
 	if _, stderr, code := client(t, "oc", nil, "convert", "-f", "/nonexistent"); code == 0 || !strings.Contains(stderr, `no file "/nonexistent"`) {
 		t.Errorf("a file that is not there: code %d, %q", code, stderr)

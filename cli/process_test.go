@@ -28,7 +28,7 @@ func TestTemplatesAreProcessedHere(t *testing.T) {
 			t.Errorf("oc process %s: code %d, %s", args, code, stderr)
 			continue
 		}
-		golden(t, "process-"+name+".golden", stdout)
+		Golden(t, "process-"+name+".golden", stdout)
 		if name == "file" && !strings.Contains(stderr, `warning: parameter "NAME" already defined, ignoring value from file`) {
 			t.Errorf("nothing is said of the value that is not used: %q", stderr)
 		}

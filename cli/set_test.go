@@ -45,7 +45,7 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 			t.Errorf("oc %s: code %d, %s", args, code, stderr)
 			continue
 		}
-		golden(t, "set-"+name+".golden", stdout)
+		Golden(t, "set-"+name+".golden", stdout)
 	}
 	for name, command := range map[string]string{"list": "triggers", "volumes": "volume --list"} {
 		stdout, stderr, code := client(t, "oc", nil, append(strings.Fields("set "+command), "--local", "-f", "testdata/set.yaml")...)
@@ -53,7 +53,7 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 			t.Errorf("oc set %s: code %d, %s", command, code, stderr)
 			continue
 		}
-		golden(t, "set-"+name+".golden", stdout)
+		Golden(t, "set-"+name+".golden", stdout)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestBuildConfigsAreSet(t *testing.T) {
 			t.Errorf("oc set %s: code %d, %s", args, code, stderr)
 			continue
 		}
-		golden(t, "set-"+name+".golden", stdout)
+		Golden(t, "set-"+name+".golden", stdout)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 		}
 	}
 	stdout, _, _ := client(t, "oc", nil, "set", "route-backends", "--local", "-f", "testdata/set-route.yaml")
-	golden(t, "set-backends.golden", stdout)
+	Golden(t, "set-backends.golden", stdout)
 }
 
 // beforeWords are the words of a command line with flags before its --.

@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestKindsAreDescribed describes the first object of each file in testdata, in a cluster that has the others; the golden file beside it
 // has the text.
@@ -43,7 +40,7 @@ func TestKindsAreDescribed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objectstest.Golden(t, strings.TrimSuffix(file, ".yaml")+".golden", text, *update)
+			objectstest.Golden(t, strings.TrimSuffix(file, ".yaml")+".golden", text)
 		})
 	}
 	for kind := range kinds() {

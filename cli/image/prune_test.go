@@ -3,7 +3,6 @@ package image
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -25,8 +24,6 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // now is when the tests prune; everything is a day old unless it says otherwise.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
@@ -116,7 +113,7 @@ func TestImagesThatNothingRefersToArePruned(t *testing.T) {
 	if left := c.prune(t); !slices.Equal(left, []string{"3"}) {
 		t.Errorf("images %q are left", left)
 	}
-	objectstest.Golden(t, "testdata/prune.golden", c.out.String(), *update)
+	objectstest.Golden(t, "testdata/prune.golden", c.out.String())
 	stream, err := c.images.ImageV1().ImageStreams("shop").Get(t.Context(), "app", metav1.GetOptions{})
 	if err != nil || len(stream.Status.Tags[0].Items) != 1 {
 		t.Errorf("the stream is %+v, %v", stream, err)

@@ -29,5 +29,5 @@ func TestImagesAndStreamsAreListedWithTheirUse(t *testing.T) {
 	if err := topStreams(t.Context(), client, using, "", &out); err != nil {
 		t.Fatal(err)
 	}
-	objectstest.Golden(t, "testdata/top.golden", out.String(), *update)
+	objectstest.Golden(t, "testdata/top.golden", out.String())
 }

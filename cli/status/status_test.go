@@ -2,7 +2,6 @@ package status
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestProjectsAreShown writes the project of each file in testdata; golden files beside it have the overview, what is suggested, the view
 // from outside the project, and the graph.
@@ -45,7 +42,7 @@ func TestProjectsAreShown(t *testing.T) {
 				if err := text.write(&out, state, text.options); err != nil {
 					t.Fatal(err)
 				}
-				objectstest.Golden(t, name+text.as+".golden", out.String(), *update)
+				objectstest.Golden(t, name+text.as+".golden", out.String())
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"testing"
@@ -56,10 +57,12 @@ func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interf
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
 }
 
-// Golden compares a text with a file, or writes the file.
-func Golden(t testing.TB, file, got string, write bool) {
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden compares a text with a file. With the test flag -update it rewrites the file first.
+func Golden(t testing.TB, file, got string) {
 	t.Helper()
-	if write {
+	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

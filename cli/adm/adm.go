@@ -1,0 +1,64 @@
+// Package adm holds the commands for the administrator of a cluster: `oc adm`.
+package adm
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/certificates"
+	"k8s.io/kubectl/pkg/cmd/drain"
+	"k8s.io/kubectl/pkg/cmd/taint"
+	"k8s.io/kubectl/pkg/cmd/top"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/group"
+	"github.com/slipway-platform/slipway/cli/image"
+	"github.com/slipway-platform/slipway/cli/image/signature"
+	"github.com/slipway-platform/slipway/cli/migrate"
+	"github.com/slipway-platform/slipway/cli/policy"
+	"github.com/slipway-platform/slipway/cli/project"
+	"github.com/slipway-platform/slipway/cli/registry"
+)
+
+// New makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
+// nodes here, where they stay available at the top as well.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	adm := &cobra.Command{
+		Use:   "adm",
+		Short: "Tools for managing a cluster",
+		Long:  "Administrative commands: what needs rights on the whole cluster.",
+		Run:   util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	usage := top.NewCmdTop(factory, streams)
+	usage.AddCommand(image.NewTop(factory, streams)...)
+	adm.AddCommand(
+		newManageNode(factory, streams),
+		group.New(factory, streams),
+		newPrune(factory, streams),
+		build.NewChain(factory, streams),
+		signature.New(factory, streams),
+		migrate.New(factory, streams),
+		project.NewAdm(factory, streams),
+		registry.NewAdm(factory, streams),
+		policy.New(factory, streams, true),
+		newAdmRouter(factory, streams), newAdmFailover(factory, streams),
+		drain.NewCmdCordon(factory, streams),
+		drain.NewCmdUncordon(factory, streams),
+		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),
+		taint.NewCmdTaint(factory, streams),
+		usage,
+		certificates.NewCmdCertificate(factory, streams),
+	)
+	adm.AddCommand(newBootstrapFiles(streams)...)
+	return adm
+}
+
+// withOldNames lets a command take flags by the names that they had in OpenShift 3, which its help does not show.
+func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
+	for old, current := range names {
+		flag := *command.Flags().Lookup(current)
+		flag.Name, flag.Hidden = old, true
+		command.Flags().AddFlag(&flag)
+	}
+	return command
+}

@@ -1,0 +1,198 @@
+package adm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	buildv1 "github.com/openshift/api/build/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/cli/group"
+	"github.com/slipway-platform/slipway/cli/image"
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// newPrune makes `oc adm prune`.
+func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use: "prune", Short: "Remove older versions of resources from the server",
+		Long: "Remove what has ended long ago and is needed no more. Without --confirm nothing is removed, only shown.",
+		Run:  util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	groups := group.NewGroupsPrune(factory, streams)
+	groups.Use = "groups" + groups.Use[len("prune"):]
+	command.AddCommand(groups,
+		image.NewPrune(factory, streams), image.NewPruneRegistry(factory, streams),
+		(&pruning{factory: factory, streams: streams, what: "builds", resource: buildv1.GroupVersion.WithResource("builds"), find: oldBuilds}).command(),
+		(&pruning{factory: factory, streams: streams, what: "deployments", resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), find: oldDeployments}).command(),
+	)
+	return command
+}
+
+// pruning removes what configurations have made and what has ended.
+type pruning struct {
+	factory  util.Factory
+	streams  genericiooptions.IOStreams
+	what     string
+	resource schema.GroupVersionResource
+	find     func(ctx context.Context, client dynamic.Interface, namespace string) ([]ended, error)
+
+	keep    keeping
+	confirm bool
+}
+
+// keeping says what stays.
+type keeping struct {
+	complete, failed int
+	younger          time.Duration
+	orphans          bool // those without configuration go too
+}
+
+// ended is a build or deployment that has ended.
+type ended struct {
+	metav1.ObjectMeta
+	config           string // what it was made from
+	orphan, complete bool
+}
+
+func (p *pruning) command() *cobra.Command {
+	command := &cobra.Command{
+		Use: p.what, Short: "Remove old completed and failed " + p.what,
+		Long: fmt.Sprintf("Remove %s that have ended, of all projects or of the one that --namespace names, except the newest ones of each configuration.", p.what),
+		Example: fmt.Sprintf(`  # See what would go
+  oc adm prune %[1]s --orphans
+
+  # Remove it
+  oc adm prune %[1]s --orphans --confirm`, p.what),
+		Args: cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			util.CheckErr(p.run(command))
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove them.")
+	flags.BoolVar(&p.keep.orphans, "orphans", false, "Remove those too whose configuration is gone.")
+	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep what is younger.")
+	flags.IntVar(&p.keep.complete, "keep-complete", 5, "How many complete ones are kept of each configuration.")
+	flags.IntVar(&p.keep.failed, "keep-failed", 1, "How many failed ones are kept of each configuration.")
+	return command
+}
+
+func (p *pruning) run(command *cobra.Command) error {
+	if p.keep.complete < 0 || p.keep.failed < 0 || p.keep.younger < 0 {
+		return util.UsageErrorf(command, "--keep-complete, --keep-failed and --keep-younger-than must not be negative")
+	}
+	namespace := metav1.NamespaceAll
+	if flag := command.Flag("namespace"); flag != nil && flag.Changed {
+		namespace = flag.Value.String()
+	}
+	client, err := p.factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	found, err := p.find(command.Context(), client, namespace)
+	if err != nil {
+		return err
+	}
+	if !p.confirm {
+		fmt.Fprintf(p.streams.ErrOut, "Dry run enabled - no modifications will be made. Add --confirm to remove %s\n", p.what)
+	}
+	table := tabwriter.NewWriter(p.streams.Out, 0, 8, 1, '\t', 0)
+	fmt.Fprintln(table, "NAMESPACE\tNAME")
+	for _, old := range p.keep.beyond(found, time.Now()) {
+		if p.confirm {
+			err := client.Resource(p.resource).Namespace(old.Namespace).Delete(command.Context(), old.Name, metav1.DeleteOptions{
+				Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+			})
+			if err != nil && !apierrors.IsNotFound(err) {
+				_ = table.Flush() // what was removed before
+				return err
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\n", old.Namespace, old.Name)
+	}
+	return table.Flush()
+}
+
+// beyond are those that are not kept, the oldest first.
+func (k keeping) beyond(all []ended, now time.Time) (old []ended) {
+	slices.SortFunc(all, func(a, b ended) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	type group struct {
+		namespace, config string
+		complete          bool
+	}
+	kept := map[group]int{}
+	for _, one := range all {
+		of, limit := group{one.Namespace, one.config, one.complete}, k.failed
+		if one.complete {
+			limit = k.complete
+		}
+		kept[of]++
+		switch {
+		case now.Sub(one.CreationTimestamp.Time) < k.younger:
+		case one.orphan && k.orphans, !one.orphan && kept[of] > limit:
+			old = append(old, one)
+		}
+	}
+	slices.SortStableFunc(old, func(a, b ended) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+	})
+	return old
+}
+
+func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
+	known, err := names(ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	builds, err := objects.List[buildv1.Build](ctx, client, buildv1.GroupVersion.WithResource("builds"), namespace, metav1.ListOptions{})
+	for i := range builds {
+		build := &builds[i]
+		if config := generate.ConfigOf(build); generate.Ended(build) {
+			all = append(all, ended{build.ObjectMeta, config, !known[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
+		}
+	}
+	return all, err
+}
+
+// oldDeployments are those that have no pods any more.
+func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
+	known, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	deployments, err := objects.List[corev1.ReplicationController](ctx, client, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), namespace, metav1.ListOptions{})
+	for i := range deployments {
+		rc := &deployments[i]
+		config := rollout.ConfigOf(rc)
+		if config != "" && rollout.Ended(rc) && ptr.Deref(rc.Spec.Replicas, 1) == 0 && rc.Status.Replicas == 0 {
+			all = append(all, ended{rc.ObjectMeta, config, !known[rc.Namespace+"/"+config], rollout.Phase(rc) == appsv1.DeploymentStatusComplete})
+		}
+	}
+	return all, err
+}
+
+// names are the objects of a kind, as <namespace>/<name>.
+func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
+	found, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
+	known := map[string]bool{}
+	for _, one := range found {
+		known[one.Namespace+"/"+one.Name] = true
+	}
+	return known, err
+}

@@ -1,0 +1,110 @@
+package adm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/adm/routerpod"
+)
+
+// admRouter is one call of `oc adm router`.
+type admRouter struct {
+	installation
+	request routerpod.Request
+}
+
+// newAdmRouter makes `oc adm router`.
+func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &admRouter{installation: newInstallation(factory, streams)}
+	command := &cobra.Command{
+		Use:   "router [NAME]",
+		Short: "Install a router",
+		Long: `Install a router: pods that serve routes with HAProxy, beside the router that every node has.
+
+Its service account gets the rights that a router needs, and may use the host's network if the pods do. Routers that run on the same
+host need different ports: --ports and --stats-port. On ports 80, 443 and 1936 the node serves routes itself, unless the NodeConfig
+has slipway.router.disabled. Everything else is set by environment variables: oc set env dc/NAME ROUTE_LABELS=...
+
+If a service of the name is there already, nothing is changed.`,
+		Example: `  # A router of a shard on ports of its own
+  oc adm router gold --ports=8081:8081,8444:8444 --stats-port=1937
+  oc set env dc/gold ROUTE_LABELS=tier=gold
+
+  # Two pods behind a service, which need no ports of the host
+  oc adm router inner --host-network=false --host-ports=false --replicas=2
+
+  # Only show what would be made
+  oc adm router --dry-run -o yaml`,
+		Args: cobra.MaximumNArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(r.run(command.Context(), args))
+		},
+	}
+	r.print.AddFlags(command)
+	flags := command.Flags()
+	flags.BoolVar(&r.dryRun, "dry-run", false, "Only show what would be made.")
+	flags.Bool("create", true, "Accepted for OpenShift 3: the router is made if it is not there.")
+	flags.Bool("expose-metrics", false, "Accepted for OpenShift 3.")
+	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
+	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
+	for _, name := range []string{"expose-metrics", "metrics-image"} {
+		_ = flags.MarkDeprecated(name, "it has no effect: the router itself tells its metrics, on --stats-port") // the flag is there
+	}
+	_ = flags.MarkDeprecated("secrets-as-env", "it has no effect: the pods use their service account")
+	_ = flags.MarkHidden("create")
+	r.request.AddFlags(flags)
+	return command
+}
+
+func (r *admRouter) run(ctx context.Context, args []string) error {
+	r.request.Name = "router"
+	if len(args) > 0 {
+		r.request.Name = args[0]
+	}
+	namespace, _, err := r.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	r.request.Namespace = namespace
+	made, notes, err := r.request.Objects()
+	if err != nil {
+		return err
+	}
+	if !r.dryRun {
+		there, err := r.exists(ctx)
+		if err != nil {
+			return err
+		}
+		if there {
+			fmt.Fprintf(r.Out, "Router %q service exists\n", r.request.Name)
+			return nil
+		}
+	}
+	for _, note := range notes {
+		fmt.Fprintf(r.ErrOut, "note: %s\n", note)
+	}
+	return r.make(ctx, "router "+r.request.Name, namespace, made)
+}
+
+// exists reports whether there is a service of the router's name.
+func (r *admRouter) exists(ctx context.Context) (bool, error) {
+	client, err := r.factory.DynamicClient()
+	if err != nil {
+		return false, err
+	}
+	_, err = client.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(r.request.Namespace).Get(ctx, r.request.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for router %q: %w", r.request.Name, err)
+	}
+	return true, nil
+}

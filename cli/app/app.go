@@ -1,0 +1,231 @@
+// Package app makes applications and build configs from images, source and templates: `oc new-
+// app` and `oc new-build`.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/app/newapp"
+	"github.com/slipway-platform/slipway/cli/template"
+)
+
+// newApp is `oc new-app`.
+type newApp struct {
+	genericiooptions.IOStreams
+	factory util.Factory
+	print   *genericclioptions.PrintFlags
+	request newapp.Request
+
+	images, streams, templates, files, code, groups []string
+	env, envFiles, buildEnv, buildEnvFiles          []string
+	params, paramFiles                              []string
+	labels                                          string
+	unknown, missing, insecure, dryRun, install     bool
+	missingTags                                     bool
+	list, search                                    bool
+}
+
+// New returns `oc new-app`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &newApp{
+		IOStreams: streams, factory: factory, request: newapp.Request{By: "OpenShiftNewApp"},
+		print: genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme),
+	}
+	command := &cobra.Command{
+		Use:   "new-app (IMAGE | IMAGESTREAM | TEMPLATE | PATH | URL ...)",
+		Short: "Create a new application",
+		Long: `Create a new application from images, templates and source code.
+
+Each argument is looked for among the image streams and templates of the project and of the project openshift, in registries, and as a Git
+repository or directory. Source is built by the image before a ~, or by one that is found for its language; a Dockerfile builds itself. What
+is joined by a + runs in one pod.`,
+		Example: `  # List what applications can be made from
+  oc new-app --list
+
+  # An image
+  oc new-app mysql MYSQL_USER=user MYSQL_PASSWORD=pass MYSQL_DATABASE=testdb -l db=mysql
+
+  # Source with the builder image ruby
+  oc new-app ruby~https://example.com/hello-world.git
+
+  # A template of a file
+  oc new-app -f ./template.yaml -p NAME=value
+
+  # Only show what would be made
+  oc new-app mysql -o yaml --dry-run`,
+		Run: func(command *cobra.Command, args []string) {
+			err := o.run(command.Context(), args)
+			var unknown *newapp.NotFound
+			if errors.As(err, &unknown) {
+				err = fmt.Errorf("%w\n\n%s", err, whatIsMatched)
+			}
+			util.CheckErr(err)
+		},
+	}
+	o.print.TemplatePrinterFlags = nil // --template is that of an application
+	o.addFlags(command)
+	return command
+}
+
+// whatIsMatched is what the client of OpenShift 3 tells whoever names something that is not found.
+const whatIsMatched = `The 'oc new-app' command will match arguments to the following types:
+
+  1. Images tagged into image streams in the current project or the 'openshift' project
+     - if you don't specify a tag, we'll add ':latest'
+  2. Images in remote registries
+  3. Templates in the current project or the 'openshift' project
+  4. Git repository URLs or local paths that point to Git repositories
+
+--allow-missing-images can be used to point to an image that does not exist yet.
+
+See 'oc new-app -h' for examples.`
+
+func (o *newApp) addFlags(command *cobra.Command) {
+	o.print.AddFlags(command)
+	flags := command.Flags()
+	flags.StringSliceVar(&o.images, "docker-image", nil, "Image of a registry.")
+	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with a tag or without.")
+	flags.StringSliceVar(&o.templates, "template", nil, "Template of the project or of the project openshift.")
+	flags.StringSliceVarP(&o.files, "file", "f", nil, "File or URL of a template.")
+	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
+	flags.StringSliceVar(&o.groups, "group", nil, "Components that run in one pod, joined by +.")
+	flags.StringArrayVarP(&o.env, "env", "e", nil, "Variable of containers, as KEY=VALUE.")
+	flags.StringArrayVar(&o.envFiles, "env-file", nil, "File with variables of containers, or - for standard input.")
+	flags.StringArrayVar(&o.buildEnv, "build-env", nil, "Variable of builds, as KEY=VALUE.")
+	flags.StringArrayVar(&o.buildEnvFiles, "build-env-file", nil, "File with variables of builds.")
+	flags.StringArrayVarP(&o.params, "param", "p", nil, "Value of a template's parameter, as KEY=VALUE.")
+	flags.StringArrayVar(&o.paramFiles, "param-file", nil, "File with values of parameters.")
+	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Accept values for what is no parameter of the template.")
+	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
+	flags.StringVar(&o.request.Name, "name", "", "Name of the application, instead of one after the source or image.")
+	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
+	flags.StringVar(&o.request.Options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
+	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
+	flags.BoolVar(&o.request.AsTest, "as-test", false, "Make test deployments, which have pods only while they are deployed.")
+	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that are not there yet.")
+	flags.BoolVar(&o.missingTags, "allow-missing-imagestream-tags", false, "Accept tags of image streams that have no image yet.")
+	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be checked.")
+	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates to make applications from.")
+	flags.BoolVarP(&o.search, "search", "S", false, "Search for what matches the arguments.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Only show what would be made.")
+	flags.BoolVar(&o.install, "grant-install-rights", false, "Refused: OpenShift 3 gave your token to an image that installs itself.")
+	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client could run images that install themselves; none is run.")
+}
+
+func (o *newApp) run(ctx context.Context, args []string) error {
+	if o.install {
+		return errors.New("--grant-install-rights would give an image all of your rights, and no image is run to install itself: " +
+			"run it with a service account that has the rights it needs, as a pod with that serviceAccountName")
+	}
+	finder, err := o.finder()
+	if err != nil {
+		return err
+	}
+	if o.list || o.search {
+		return o.show(ctx, finder, args)
+	}
+	if err := o.read(args); err != nil {
+		return err
+	}
+	plan, err := newapp.New(ctx, finder, o.request)
+	if err != nil {
+		return err
+	}
+	for _, file := range o.files {
+		found, err := template.ReadTemplate(o.factory, file)
+		if err != nil {
+			return err
+		}
+		plan.Templates = append(plan.Templates, found)
+	}
+	made, err := o.fill(ctx, finder, plan)
+	if err != nil {
+		return err
+	}
+	return o.make(ctx, plan, made)
+}
+
+func (o *newApp) finder() (*newapp.Finder, error) {
+	config, err := o.factory.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := o.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	images, err := imageclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := templateclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &newapp.Finder{
+		Images: images, Templates: templates, Namespace: namespace, Insecure: o.insecure, AllowMissing: o.missing, AllowMissingTags: o.missingTags,
+	}, nil
+}
+
+// read makes a request of arguments and flags.
+func (o *newApp) read(args []string) (err error) {
+	if !slices.Contains([]string{"", newapp.DockerStrategy, newapp.SourceStrategy, newapp.PipelineStrategy}, o.request.Strategy) {
+		return fmt.Errorf("read --strategy %q: must be docker, source or pipeline", o.request.Strategy)
+	}
+	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
+	if err != nil {
+		return err
+	}
+	components = slices.DeleteFunc(components, func(c newapp.Component) bool {
+		if c.Kind == newapp.FileKind {
+			o.files = append(o.files, c.From)
+		}
+		return c.Kind == newapp.FileKind
+	})
+	kinds := []newapp.Kind{newapp.ImageKind, newapp.StreamKind, newapp.TemplateKind}
+	for i, named := range [][]string{o.images, o.streams, o.templates} {
+		for _, name := range named {
+			components = append(components, newapp.Component{From: name, Kind: kinds[i], Group: 1 + len(args) + len(o.groups) + len(components)})
+		}
+	}
+	if len(components)+len(o.code)+len(o.files) == 0 && !o.request.BuildOnly {
+		return errors.New("you must specify one or more images, image streams, templates, or source code locations to create an application.\n\n" +
+			"To list all local templates and image streams, use:\n\n  oc new-app -L\n\nTo search templates, image streams, and Docker images that match the arguments provided, use:\n\n" +
+			"  oc new-app -S php\n  oc new-app -S --template=rails\n  oc new-app -S --image-stream=mysql\n  oc new-app -S --docker-image=python")
+	}
+	o.request.Components, o.request.Sources = components, o.code
+	if o.request.Environment, err = o.variables(append(variables, o.env...), o.envFiles); err != nil {
+		return err
+	}
+	if o.request.BuildEnvironment, err = o.variables(o.buildEnv, o.buildEnvFiles); err != nil {
+		return err
+	}
+	if o.request.Labels, err = labels.ConvertSelectorToLabelsMap(o.labels); err != nil {
+		return fmt.Errorf("read --labels: %w", err)
+	}
+	return nil
+}
+
+// variables are those of pairs and files, sorted by name.
+func (o *newApp) variables(pairs, files []string) (all []corev1.EnvVar, err error) {
+	values, err := template.Values("environment variable", pairs, files, o.In, o.ErrOut)
+	for name, value := range values {
+		all = append(all, corev1.EnvVar{Name: name, Value: value})
+	}
+	slices.SortFunc(all, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}

@@ -1,0 +1,214 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	templatev1 "github.com/openshift/api/template/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/cli/app/newapp"
+	"github.com/slipway-platform/slipway/cli/manifest"
+	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/cli/template"
+)
+
+// fill processes the templates of a plan and returns their objects together with those of its other parts.
+func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
+	out := o.words()
+	plan.Describe(out)
+	values, err := template.Values("parameter", o.params, o.paramFiles, o.In, o.ErrOut)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, found := range plan.Templates {
+		generated := map[string]bool{}
+		if err := template.Fill(found, values, o.unknown || len(plan.Templates) > 1); err != nil {
+			return nil, err
+		}
+		for _, parameter := range found.Parameters {
+			generated[parameter.Name] = parameter.Generate != "" && parameter.Value == ""
+		}
+		if len(o.request.Labels) > 0 && found.ObjectLabels == nil {
+			found.ObjectLabels = map[string]string{}
+		}
+		for key, value := range o.request.Labels {
+			found.ObjectLabels[key] = value
+		}
+		project := found.Namespace
+		processed, err := template.Process(ctx, finder.Templates, finder.Namespace, found)
+		if err != nil {
+			return nil, err
+		}
+		describeTemplate(out, project, finder.Namespace, processed, generated)
+		objects, err := template.Objects(processed)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			current, err := converted(object)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, current...)
+		}
+	}
+	for _, object := range plan.Objects() {
+		object, err := objects.Plain(object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, object)
+	}
+	return all, nil
+}
+
+// words is where people read what is made; it is nowhere when objects are printed for a program.
+func (o *newApp) words() io.Writer {
+	if *o.print.OutputFormat != "" {
+		return io.Discard
+	}
+	return o.Out
+}
+
+// converted is an object, or those of a list, in current API versions.
+func converted(object *unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read object %q: %w", object.GetName(), err)
+	}
+	text, _ = manifest.Convert(text)
+	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+		current := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &current.Object); err != nil {
+			return nil, fmt.Errorf("read object %q: %w", object.GetName(), err)
+		}
+		all = append(all, current)
+	}
+	return all, nil
+}
+
+func describeTemplate(out io.Writer, project, namespace string, processed *templatev1.Template, generated map[string]bool) {
+	name := processed.Name
+	if project != "" && project != namespace {
+		name = project + "/" + name
+	}
+	fmt.Fprintf(out, "--> Deploying template %q to project %s\n\n", name, namespace)
+	title := processed.Annotations["openshift.io/display-name"]
+	if title == "" {
+		title = processed.Name
+	}
+	fmt.Fprintf(out, "     %s\n     %s\n", title, strings.Repeat("-", len(title)))
+	for _, text := range []string{processed.Annotations["description"], processed.Message} {
+		if text != "" {
+			fmt.Fprintf(out, "     %s\n\n", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n     "))
+		}
+	}
+	if len(processed.Parameters) > 0 {
+		fmt.Fprintln(out, "     * With parameters:")
+	}
+	for _, parameter := range processed.Parameters {
+		title, note := parameter.DisplayName, ""
+		if title == "" {
+			title = parameter.Name
+		}
+		if generated[parameter.Name] {
+			note = " # generated"
+		}
+		fmt.Fprintf(out, "        * %s=%s%s\n", title, parameter.Value, note)
+	}
+	fmt.Fprintln(out)
+}
+
+// make creates the objects, or prints them.
+func (o *newApp) make(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
+	if *o.print.OutputFormat != "" {
+		printer, err := o.print.ToPrinter()
+		if err != nil {
+			return err
+		}
+		list := make([]runtime.Object, len(all))
+		for i, object := range all {
+			list[i] = object
+		}
+		if err := printer.PrintObj(objects.ListOf(list), o.Out); err != nil || o.dryRun {
+			return err
+		}
+	}
+	out := o.words()
+	dry := ""
+	if o.dryRun {
+		dry = " (dry run)"
+	}
+	fmt.Fprintf(out, "--> Creating resources%s ...\n", dry)
+	problems := 0
+	for _, object := range all {
+		name, err := o.create(ctx, plan.Namespace, object)
+		if err != nil {
+			problems++
+			fmt.Fprintf(o.ErrOut, "    error: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(out, "    %s%s\n", name, dry)
+	}
+	if problems > 0 {
+		fmt.Fprintln(out, "--> Failed")
+		return errors.New("not all objects were created")
+	}
+	fmt.Fprintf(out, "--> Success%s\n", dry)
+	o.farewell(out, all)
+	return nil
+}
+
+// create creates one object and says what was done. Image streams are shared by applications: one that is there is used.
+func (o *newApp) create(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
+	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
+	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
+		return name + " already exists, it is used", nil
+	}
+	return name + " created", err
+}
+
+// farewell says what can be done with what was made.
+func (o *newApp) farewell(out io.Writer, all []*unstructured.Unstructured) {
+	exposed := map[string]bool{}
+	var services []string
+	for _, object := range all {
+		switch object.GetKind() {
+		case "BuildConfig":
+			config := &buildv1.BuildConfig{}
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config) == nil && len(config.Spec.Triggers) > 0 {
+				fmt.Fprintf(out, "    Build scheduled, use 'oc logs -f bc/%s' to track its progress.\n", object.GetName())
+			} else {
+				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
+			}
+		case "Route":
+			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name") // empty where there is none
+			exposed[name] = true
+		case "Service":
+			services = append(services, object.GetName())
+		}
+	}
+	var open []string
+	for _, service := range services {
+		if !exposed[service] {
+			open = append(open, fmt.Sprintf("     'oc expose svc/%s' \n", service))
+		}
+	}
+	if len(open) > 0 {
+		fmt.Fprintf(out, "    Application is not exposed. You can expose services to the outside world by executing one or more of the commands below:\n%s", strings.Join(open, ""))
+	}
+	if !o.request.BuildOnly {
+		fmt.Fprintln(out, "    Run 'oc status' to view your app.")
+	}
+}

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	templatev1 "github.com/openshift/api/template/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/cli/app/newapp"
+)
+
+// show lists image streams and templates, all or those that match.
+func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string) error {
+	args, err := o.terms(args)
+	if err != nil {
+		return err
+	}
+	terms := func(named []string) []string { return append(slices.Clone(args), named...) }
+	all := o.list || len(args) > 0
+	var (
+		templates []templatev1.Template
+		streams   []imagev1.ImageStream
+	)
+	for _, project := range slices.Compact([]string{finder.Namespace, "openshift"}) {
+		listed, err := finder.Templates.Templates(project).List(ctx, metav1.ListOptions{})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		if err == nil && (all || len(o.templates) > 0) {
+			for _, one := range listed.Items {
+				if o.matches(one.Name, terms(o.templates)) {
+					templates = append(templates, one)
+				}
+			}
+		}
+		found, err := finder.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		if err == nil && (all || len(o.streams) > 0) {
+			for _, one := range found.Items {
+				if o.matches(one.Name, terms(o.streams)) {
+					streams = append(streams, one)
+				}
+			}
+		}
+	}
+	var images []*newapp.Image
+	if o.search {
+		for _, name := range terms(o.images) {
+			image, _, err := finder.Find(ctx, newapp.Component{From: name, Kind: newapp.ImageKind})
+			var none *newapp.NotFound
+			if err != nil && !errors.As(err, &none) {
+				return err
+			}
+			if err == nil && !image.Missing {
+				images = append(images, image)
+			}
+		}
+	}
+	if len(templates)+len(streams)+len(images) == 0 {
+		return errors.New("no matches found")
+	}
+	o.printFound(templates, streams, images)
+	return nil
+}
+
+// terms are the names that arguments have, each by itself where a + joins them. What only an application has cannot be listed or searched for.
+func (o *newApp) terms(args []string) (names []string, err error) {
+	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
+	if err != nil {
+		return nil, err
+	}
+	for _, component := range components {
+		if component.Source != "" || component.Kind == newapp.FileKind {
+			return nil, fmt.Errorf("search for %q: images and templates are searched for, not source and files; leave out ~ and what is behind it", cmp.Or(component.Source, component.From))
+		}
+		names = append(names, component.From)
+	}
+	switch {
+	case o.list && o.search:
+		return nil, errors.New("give only one of --list and --search")
+	case o.list && len(names)+len(o.images)+len(o.streams)+len(o.templates) > 0:
+		return nil, errors.New("--list lists everything: search for names with --search")
+	case len(o.code)+len(o.files) > 0:
+		return nil, errors.New("--list and --search take neither --code nor --file")
+	case len(variables)+len(o.env)+len(o.envFiles)+len(o.buildEnv)+len(o.buildEnvFiles)+len(o.params)+len(o.paramFiles) > 0:
+		return nil, errors.New("--list and --search make nothing that has variables or parameters: leave them out")
+	case o.search && len(names)+len(o.images)+len(o.streams)+len(o.templates) == 0:
+		return nil, errors.New("name what to search for, such as: oc new-app -S php")
+	}
+	return names, nil
+}
+
+// matches says whether a name has one of the words that are searched for.
+func (o *newApp) matches(name string, terms []string) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(term string) bool {
+		_, bare, qualified := strings.Cut(term, "/")
+		if !qualified {
+			bare = term
+		}
+		bare, _, _ = strings.Cut(bare, ":")
+		return strings.Contains(name, bare)
+	})
+}
+
+func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.ImageStream, images []*newapp.Image) {
+	if len(templates) > 0 {
+		fmt.Fprintln(o.Out, "Templates (oc new-app --template=<template>)\n-----")
+		for _, one := range templates {
+			description, _, _ := strings.Cut(one.Annotations["description"], "\n")
+			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  %s\n", one.Name, one.Namespace, description)
+		}
+		fmt.Fprintln(o.Out)
+	}
+	if len(streams) > 0 {
+		fmt.Fprintln(o.Out, "Image streams (oc new-app --image-stream=<image-stream> [--code=<source>])\n-----")
+		for _, one := range streams {
+			var tags []string
+			for _, tag := range one.Status.Tags {
+				tags = append(tags, tag.Tag)
+			}
+			slices.Sort(tags)
+			if len(tags) == 0 {
+				tags = []string{"<none>"}
+			}
+			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  Tags:    %s\n", one.Name, one.Namespace, strings.Join(tags, ", "))
+		}
+		fmt.Fprintln(o.Out)
+	}
+	if len(images) > 0 {
+		fmt.Fprintln(o.Out, "Docker images (oc new-app --docker-image=<docker-image> [--code=<source>])\n-----")
+		for _, one := range images {
+			fmt.Fprintf(o.Out, "%s\n  Tags:    %s\n", one.Name, one.Tag)
+		}
+		fmt.Fprintln(o.Out)
+	}
+}

@@ -1,0 +1,84 @@
+package newapp
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Dockerfile is what matters here of a Dockerfile.
+type Dockerfile struct {
+	// Text is the whole file.
+	Text string
+	// From is the image that the last stage begins with.
+	From string
+	// Ports are those of the last stage, such as 8080/tcp.
+	Ports []string
+}
+
+// ReadDockerfile reads the Dockerfile of a directory. It is nil where there is none.
+func ReadDockerfile(dir string) (*Dockerfile, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Dockerfile: %w", err)
+	}
+	return ParseDockerfile(string(text))
+}
+
+// ParseDockerfile reads the instructions FROM, ARG and EXPOSE. A file without FROM is an error.
+func ParseDockerfile(text string) (*Dockerfile, error) {
+	file, stages, arguments := &Dockerfile{Text: text}, map[string]string{}, map[string]string{}
+	fill := func(word string) string {
+		return os.Expand(word, func(name string) string { return argument(arguments, name) })
+	}
+	lines := bufio.NewScanner(strings.NewReader(strings.ReplaceAll(text, "\\\n", " ")))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 {
+			continue
+		}
+		switch strings.ToUpper(words[0]) {
+		case "ARG":
+			name, value, _ := strings.Cut(words[1], "=")
+			arguments[name] = strings.Trim(value, `"'`)
+		case "FROM":
+			words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "--") })
+			if len(words) < 2 {
+				continue
+			}
+			file.From, file.Ports = fill(words[1]), nil
+			if base, known := stages[file.From]; known {
+				file.From = base
+			}
+			if len(words) > 3 && strings.EqualFold(words[2], "as") {
+				stages[words[3]] = file.From
+			}
+		case "EXPOSE":
+			for _, word := range words[1:] {
+				if port := fill(word); port != "" {
+					file.Ports = append(file.Ports, port)
+				}
+			}
+		}
+	}
+	if file.From == "" {
+		return nil, fmt.Errorf("read Dockerfile: there is no FROM instruction")
+	}
+	return file, nil
+}
+
+// argument is the value of an ARG for NAME, or NAME:-otherwise.
+func argument(arguments map[string]string, name string) string {
+	name, otherwise, _ := strings.Cut(name, ":-")
+	if value := arguments[name]; value != "" {
+		return value
+	}
+	return otherwise
+}

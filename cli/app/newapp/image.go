@@ -1,0 +1,100 @@
+package newapp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/openshift/api/image/docker10"
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Image is an image that was found.
+type Image struct {
+	// Name is what was asked for, Reference how the image is pulled.
+	Name, Reference string
+	// Namespace, Stream and Tag are the tag of an image stream; Namespace and Stream are empty for an image of a registry, Tag is set always.
+	Namespace, Stream, Tag string
+	// ID and Created are the image's, where it is known.
+	ID      string
+	Created time.Time
+	// Ports such as 8080/tcp, Volumes and User are what the image declares.
+	Ports, Volumes []string
+	User           string
+	// Command is what a container of the image runs: its entrypoint and the arguments of it.
+	Command []string
+	// Labels and Annotations are the image's and the tag's.
+	Labels, Annotations map[string]string
+	// Missing says that nothing is known but the name.
+	Missing bool
+	// Insecure says that the registry's certificate is not checked.
+	Insecure bool
+}
+
+// describe takes over what an image says of itself.
+func (i *Image) describe(image *imagev1.Image) error {
+	i.ID = image.Name
+	metadata := &docker10.DockerImage{}
+	if len(image.DockerImageMetadata.Raw) > 0 {
+		if err := json.Unmarshal(image.DockerImageMetadata.Raw, metadata); err != nil {
+			return fmt.Errorf("read image %q: %w", i.Name, err)
+		}
+	}
+	i.Created = metadata.Created.Time
+	config := cmp.Or(metadata.Config, &metadata.ContainerConfig)
+	i.Ports, i.Volumes = slices.Sorted(maps.Keys(config.ExposedPorts)), slices.Sorted(maps.Keys(config.Volumes))
+	i.User, i.Labels, i.Command = config.User, config.Labels, slices.Concat(config.Entrypoint, config.Cmd)
+	return nil
+}
+
+// Builder says whether the image builds source.
+func (i *Image) Builder() bool {
+	for _, label := range []string{"io.openshift.s2i.scripts-url", "io.s2i.scripts-url"} {
+		if i.Labels[label] != "" {
+			return true
+		}
+	}
+	return slices.Contains(strings.Split(i.Annotations["tags"], ","), "builder")
+}
+
+// tag is the tag of the stream as an object refers to it.
+func (i *Image) tag(namespace string) *corev1.ObjectReference {
+	reference := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: i.Stream + ":" + i.Tag}
+	if i.Namespace != namespace {
+		reference.Namespace = i.Namespace
+	}
+	return reference
+}
+
+// short is how people recognize the image.
+func (i *Image) short() string {
+	id := strings.TrimPrefix(i.ID, "sha256:")
+	id = id[:min(len(id), shortID)]
+	if i.Created.IsZero() {
+		return id
+	}
+	return fmt.Sprintf("%s (%s old)", id, strings.ToLower(units.HumanDuration(time.Since(i.Created))))
+}
+
+const shortID = 7
+
+// ports reads ports such as 8080/tcp and 53/udp, each once; what is none is left out.
+func ports(texts []string) (all []corev1.ContainerPort) {
+	for _, text := range texts {
+		number, protocol, _ := strings.Cut(text, "/")
+		port, err := strconv.ParseUint(number, 10, 16)
+		read := corev1.ContainerPort{ContainerPort: int32(port), Protocol: corev1.Protocol(strings.ToUpper(cmp.Or(protocol, "tcp")))}
+		if err == nil && port > 0 && !slices.Contains(all, read) {
+			all = append(all, read)
+		}
+	}
+	slices.SortFunc(all, func(a, b corev1.ContainerPort) int { return cmp.Compare(a.ContainerPort, b.ContainerPort) })
+	return all
+}

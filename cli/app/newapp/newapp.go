@@ -1,0 +1,270 @@
+// Package newapp makes the objects of an application or a build from images, image streams, templates and source: the pieces that `oc new-app` and
+// `oc new-build` are put together from.
+//
+// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications; the objects, names and messages are those of its client.
+package newapp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Strategies of builds, as flags name them.
+const (
+	DockerStrategy   = "docker"
+	SourceStrategy   = "source"
+	PipelineStrategy = "pipeline"
+)
+
+// Request is what is to be made, as arguments and flags say.
+type Request struct {
+	Components []Component
+	// Sources are given by themselves, for builders that are given by themselves too.
+	Sources []string
+	// Name is what the first pod and its objects are called, instead of after the source or image.
+	Name string
+	// Strategy is how source is built, empty for what the source suggests; ContextDir is the directory within it.
+	Strategy, ContextDir string
+	// Environment and BuildEnvironment are variables of containers and of builds.
+	Environment, BuildEnvironment []corev1.EnvVar
+	// Labels are on all objects; without any, objects have the label app.
+	Labels map[string]string
+	// AsTest makes deployments that have pods only while they are tested.
+	AsTest bool
+	// BuildOnly makes no deployments and services; By is what the objects say that they were made by.
+	BuildOnly bool
+	By        string
+	// Options are those of builds alone.
+	Options BuildOptions
+}
+
+// Part is a container of the application, or a build alone.
+type Part struct {
+	Name string
+	// Image is what is deployed, or what builds or is the base of the build.
+	Image *Image
+	// Build is nil where an image is deployed as it is.
+	Build *Build
+	Group int
+}
+
+// Build is how source becomes an image.
+type Build struct {
+	Source   *Source
+	Strategy string
+	// Binary says that the files are sent to the build.
+	Binary     bool
+	Dockerfile *Dockerfile
+	// Inline is the text of a Dockerfile that is all of the source.
+	Inline string
+	// Language is what the source was found to be written in, where that mattered.
+	Language string
+}
+
+// Plan is what will be made.
+type Plan struct {
+	Request
+	Namespace string
+	Parts     []Part
+	Templates []*templatev1.Template
+}
+
+// New finds what a request speaks of.
+func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
+	plan := &Plan{Request: request, Namespace: finder.Namespace}
+	if err := plan.Options.findSource(ctx, finder); err != nil {
+		return nil, err
+	}
+	components, err := paired(ctx, finder, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(components) == 0 && request.BuildOnly {
+		components = []Component{{}}
+	}
+	var problems []error
+	for _, component := range components {
+		problems = append(problems, plan.add(ctx, finder, component))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	plan.name()
+	for _, part := range plan.Parts {
+		problems = append(problems, plan.checkOutput(part))
+	}
+	return plan, errors.Join(problems...)
+}
+
+// paired gives source that stands by itself to the only builder that does.
+func paired(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
+	components, sources := []Component{}, slices.Clone(request.Sources)
+	for _, component := range request.Components {
+		if component.From == "" {
+			sources = append(sources, component.Source)
+			continue
+		}
+		components = append(components, component)
+	}
+	builders := 0
+	for i, component := range components {
+		if len(sources) != 1 || component.Source != "" {
+			continue
+		}
+		image, _, err := finder.Find(ctx, component)
+		if err != nil {
+			return nil, err
+		}
+		if image != nil && (image.Builder() || component.Kind == ImageKind || component.Kind == StreamKind || len(components) == 1) {
+			components[i].Source = sources[0]
+			builders++
+		}
+	}
+	switch {
+	case builders > 1:
+		return nil, fmt.Errorf("several images could build %q: say which one as IMAGE~%[1]s", sources[0])
+	case builders == 1:
+		return components, nil
+	}
+	for i, source := range sources {
+		components = append(components, Component{Source: source, Group: -1 - i})
+	}
+	return components, nil
+}
+
+// add finds one component.
+func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
+	part := Part{Group: component.Group}
+	if component.From != "" {
+		image, template, err := finder.Find(ctx, component)
+		if err != nil {
+			return err
+		}
+		if template != nil {
+			p.Templates = append(p.Templates, template)
+			return nil
+		}
+		part.Image, part.Name = image, Name(cmp.Or(image.Stream, image.Name))
+	}
+	if component.Source != "" {
+		if part.Build, err = p.build(ctx, finder, component.Source, &part); err != nil {
+			return err
+		}
+	}
+	if component.Source == "" && p.BuildOnly {
+		if part.Build, err = p.alone(ctx, finder, &part); err != nil {
+			return err
+		}
+	}
+	if part.Name == "" {
+		part.Name = p.Name
+	}
+	if part.Name == "" {
+		return fmt.Errorf("name the application with --name: %q gives none", cmp.Or(component.Source, component.From))
+	}
+	p.Parts = append(p.Parts, part)
+	return nil
+}
+
+// build looks at source and finds what builds it, unless part has that.
+func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Part) (*Build, error) {
+	source, err := Open(ctx, text, p.ContextDir)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	part.Name = Name(source.Name)
+	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == "" || p.Options.Binary}
+	if part.Image != nil && build.Strategy != DockerStrategy {
+		build.Strategy = SourceStrategy
+		return build, nil
+	}
+	dir, err := source.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return build, build.inspect(ctx, finder, dir, part)
+}
+
+// inspect chooses a strategy after the files of the source.
+func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *Part) (err error) {
+	if b.Dockerfile, err = ReadDockerfile(dir); err != nil {
+		return err
+	}
+	_, noJenkinsfile := os.Stat(filepath.Join(dir, "Jenkinsfile"))
+	switch {
+	case b.Strategy == "" && noJenkinsfile == nil:
+		b.Strategy = PipelineStrategy
+	case b.Strategy == "" && b.Dockerfile != nil:
+		b.Strategy = DockerStrategy
+	case b.Strategy == "":
+		b.Strategy = SourceStrategy
+	}
+	switch {
+	case b.Strategy == PipelineStrategy:
+		return nil
+	case b.Strategy == DockerStrategy && b.Dockerfile == nil:
+		return fmt.Errorf("build %q: there is no Dockerfile, which the strategy docker needs", b.Source.Name)
+	case b.Strategy == DockerStrategy:
+		if part.Image == nil {
+			part.Image, _, err = finder.Find(ctx, Component{From: b.Dockerfile.From, Source: dir})
+		}
+		return err
+	}
+	if b.Language = Language(dir); b.Language == "" {
+		return fmt.Errorf("no language matched the source repository; name a builder image as IMAGE~%s", b.Source.Name)
+	}
+	part.Image, err = finder.Builder(ctx, b.Language)
+	return err
+}
+
+// name gives the first part the name that was asked for, and each one its own.
+func (p *Plan) name() {
+	taken := map[string]bool{}
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		if i == 0 && p.Name != "" {
+			part.Name = p.Name
+		}
+		base := part.Name
+		for n := 1; taken[part.Name]; n++ {
+			part.Name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[part.Name] = true
+	}
+}
+
+// Pods are the parts by pod, in their order.
+func (p *Plan) Pods() (pods [][]Part) {
+	at := map[int]int{}
+	for _, part := range p.Parts {
+		i, known := at[part.Group]
+		if !known {
+			i = len(pods)
+			at[part.Group], pods = i, append(pods, nil)
+		}
+		pods[i] = append(pods[i], part)
+	}
+	return pods
+}
+
+// deployed says whether a part has a container.
+func (p *Plan) deployed(part Part) bool {
+	return !p.BuildOnly && (part.Build == nil || part.Build.Strategy != PipelineStrategy)
+}
+
+// ports are those of a part's container.
+func (part Part) ports() []corev1.ContainerPort {
+	if part.Build != nil && part.Build.Dockerfile != nil && len(part.Build.Dockerfile.Ports) > 0 {
+		return ports(append(slices.Clone(part.Build.Dockerfile.Ports), part.Image.Ports...))
+	}
+	return ports(part.Image.Ports)
+}

@@ -1,0 +1,28 @@
+package build
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// NewLogs makes `oc build-logs`, which OpenShift 3 had before `oc logs` knew builds.
+func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	follow, noWait := true, false
+	command := &cobra.Command{
+		Use: "build-logs BUILD", Short: "Show logs from a build", Args: cobra.ExactArgs(1),
+		Deprecated: "use oc logs build/NAME instead", Hidden: true,
+		Run: func(command *cobra.Command, args []string) {
+			client, err := builds(factory)
+			util.CheckErr(err)
+			if follow && !noWait {
+				util.CheckErr(client.Follow(command.Context(), args[0], streams.Out, streams.ErrOut))
+				return
+			}
+			util.CheckErr(client.Written(command.Context(), args[0], streams.Out))
+		},
+	}
+	command.Flags().BoolVarP(&follow, "follow", "f", follow, "Show what is logged until the build ends")
+	command.Flags().BoolVarP(&noWait, "nowait", "w", noWait, "Show what is there, and wait for nothing")
+	return command
+}

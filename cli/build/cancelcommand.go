@@ -1,0 +1,120 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+)
+
+// buildCancel cancels builds.
+type buildCancel struct {
+	client  *Client
+	streams genericiooptions.IOStreams
+
+	states        []string
+	dump, restart bool
+}
+
+// NewCancel makes `oc cancel-build`.
+func NewCancel(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	c := &buildCancel{streams: streams}
+	command := &cobra.Command{
+		Use:   "cancel-build (BUILD | bc/BUILDCONFIG)...",
+		Short: "Cancel running, pending, or new builds",
+		Example: `  oc cancel-build ruby-build-2
+  oc cancel-build ruby-build-2 --dump-logs --restart
+  oc cancel-build bc/ruby-build --state=new`,
+		Args: cobra.MinimumNArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			var err error
+			c.client, err = builds(factory)
+			util.CheckErr(err)
+			util.CheckErr(c.run(command.Context(), args))
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&c.states, "state", []string{"new", "pending", "running"}, "Cancel builds in these phases alone")
+	flags.BoolVar(&c.dump, "dump-logs", false, "Show the log of each build first")
+	flags.BoolVar(&c.restart, "restart", false, "Start each build again")
+	return command
+}
+
+func (c *buildCancel) run(ctx context.Context, args []string) error {
+	for _, state := range c.states {
+		if !slices.Contains([]string{"new", "pending", "running"}, state) {
+			return fmt.Errorf("no build to cancel has the phase %q: give new, pending or running with --state", state)
+		}
+	}
+	for _, arg := range args {
+		kind, name, err := Name(arg, OfBuild)
+		if err != nil {
+			return err
+		}
+		names := []string{name}
+		if kind == OfConfig {
+			if names, err = c.active(ctx, name); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			if err := c.cancel(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// active are the builds of a configuration in the wanted phases.
+func (c *buildCancel) active(ctx context.Context, config string) (names []string, err error) {
+	found, err := c.client.Of(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if !generate.Ended(&found[i]) && slices.Contains(c.states, strings.ToLower(string(found[i].Status.Phase))) {
+			names = append(names, found[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		fmt.Fprintf(c.streams.ErrOut, "No builds of build config %q can be cancelled\n", config)
+	}
+	return names, nil
+}
+
+func (c *buildCancel) cancel(ctx context.Context, name string) error {
+	if c.dump {
+		fmt.Fprintf(c.streams.Out, "Build logs for %s:\n", name)
+		if err := c.client.Written(ctx, name, c.streams.Out); err != nil {
+			fmt.Fprintf(c.streams.ErrOut, "error: unable to fetch logs for %s: %v\n", name, err)
+		}
+	}
+	cancelled, err := c.client.Cancel(ctx, name)
+	if err != nil {
+		return err
+	}
+	if cancelled {
+		fmt.Fprintf(c.streams.Out, "build.build.openshift.io/%s cancelled\n", name)
+	} else {
+		fmt.Fprintf(c.streams.ErrOut, "build %q has ended already\n", name)
+	}
+	if !c.restart {
+		return nil
+	}
+	request := &buildv1.BuildRequest{TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}}}
+	request.Name = name
+	again, err := c.client.Again(ctx, request)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.streams.Out, "build.build.openshift.io/%s restarted as %s\n", name, again.Name)
+	return nil
+}

@@ -1,0 +1,87 @@
+// Package create creates single objects: the commands below `oc create` that kubectl lacks, and
+// `oc expose`.
+package create
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+// Creation is a command below `oc create` that makes one object.
+type Creation struct {
+	Use, Short, Long, Example string
+	aliases                   []string
+	Args                      cobra.PositionalArgs
+	// resource is where the object is made, of the current project where it is namespaced, and kind the object's.
+	Resource   schema.GroupVersionResource
+	Kind       string
+	namespaced bool
+	// flags adds flags; object makes the object of the arguments.
+	flags  func(*cobra.Command)
+	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
+}
+
+// command is the cobra command of a creation, with `-o` and `--dry-run`.
+func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
+	command := &cobra.Command{
+		Use: c.Use, Aliases: c.aliases, Short: c.Short, Long: c.Long, Example: c.Example, Args: c.Args, DisableFlagsInUseLine: true,
+		Run: func(cmd *cobra.Command, args []string) {
+			util.CheckErr(c.run(cmd.Context(), factory, print, streams, cmd, args))
+		},
+	}
+	print.AddFlags(command)
+	util.AddDryRunFlag(command)
+	if c.flags != nil {
+		c.flags(command)
+	}
+	return command
+}
+
+func (c Creation) run(ctx context.Context, factory util.Factory, print *genericclioptions.PrintFlags, streams genericiooptions.IOStreams, cmd *cobra.Command, args []string) error {
+	content, err := c.Object(cmd, args)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion(c.Resource.GroupVersion().String())
+	object.SetKind(c.Kind)
+	namespace := ""
+	if c.namespaced {
+		if namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return err
+		}
+		object.SetNamespace(namespace)
+	}
+	dryRun, err := util.GetDryRunStrategy(cmd)
+	if err != nil {
+		return err
+	}
+	util.PrintFlagsWithDryRunStrategy(print, dryRun)
+	if dryRun != util.DryRunClient {
+		client, err := factory.DynamicClient()
+		if err != nil {
+			return err
+		}
+		options := metav1.CreateOptions{}
+		if dryRun == util.DryRunServer {
+			options.DryRun = []string{metav1.DryRunAll}
+		}
+		if object, err = client.Resource(c.Resource).Namespace(namespace).Create(ctx, object, options); err != nil {
+			return err
+		}
+	}
+	printer, err := print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(object, streams.Out)
+}

@@ -1,0 +1,184 @@
+package create
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	quotav1 "github.com/openshift/api/quota/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// NewClusterQuota makes `oc create clusterresourcequota`, which is `oc create clusterquota` as well.
+func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	return Creation{
+		Use: "clusterresourcequota NAME --project-label-selector=KEY=VALUE [--hard=RESOURCE=QUANTITY]...", aliases: []string{"clusterquota"},
+		Short: "Create a cluster resource quota",
+		Long:  "Create a quota that counts several projects together: those with a label, or with an annotation such as who requested them.",
+		Example: `  # All projects that were requested by user-bob have 10 pods together
+  oc create clusterresourcequota limit-bob --project-annotation-selector=openshift.io/requester=user-bob --hard=pods=10`,
+		Args: cobra.ExactArgs(1), Resource: quotav1.GroupVersion.WithResource("clusterresourcequotas"), Kind: "ClusterResourceQuota",
+		flags: func(command *cobra.Command) {
+			command.Flags().StringToString("project-annotation-selector", nil, "Annotations of the projects, as KEY=VALUE.")
+			command.Flags().StringToString("project-label-selector", nil, "Labels of the projects, as KEY=VALUE.")
+			command.Flags().StringSlice("hard", nil, "How much of a resource they may have, as RESOURCE=QUANTITY; can be given several times.")
+		},
+		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
+			annotations, _ := command.Flags().GetStringToString("project-annotation-selector")
+			labels, _ := command.Flags().GetStringToString("project-label-selector")
+			limits, _ := command.Flags().GetStringSlice("hard")
+			selector := map[string]any{}
+			if len(labels) > 0 {
+				selector["labels"] = map[string]any{"matchLabels": anyMap(labels)}
+			}
+			if len(annotations) > 0 {
+				selector["annotations"] = anyMap(annotations)
+			}
+			if len(selector) == 0 {
+				return nil, errors.New("say which projects are counted with --project-annotation-selector or --project-label-selector")
+			}
+			hard := map[string]any{}
+			for _, limit := range limits {
+				name, quantity, _ := strings.Cut(limit, "=")
+				if _, err := resource.ParseQuantity(quantity); err != nil || name == "" {
+					return nil, fmt.Errorf("read --hard %q: must be RESOURCE=QUANTITY, such as pods=10", limit)
+				}
+				hard[name] = quantity
+			}
+			return map[string]any{
+				"metadata": map[string]any{"name": args[0]}, "spec": map[string]any{"selector": selector, "quota": map[string]any{"hard": hard}},
+			}, nil
+		},
+	}.Command(factory, streams)
+}
+
+func anyMap(m map[string]string) map[string]any {
+	made := map[string]any{}
+	for key, value := range m {
+		made[key] = value
+	}
+	return made
+}
+
+// NewStream makes `oc create imagestream`.
+func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	return Creation{
+		Use: "imagestream NAME", aliases: []string{"is"}, Short: "Create a new empty image stream",
+		Long:    "Create an image stream without tags. Builds, pushes and imports give it some.",
+		Example: "  oc create imagestream mysql",
+		Args:    cobra.ExactArgs(1), Resource: imagev1.GroupVersion.WithResource("imagestreams"), Kind: "ImageStream", namespaced: true,
+		flags: func(command *cobra.Command) {
+			command.Flags().Bool("lookup-local", false, "Let pods of the project name the stream's tags as their images.")
+		},
+		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
+			object := map[string]any{"metadata": map[string]any{"name": args[0]}}
+			if local, _ := command.Flags().GetBool("lookup-local"); local {
+				object["spec"] = map[string]any{"lookupPolicy": map[string]any{"local": true}}
+			}
+			return object, nil
+		},
+	}.Command(factory, streams)
+}
+
+// NewStreamTag makes `oc create imagestreamtag`.
+func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	return Creation{
+		Use: "imagestreamtag NAME:TAG (--from=[PROJECT/]NAME:TAG | --from-image=IMAGE)", aliases: []string{"istag"},
+		Short: "Create a new image stream tag",
+		Long:  "Create a tag of an image stream, which is made as well if it is not there, from another tag or from an image of a registry.",
+		Example: `  # A tag that is what another tag is
+  oc create imagestreamtag mysql:latest --from=mysql:5.7
+
+  # A tag that follows an image of a registry
+  oc create imagestreamtag mysql:5.7 --from-image=mysql:5.7 --scheduled`,
+		Args: cobra.ExactArgs(1), Resource: imagev1.GroupVersion.WithResource("imagestreamtags"), Kind: "ImageStreamTag", namespaced: true,
+		flags: func(command *cobra.Command) {
+			flags := command.Flags()
+			flags.String("from", "", "Tag or image of a stream, as NAME:TAG or NAME@ID, of this project or as PROJECT/NAME:TAG.")
+			flags.String("from-image", "", "Image of a registry.")
+			flags.Bool("reference", false, "Name the image without importing it.")
+			flags.Bool("insecure", false, "The registry may be asked without TLS.")
+			flags.Bool("scheduled", false, "Look for a new image from time to time.")
+			flags.String("reference-policy", "source", "How others get the image: source, from its registry, or local, through the cluster's.")
+			flags.StringToStringP("annotation", "A", nil, "Annotations of the tag, as KEY=VALUE.")
+		},
+		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
+			return streamTagOf(command, args[0])
+		},
+	}.Command(factory, streams)
+}
+
+// streamTagOf makes the tag that the flags describe.
+func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
+	if stream, tag, ok := strings.Cut(name, ":"); !ok || stream == "" || tag == "" {
+		return nil, fmt.Errorf("image stream tag %q must be NAME:TAG", name)
+	}
+	text := func(flag string) string { value, _ := command.Flags().GetString(flag); return value }
+	is := func(flag string) bool { value, _ := command.Flags().GetBool(flag); return value }
+	from := map[string]any{}
+	switch {
+	case (text("from") == "") == (text("from-image") == ""):
+		return nil, errors.New("name what the tag is of, with --from or --from-image")
+	case text("from-image") != "":
+		from["kind"], from["name"] = "DockerImage", text("from-image")
+	default:
+		from["kind"], from["name"] = "ImageStreamTag", text("from")
+		if project, rest, ok := strings.Cut(text("from"), "/"); ok {
+			from["namespace"], from["name"] = project, rest
+		}
+		if strings.Contains(text("from"), "@") {
+			from["kind"] = "ImageStreamImage"
+		}
+	}
+	policy, ok := map[string]string{"source": "Source", "local": "Local"}[strings.ToLower(text("reference-policy"))]
+	if !ok {
+		return nil, fmt.Errorf("--reference-policy is %q, must be source or local", text("reference-policy"))
+	}
+	tag := map[string]any{
+		"from": from, "reference": is("reference"), "referencePolicy": map[string]any{"type": policy},
+		"importPolicy": map[string]any{"insecure": is("insecure"), "scheduled": is("scheduled")},
+	}
+	if annotations, _ := command.Flags().GetStringToString("annotation"); len(annotations) > 0 {
+		tag["annotations"] = anyMap(annotations)
+	}
+	return map[string]any{"metadata": map[string]any{"name": name}, "tag": tag}, nil
+}
+
+// NewConfig makes `oc create deploymentconfig`.
+func NewConfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	return Creation{
+		Use: "deploymentconfig NAME --image=IMAGE -- [COMMAND] [args...]", aliases: []string{"dc"},
+		Short:   "Create a deployment config that uses a given image",
+		Long:    "Create a deployment configuration of one container, which is deployed whenever its template changes.",
+		Example: "  oc create deploymentconfig my-nginx --image=nginx",
+		Args:    cobra.MinimumNArgs(1), Resource: appsv1.GroupVersion.WithResource("deploymentconfigs"), Kind: "DeploymentConfig", namespaced: true,
+		flags: func(command *cobra.Command) { command.Flags().String("image", "", "Image of the container.") },
+		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
+			image, _ := command.Flags().GetString("image")
+			if image == "" {
+				return nil, errors.New("name the image of the container with --image")
+			}
+			labels := map[string]any{"deployment-config.name": args[0]}
+			container := map[string]any{"name": "default-container", "image": image}
+			if len(args) > 1 {
+				var words []any
+				for _, word := range args[1:] {
+					words = append(words, word)
+				}
+				container["args"] = words
+			}
+			return map[string]any{
+				"metadata": map[string]any{"name": args[0]},
+				"spec": map[string]any{
+					"replicas": int64(1), "selector": labels,
+					"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{container}}},
+				},
+			}, nil
+		},
+	}.Command(factory, streams)
+}

@@ -1,0 +1,103 @@
+package create
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// NewRoute makes `oc create route`, with a command for each place where TLS can end.
+func NewRoute(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use: "route", Short: "Expose containers externally via secured routes",
+		Long: "Make a route with TLS to a service. For one without TLS: oc expose service NAME.",
+		Run:  util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	for _, kind := range []struct {
+		termination routev1.TLSTerminationType
+		short, text string
+	}{
+		{routev1.TLSTerminationEdge, "Create a route that uses edge TLS termination", "TLS ends at the router, which speaks HTTP with the service."},
+		{routev1.TLSTerminationPassthrough, "Create a route that uses passthrough TLS termination", "TLS ends at the service; the router passes it on as it is."},
+		{routev1.TLSTerminationReencrypt, "Create a route that uses reencrypt TLS termination", "TLS ends at the router, which speaks TLS with the service too."},
+	} {
+		command.AddCommand(Creation{
+			Use: string(kind.termination) + " [NAME] --service=SERVICE", Short: kind.short, Long: kind.text,
+			Example: fmt.Sprintf("  # A route for the service frontend\n  oc create route %s --service=frontend --hostname=www.example.com", kind.termination),
+			Args:    cobra.MaximumNArgs(1), Resource: routev1.GroupVersion.WithResource("routes"), Kind: "Route", namespaced: true,
+			flags: func(command *cobra.Command) { routeFlags(command, kind.termination) },
+			Object: func(command *cobra.Command, args []string) (map[string]any, error) {
+				return routeOf(command, args, kind.termination)
+			},
+		}.Command(factory, streams))
+	}
+	return command
+}
+
+func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) {
+	flags := command.Flags()
+	flags.String("service", "", "Service that the route leads to.")
+	flags.String("hostname", "", "Host name of the route; by default the router chooses one.")
+	flags.String("port", "", "Name or number of the service's target port.")
+	flags.String("insecure-policy", "", "What becomes of requests without TLS: None, Allow or Redirect.")
+	flags.String("wildcard-policy", "", "None, or Subdomain for every host of the domain.")
+	if termination == routev1.TLSTerminationPassthrough {
+		return
+	}
+	flags.String("path", "", "Path that the route serves.")
+	flags.String("cert", "", "File of the certificate, in PEM.")
+	flags.String("key", "", "File of its key, in PEM.")
+	flags.String("ca-cert", "", "File of the authorities of the certificate, in PEM.")
+	if termination == routev1.TLSTerminationReencrypt {
+		flags.String("dest-ca-cert", "", "File of the authorities that the service's certificate must be of, in PEM.")
+	}
+}
+
+// routeOf makes the route that the flags describe.
+func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
+	text := func(name string) string {
+		value, _ := command.Flags().GetString(name) // empty where the command has no such flag
+		return value
+	}
+	if text("service") == "" {
+		return nil, errors.New("you need to provide a service name via --service")
+	}
+	name := text("service")
+	if len(args) > 0 {
+		name = args[0]
+	}
+	tls := map[string]any{"termination": string(termination)}
+	for flag, field := range map[string]string{"cert": "certificate", "key": "key", "ca-cert": "caCertificate", "dest-ca-cert": "destinationCACertificate"} {
+		if text(flag) == "" {
+			continue
+		}
+		content, err := os.ReadFile(text(flag))
+		if err != nil {
+			return nil, fmt.Errorf("read --%s: %w", flag, err)
+		}
+		tls[field] = string(content)
+	}
+	if policy := text("insecure-policy"); policy != "" {
+		tls["insecureEdgeTerminationPolicy"] = policy
+	}
+	spec := map[string]any{"to": map[string]any{"kind": "Service", "name": text("service")}, "tls": tls}
+	for flag, field := range map[string]string{"hostname": "host", "path": "path", "wildcard-policy": "wildcardPolicy"} {
+		if text(flag) != "" {
+			spec[field] = text(flag)
+		}
+	}
+	if port := text("port"); port != "" {
+		target := any(port)
+		if parsed := intstr.Parse(port); parsed.Type == intstr.Int {
+			target = int64(parsed.IntVal)
+		}
+		spec["port"] = map[string]any{"targetPort": target}
+	}
+	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}, nil
+}

@@ -1,0 +1,103 @@
+package deploymentconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// deploy is what `oc deploy` shall do; it shows the deployments where that is nothing.
+type deploy struct {
+	latest, retry, cancel, enable, follow bool
+}
+
+// NewDeploy makes `oc deploy`, which OpenShift 3 had before `oc rollout` knew deployment configs.
+func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	d := &deploy{}
+	command := &cobra.Command{
+		Use:   "deploy DEPLOYMENTCONFIG [--latest | --retry | --cancel | --enable-triggers]",
+		Short: "View, start, cancel, or retry a deployment",
+		Long: `Show the deployments of a deployment config, or start, retry or cancel one.
+
+oc rollout does the same with more choices.`,
+		Example: `  oc deploy web
+  oc deploy web --latest --follow
+  oc deploy web --cancel`,
+		Args: cobra.ExactArgs(1), Deprecated: "use the commands below oc rollout", Hidden: true,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(d.validate())
+			name, err := configName(args[0])
+			util.CheckErr(err)
+			client, namespace, err := deployments(factory)
+			util.CheckErr(err)
+			util.CheckErr(d.run(command.Context(), client, namespace, name, streams.Out))
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&d.latest, "latest", false, "Start a new deployment with the present images.")
+	flags.BoolVar(&d.retry, "retry", false, "Retry the latest deployment, which has failed.")
+	flags.BoolVar(&d.cancel, "cancel", false, "Cancel the deployment that is in progress.")
+	flags.BoolVar(&d.enable, "enable-triggers", false, "Let new images start deployments again.")
+	flags.BoolVar(&d.follow, "follow", false, "With --latest or --retry, show the deployment's log until it ends.")
+	return command
+}
+
+func (d *deploy) validate() error {
+	chosen := 0
+	for _, given := range []bool{d.latest, d.retry, d.cancel, d.enable} {
+		if given {
+			chosen++
+		}
+	}
+	switch {
+	case chosen > 1:
+		return errors.New("give only one of --latest, --retry, --cancel and --enable-triggers")
+	case d.follow && !d.latest && !d.retry:
+		return errors.New("--follow needs --latest or --retry")
+	}
+	return nil
+}
+
+func (d *deploy) run(ctx context.Context, client *Client, namespace, name string, out io.Writer) error {
+	switch {
+	case d.enable:
+		images, err := client.EnableTriggers(ctx, namespace, name)
+		if err == nil {
+			fmt.Fprintf(out, "Enabled image triggers: %s\n", strings.Join(images, ","))
+		}
+		return err
+	case d.cancel:
+		_, done, err := client.Cancel(ctx, namespace, name)
+		if err == nil {
+			fmt.Fprintf(out, "%s: %s\n", name, done)
+		}
+		return err
+	case !d.latest && !d.retry:
+		text, err := client.ViewHistory(namespace, name, 0)
+		if err == nil {
+			fmt.Fprintln(out, strings.TrimSuffix(text, "\n"))
+		}
+		return err
+	}
+	start, said := client.Retry, "Retried"
+	if d.latest {
+		said = "Started deployment"
+		start = client.Start
+	}
+	dc, _, err := start(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s #%d\n", said, dc.Status.LatestVersion)
+	if d.follow {
+		return client.Follow(ctx, namespace, name, dc.Status.LatestVersion, out)
+	}
+	fmt.Fprintf(out, "Use 'oc logs -f dc/%s' to track its progress.\n", name)
+	return nil
+}

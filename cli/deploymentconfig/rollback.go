@@ -1,0 +1,86 @@
+package deploymentconfig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/describe"
+)
+
+// NewRollback makes `oc rollback`.
+func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
+	asked, dry := &appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}, false
+	command := &cobra.Command{
+		Use:   "rollback (dc/NAME | DEPLOYMENT) [--to-version=N]",
+		Short: "Revert part of an application back to a previous deployment",
+		Long: `Go back to the pods of an earlier deployment of a deployment config.
+
+Triggers by image are switched off, so that they do not undo it at once; switch them on again with
+oc set triggers dc/NAME --auto.`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			name, err := configName(strings.TrimPrefix(args[0], "rc/"))
+			util.CheckErr(err)
+			client, namespace, err := deployments(factory)
+			util.CheckErr(err)
+			asked.Name, asked.Spec.Revision, err = client.Target(command.Context(), namespace, name, asked.Spec.Revision)
+			util.CheckErr(err)
+			if dry || *print.OutputFormat != "" {
+				earlier, err := client.Earlier(command.Context(), namespace, asked)
+				util.CheckErr(err)
+				util.CheckErr(showEarlier(command.Context(), factory, streams.Out, print, earlier))
+				return
+			}
+			stored, err := client.GoBack(command.Context(), namespace, asked, false)
+			util.CheckErr(err)
+			fmt.Fprintf(streams.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", stored.Name)
+			var disabled []string
+			for _, trigger := range stored.Spec.Triggers {
+				if params := trigger.ImageChangeParams; params != nil {
+					disabled = append(disabled, params.From.Name)
+				}
+			}
+			if len(disabled) > 0 {
+				fmt.Fprintf(streams.ErrOut, "Warning: the following images triggers were disabled: %s\n  You can re-enable them with: oc set triggers dc/%s --auto\n",
+					strings.Join(disabled, ","), stored.Name)
+			}
+		},
+	}
+	flags := command.Flags()
+	flags.Int64Var(&asked.Spec.Revision, "to-version", 0, "Version of the deployment to go back to; the newest complete one before the latest by default.")
+	flags.BoolVar(&asked.Spec.IncludeTriggers, "change-triggers", false, "Go back to its triggers too.")
+	flags.BoolVar(&asked.Spec.IncludeStrategy, "change-strategy", false, "Go back to its strategy too.")
+	flags.BoolVar(&asked.Spec.IncludeReplicationMeta, "change-scaling-settings", false, "Go back to its number of pods and selector too.")
+	flags.BoolVarP(&dry, "dry-run", "d", false, "Show what it would be, and change nothing.")
+	print.AddFlags(command)
+	return command
+}
+
+// showEarlier prints what a configuration would be: as oc describe does, or in the format that is asked for.
+func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
+	if *print.OutputFormat != "" {
+		printer, err := print.ToPrinter()
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(earlier, out)
+	}
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	earlier.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
+	text, err := describe.Given(ctx, client, "", earlier)
+	fmt.Fprint(out, text)
+	return err
+}

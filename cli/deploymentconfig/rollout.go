@@ -1,0 +1,90 @@
+package deploymentconfig
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+// deploying is a command that does something to the deployments of a DeploymentConfig, which it gives back with what was done.
+type deploying struct {
+	use, short string
+	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)
+}
+
+// NewRollout makes the commands below `rollout` that only DeploymentConfigs have.
+func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
+	again := false
+	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
+		return client.Deploy(ctx, namespace, name, again)
+	}
+	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the present images, also where nothing has changed", deploy})
+	latest.Flags().BoolVar(&again, "again", false, "Start it even though one is in progress, which is cancelled.")
+	return []*cobra.Command{
+		latest,
+		newDeploying(factory, streams, deploying{"cancel dc/NAME", "Cancel the rollout that is in progress", (*Client).Cancel}),
+		newDeploying(factory, streams, deploying{"retry dc/NAME", "Retry the latest rollout, which has failed", (*Client).Retry}),
+	}
+}
+
+func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, own deploying) *cobra.Command {
+	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
+	command := &cobra.Command{
+		Use: own.use, Short: own.short, Args: cobra.MinimumNArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			client, namespace, err := deployments(factory)
+			util.CheckErr(err)
+			for _, arg := range args {
+				name, err := configName(arg)
+				util.CheckErr(err)
+				dc, done, err := own.do(client, command.Context(), namespace, name)
+				util.CheckErr(err)
+				if *print.OutputFormat == "revision" {
+					fmt.Fprintln(streams.Out, dc.Status.LatestVersion)
+					continue
+				}
+				print.NamePrintFlags.Operation = done
+				printer, err := print.ToPrinter()
+				util.CheckErr(err)
+				util.CheckErr(printer.PrintObj(dc, streams.Out))
+			}
+		},
+	}
+	print.AddFlags(command)
+	command.Flags().Lookup("output").Usage += " Or revision, for the number of the rollout alone."
+	return command
+}
+
+// deployments connects to the deployments of the current project.
+func deployments(factory util.Factory) (*Client, string, error) {
+	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, "", err
+	}
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := New(config)
+	return client, namespace, err
+}
+
+// configName is the name of a DeploymentConfig, which may stand behind its resource.
+func configName(arg string) (string, error) {
+	resource, name, found := strings.Cut(arg, "/")
+	if !found {
+		return arg, nil
+	}
+	switch strings.TrimSuffix(resource, "."+appsv1.GroupName) {
+	case "dc", "deploymentconfig", "deploymentconfigs":
+		return name, nil
+	}
+	return "", fmt.Errorf("%s is no deployment config; only these have such rollouts", arg)
+}

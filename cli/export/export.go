@@ -1,0 +1,206 @@
+// Package export prints objects so that they can be created elsewhere: `oc export`.
+package export
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// export is `oc export`: objects as they can be created elsewhere.
+type export struct {
+	resource.FilenameOptions
+	genericiooptions.IOStreams
+	print              *genericclioptions.PrintFlags
+	selector, template string
+	everywhere         bool
+	exact, raw         bool
+}
+
+// New returns `oc export`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &export{IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)}
+	command := &cobra.Command{
+		Use:   "export RESOURCE/NAME ... [options]",
+		Short: "Export resources so they can be used elsewhere",
+		Long: `Print objects without what belongs to this cluster alone, so that they can be created elsewhere, or as a template.
+
+What the server fills in goes: identities, versions, times, states, addresses of services, nodes of pods, and the tokens of service
+accounts. --exact keeps what the object's author may have set, such as the project and the address of a service; --raw changes nothing.`,
+		Example: `  # The service and the deployment configuration of an application
+  oc export svc,dc -l app=shop
+
+  # A template of everything in the project
+  oc export all --as-template=shop`,
+		Run: func(command *cobra.Command, args []string) {
+			if o.exact && o.raw {
+				util.CheckErr(util.UsageErrorf(command, "--exact and --raw cannot be used together"))
+			}
+			if len(args) == 0 && util.IsFilenameSliceEmpty(o.Filenames, o.Kustomize) {
+				util.CheckErr(util.UsageErrorf(command, "name what to export, such as svc/front or all"))
+			}
+			util.CheckErr(o.run(factory, args))
+		},
+	}
+	o.print.AddFlags(command)
+	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the objects to export.")
+	flags := command.Flags()
+	flags.StringVar(&o.template, "as-template", "", "Print a template of this name, which makes the objects.")
+	flags.BoolVar(&o.exact, "exact", false, "Keep what the author of an object may have set.")
+	flags.BoolVar(&o.raw, "raw", false, "Change nothing.")
+	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
+	flags.BoolVar(&o.everywhere, "all-namespaces", false, "Export from every project.")
+	return command
+}
+
+func (o *export) run(factory util.Factory, args []string) error {
+	namespace, given, err := factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	result := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.everywhere).
+		FilenameParam(given, &o.FilenameOptions).LabelSelectorParam(o.selector).ResourceTypeOrNameArgs(true, args...).
+		ContinueOnError().Latest().Flatten().Do()
+	infos, err := result.Infos()
+	if err != nil {
+		return err
+	}
+	if len(infos) == 0 {
+		return errors.New("no resources found - nothing to export")
+	}
+	var objects []runtime.Object
+	for _, info := range infos {
+		object := info.Object.(*unstructured.Unstructured)
+		if !o.raw {
+			strip(object, o.exact)
+		}
+		objects = append(objects, object)
+	}
+	printer, err := o.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	exported, err := o.together(objects)
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(exported, o.Out)
+}
+
+// together is one object for the printer: the only one, a list or a template.
+func (o *export) together(all []runtime.Object) (runtime.Object, error) {
+	if o.template == "" {
+		if len(all) == 1 {
+			return all[0], nil
+		}
+		return objects.ListOf(all), nil
+	}
+	template := &templatev1.Template{
+		TypeMeta:   metav1.TypeMeta{APIVersion: templatev1.GroupVersion.String(), Kind: "Template"},
+		ObjectMeta: metav1.ObjectMeta{Name: o.template},
+	}
+	for _, object := range all {
+		raw, err := runtime.Encode(unstructured.UnstructuredJSONScheme, object)
+		if err != nil {
+			return nil, fmt.Errorf("write template %q: %w", o.template, err)
+		}
+		template.Objects = append(template.Objects, runtime.RawExtension{Raw: raw})
+	}
+	return template, nil
+}
+
+// serverFields are what the server fills into metadata; an author's project goes as well unless it is exact.
+var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
+
+// kindFields are further fields, by kind, that belong to a cluster: those that always go, and those that exact keeps.
+var kindFields = map[string]struct{ always, unlessExact [][]string }{
+	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
+	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
+	"PersistentVolumeClaim": {nil, [][]string{{"spec", "volumeName"}}},
+	"PersistentVolume":      {[][]string{{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}, nil},
+	"Namespace":             {[][]string{{"spec", "finalizers"}}, nil},
+	"Project":               {[][]string{{"spec", "finalizers"}}, nil},
+	"Identity":              {[][]string{{"user", "uid"}}, nil},
+	"Job":                   {[][]string{{"spec", "selector"}, {"spec", "template", "metadata", "labels", "controller-uid"}, {"spec", "template", "metadata", "labels", "batch.kubernetes.io/controller-uid"}}, nil},
+	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
+}
+
+// strip takes from an object what belongs to this cluster alone.
+func strip(object *unstructured.Unstructured, exact bool) {
+	for _, field := range serverFields {
+		unstructured.RemoveNestedField(object.Object, "metadata", field)
+	}
+	annotations := object.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return slices.Contains([]string{corev1.LastAppliedConfigAnnotation, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"}, key)
+	})
+	unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
+	if len(annotations) > 0 {
+		object.SetAnnotations(annotations)
+	}
+	delete(object.Object, "status")
+	fields := kindFields[object.GetKind()]
+	remove := fields.always
+	if !exact {
+		unstructured.RemoveNestedField(object.Object, "metadata", "namespace")
+		remove = append(slices.Clone(remove), fields.unlessExact...)
+	}
+	for _, path := range remove {
+		unstructured.RemoveNestedField(object.Object, path...)
+	}
+	if object.GetKind() == "ServiceAccount" {
+		stripTokens(object)
+	}
+	if object.GetKind() == "DeploymentConfig" && !exact {
+		stripTriggered(object)
+	}
+}
+
+// stripTokens takes the secrets from a service account that the server made for it.
+func stripTokens(object *unstructured.Unstructured) {
+	for _, field := range []string{"secrets", "imagePullSecrets"} {
+		list, _, _ := unstructured.NestedSlice(object.Object, field)
+		list = slices.DeleteFunc(list, func(entry any) bool {
+			reference, _ := entry.(map[string]any)
+			name, _ := reference["name"].(string)
+			return len(name) > len(object.GetName()) && (hasPrefixes(name, object.GetName()+"-token-", object.GetName()+"-dockercfg-"))
+		})
+		unstructured.RemoveNestedField(object.Object, field)
+		if len(list) > 0 {
+			_ = unstructured.SetNestedSlice(object.Object, list, field) // it was a list before
+		}
+	}
+}
+
+func hasPrefixes(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
+}
+
+// stripTriggered takes from the triggers of a deployment configuration which image they saw last: elsewhere it is another one.
+func stripTriggered(object *unstructured.Unstructured) {
+	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
+	if !ok {
+		return
+	}
+	for _, trigger := range triggers {
+		if content, ok := trigger.(map[string]any); ok {
+			unstructured.RemoveNestedField(content, "imageChangeParams", "lastTriggeredImage")
+		}
+	}
+	_ = unstructured.SetNestedSlice(object.Object, triggers, "spec", "triggers") // it was a list before
+}

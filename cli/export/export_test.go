@@ -1,0 +1,43 @@
+package export
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/cli/objects/objectstest"
+)
+
+// TestExportedObjectsFitElsewhere strips the objects of testdata/export.yaml; the golden files have what is left.
+func TestExportedObjectsFitElsewhere(t *testing.T) {
+	for name, exact := range map[string]bool{"export.golden": false, "export-exact.golden": true} {
+		text := ""
+		for _, object := range objectstest.Load(t, "testdata/export.yaml") {
+			strip(object, exact)
+			content, err := yaml.Marshal(object.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += "---\n" + string(content)
+		}
+		objectstest.Golden(t, "testdata/"+name, text)
+	}
+}
+
+func TestATemplateOfObjectsMakesThem(t *testing.T) {
+	objects := []runtime.Object{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "front"}}}}
+	made, err := (&export{template: "shop"}).together(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := yaml.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objectstest.Golden(t, "testdata/export-template.golden", string(content))
+	if one, _ := (&export{}).together(objects); one != objects[0] {
+		t.Errorf("one object becomes %v", one)
+	}
+}

@@ -1,0 +1,177 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/describe"
+)
+
+// imageImport imports images into a stream.
+type imageImport struct {
+	genericiooptions.IOStreams
+	client    imageclient.ImageV1Interface
+	namespace string
+
+	from, mode, policy                        string
+	confirm, all, insecure, scheduled, dryRun bool
+}
+
+// NewImport makes `oc import-image`.
+func NewImport(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	i := &imageImport{IOStreams: streams}
+	command := &cobra.Command{
+		Use:   "import-image STREAM[:TAG]",
+		Short: "Import images from a registry into an image stream",
+		Long: `Reads what a tag of an image stream is pointed at from its registry again. Without TAG it is latest; with --all, all tags of the stream's repository, or
+those of the stream that are pointed at images.
+
+With --confirm the stream is made, or its tag is. An image of a registry may be named in place of the stream then, which is called like it.`,
+		Example: `  # Look for a new image of the tag latest
+  oc import-image ruby
+
+  # Make a stream of an image
+  oc import-image registry.example.com/team/ruby:2.5 --confirm
+  oc import-image ruby:2.5 --from=registry.example.com/team/ruby:2.5 --confirm
+
+  # All tags of a repository
+  oc import-image ruby --from=registry.example.com/team/ruby --all --confirm
+
+  # Only see what there is
+  oc import-image ruby --dry-run`,
+		Run: func(command *cobra.Command, args []string) {
+			if len(args) != 1 {
+				util.CheckErr(util.UsageErrorf(command, "name one image stream"))
+			}
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			i.client, err = imageclient.NewForConfig(config)
+			util.CheckErr(err)
+			i.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			util.CheckErr(i.run(command.Context(), args[0]))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&i.from, "from", "", "An image or a repository to import from instead of what the tag is pointed at")
+	flags.BoolVar(&i.confirm, "confirm", false, "Make the image stream, or point its tag elsewhere")
+	flags.BoolVar(&i.all, "all", false, "Import all tags of the repository")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images of the registry, and change nothing")
+	flags.BoolVar(&i.insecure, "insecure", false, "Accept every certificate of the registry, and HTTP")
+	flags.BoolVar(&i.scheduled, "scheduled", false, "Import periodically")
+	flags.StringVar(&i.mode, "import-mode", "Legacy", "What becomes of an index: Legacy takes one image of it, PreserveOriginal all")
+	flags.StringVar(&i.policy, "reference-policy", "source", "Where the images are pulled from: source or local, the cluster's registry")
+	return command
+}
+
+// target divides STREAM[:TAG]. An image of a registry stands for the stream that is called like it.
+func (i *imageImport) target(text string) (name, tag string, err error) {
+	name = text[strings.LastIndex(text, "/")+1:]
+	name, tag, tagged := strings.Cut(name, ":")
+	switch {
+	case strings.Contains(text, "@"):
+		return "", "", errors.New("an image is imported by its digest with oc tag")
+	case name == "" || tagged && tag == "":
+		return "", "", fmt.Errorf("%q is not the name of an image stream, such as ruby or ruby:2.5", text)
+	case tagged && i.all:
+		return "", "", fmt.Errorf("give either the tag %q or --all", tag)
+	case !tagged && !i.all:
+		tag = "latest"
+	}
+	return name, tag, nil
+}
+
+func (i *imageImport) run(ctx context.Context, text string) error {
+	name, tag, err := i.target(text)
+	if err != nil {
+		return err
+	}
+	stream, err := i.client.ImageStreams(i.namespace).Get(ctx, name, metav1.GetOptions{})
+	var request *imagev1.ImageStreamImport
+	switch {
+	case apierrors.IsNotFound(err) && !i.confirm:
+		return fmt.Errorf("no image stream named %q exists, pass --confirm to create and import", name)
+	case apierrors.IsNotFound(err):
+		if i.from == "" {
+			i.from = text
+		}
+		request, err = i.request(&imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: name}}, tag)
+	case err == nil:
+		request, err = i.request(stream, tag)
+	}
+	if err != nil {
+		return err
+	}
+	request.Spec.Import = !i.dryRun
+	answer, err := i.client.ImageStreamImports(i.namespace).Create(ctx, request, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return i.report(ctx, name, answer)
+}
+
+// report prints what became of the stream and of each tag. One that was not imported is an error.
+func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.ImageStreamImport) error {
+	statuses := answer.Status.Images
+	if repository := answer.Status.Repository; repository != nil {
+		if repository.Status.Status == metav1.StatusFailure {
+			return fmt.Errorf("import repository: %s", repository.Status.Message)
+		}
+		statuses = append(statuses, repository.Images...)
+	}
+	var failed []string
+	for _, status := range statuses {
+		if status.Image == nil {
+			failed = append(failed, fmt.Sprintf("error: tag %s failed: %s\n", status.Tag, status.Status.Message))
+		}
+	}
+	fmt.Fprintf(i.Out, "imagestream.image.openshift.io/%s imported%s%s\n\n", name,
+		map[bool]string{true: " with errors"}[len(failed) > 0], map[bool]string{true: " (dry run)"}[i.dryRun])
+	if answer.Status.Import != nil {
+		if err := i.describe(ctx, answer.Status.Import, "ImageStream"); err != nil {
+			return err
+		}
+	}
+	for _, status := range statuses {
+		if status.Image == nil {
+			continue
+		}
+		tagged := &imagev1.ImageStreamTag{ObjectMeta: metav1.ObjectMeta{Name: name + ":" + status.Tag}, Image: *status.Image}
+		if err := i.describe(ctx, tagged, "ImageStreamTag"); err != nil {
+			return err
+		}
+	}
+	if repository := answer.Status.Repository; repository != nil && len(repository.AdditionalTags) > 0 {
+		fmt.Fprintf(i.Out, "info: the repository has %d more tags, which were not imported: %s\n", len(repository.AdditionalTags), strings.Join(repository.AdditionalTags, ", "))
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	fmt.Fprint(i.ErrOut, strings.Join(failed, ""))
+	return fmt.Errorf("%d of %d tags of image stream %q were not imported", len(failed), len(statuses), name)
+}
+
+func (i *imageImport) describe(ctx context.Context, object interface {
+	runtime.Object
+	SetGroupVersionKind(schema.GroupVersionKind)
+}, kind string) error {
+	object.SetGroupVersionKind(imagev1.GroupVersion.WithKind(kind))
+	text, err := describe.Given(ctx, nil, "", object)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(i.Out, text)
+	return err
+}

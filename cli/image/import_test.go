@@ -1,0 +1,90 @@
+package image
+
+import (
+	"strings"
+	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// importable is a stream with tags of all kinds.
+func importable() *imagev1.ImageStream {
+	tag := func(name, kind, from string) imagev1.TagReference {
+		return imagev1.TagReference{Name: name, From: &corev1.ObjectReference{Kind: kind, Name: from}}
+	}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	stream.Spec.Tags = []imagev1.TagReference{
+		tag("v1", "DockerImage", "registry.example.com/app:v1"), tag("v2", "DockerImage", "registry.example.com/app:v2"), tag("stable", "ImageStreamTag", "v1"),
+		tag("best", "ImageStreamTag", "app:stable"), tag("other", "ImageStreamTag", "lib:v1"), tag("pinned", "ImageStreamImage", "app@sha256:1"),
+		tag("round", "ImageStreamTag", "app:round"), {Name: "pushed"},
+	}
+	stream.Spec.Tags[0].ImportPolicy.Scheduled = true
+	return stream
+}
+
+func TestWhatIsImported(t *testing.T) {
+	whole := importable()
+	whole.Spec.DockerImageRepository = "registry.example.com/app"
+	for what, tt := range map[string]struct {
+		flags  imageImport
+		stream *imagev1.ImageStream
+		tag    string
+		want   string // tag from, ... or a part of the error
+	}{
+		"a tag":                            {imageImport{}, importable(), "v1", "v1 registry.example.com/app:v1"},
+		"one that follows others":          {imageImport{}, importable(), "best", "v1 registry.example.com/app:v1"},
+		"one of another stream":            {imageImport{}, importable(), "other", "follows a tag of another image stream"},
+		"one that follows itself":          {imageImport{}, importable(), "round", "follows itself"},
+		"one that is an image of a stream": {imageImport{}, importable(), "pinned", "which is not imported"},
+		"one that there is not":            {imageImport{}, importable(), "latest", `the tag "latest" does not exist on the image stream`},
+		"one that was pushed":              {imageImport{}, importable(), "pushed", `the tag "pushed" does not exist`},
+		"a new one":                        {imageImport{from: "registry.example.com/new"}, importable(), "new", "new registry.example.com/new"},
+		"from elsewhere":                   {imageImport{from: "registry.example.com/new"}, importable(), "v1", "pass --confirm"},
+		"from elsewhere, confirmed":        {imageImport{from: "registry.example.com/new", confirm: true}, importable(), "v1", "v1 registry.example.com/new"},
+		"latest of a repository":           {imageImport{}, whole, "latest", "latest registry.example.com/app"},
+		"all":                              {imageImport{all: true}, importable(), "", "v1 registry.example.com/app:v1, v2 registry.example.com/app:v2"},
+		"all of a repository":              {imageImport{all: true}, whole, "", "all of registry.example.com/app"},
+		"all of another one":               {imageImport{all: true, from: "registry.example.com/b"}, whole, "", `imports the repository "registry.example.com/app"`},
+		"all of a first one":               {imageImport{all: true, from: "registry.example.com/b"}, importable(), "", "does not import a whole repository yet"},
+		"all of a new one, confirmed":      {imageImport{all: true, from: "registry.example.com/b", confirm: true}, whole, "", "all of registry.example.com/b"},
+		"all of nothing":                   {imageImport{all: true}, &imagev1.ImageStream{}, "", "has no tags that are pointed at images"},
+	} {
+		request, err := tt.flags.request(tt.stream, tt.tag)
+		if err != nil {
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %v, want %s", what, err, tt.want)
+			}
+			continue
+		}
+		var got []string
+		for _, image := range request.Spec.Images {
+			got = append(got, image.To.Name+" "+image.From.Name)
+			if image.To.Name == "v1" && tt.flags.from == "" && !image.ImportPolicy.Scheduled {
+				t.Errorf("%s: the tag is not scheduled any more", what)
+			}
+		}
+		if repository := request.Spec.Repository; repository != nil {
+			got = append(got, "all of "+repository.From.Name)
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("%s: %s, want %s", what, text, tt.want)
+		}
+	}
+}
+
+func TestNamesOfWhatIsImported(t *testing.T) {
+	for text, tt := range map[string]struct {
+		all  bool
+		want string
+	}{
+		"ruby": {false, "ruby latest"}, "ruby:2.5": {false, "ruby 2.5"}, "registry.example.com:5000/team/ruby:2.5": {false, "ruby 2.5"}, "team/ruby": {false, "ruby latest"},
+		"team/tools": {true, "tools "}, "ruby:2": {true, "either the tag"}, "ruby@sha256:1": {false, "oc tag"}, "ruby:": {false, "is not the name"}, "team/": {false, "is not the name"},
+	} {
+		name, tag, err := (&imageImport{all: tt.all}).target(text)
+		if err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && name+" "+tag != tt.want {
+			t.Errorf("%s: %q, %q, %v, want %s", text, name, tag, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// tagger points tags of image streams at images, or removes them.
+type tagger struct {
+	client    imageclient.ImageV1Interface
+	namespace string
+	out       io.Writer
+
+	source                                        string // kind of the source, or empty to find out
+	alias, remove, insecure, reference, scheduled bool
+	policy                                        string
+}
+
+// NewTag makes `oc tag`.
+func NewTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	t := &tagger{out: streams.Out}
+	command := &cobra.Command{
+		Use:   "tag [--source=KIND] SOURCE DESTINATION... | tag -d TAG...",
+		Short: "Tag existing images into image streams",
+		Long: `Points tags of image streams at images.
+
+SOURCE is a tag of an image stream (STREAM:TAG or PROJECT/STREAM:TAG), an image of one
+(STREAM@ID) or an image in a registry. A tag becomes the image that the source tag is at
+the moment; with --alias it follows the source tag.`,
+		Example: `  oc tag openshift/ruby:2.5 yourproject/ruby:tip
+  oc tag registry.example.com/team/app:v1 app:v1 --scheduled
+  oc tag -d app:v1`,
+		Run: func(command *cobra.Command, args []string) {
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			t.client, err = imageclient.NewForConfig(config)
+			util.CheckErr(err)
+			t.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			if len(args) < 1 || len(args) < 2 && !t.remove {
+				util.CheckErr(util.UsageErrorf(command, "name a source and at least one tag, or with -d the tags to remove"))
+			}
+			if t.remove {
+				util.CheckErr(t.removeAll(command.Context(), args))
+				return
+			}
+			util.CheckErr(t.tagAll(command.Context(), args[0], args[1:]))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&t.source, "source", "", "What the source is: imagestreamtag (istag), imagestreamimage (isimage) or docker")
+	flags.BoolVar(&t.alias, "alias", false, "Follow the source tag, which must be of the same image stream")
+	flags.BoolVarP(&t.remove, "delete", "d", false, "Remove the tags")
+	flags.BoolVar(&t.insecure, "insecure", false, "Accept every certificate of the source's registry, and HTTP")
+	flags.BoolVar(&t.reference, "reference", false, "Only refer to the source, without importing it")
+	flags.BoolVar(&t.scheduled, "scheduled", false, "Import the source periodically")
+	flags.StringVar(&t.policy, "reference-policy", "source", "Where the image is pulled from: source or local, the cluster's registry")
+	return command
+}
+
+// qualified divides PROJECT/STREAM:TAG.
+func (t *tagger) qualified(text string) (namespace, name string) {
+	if namespace, name, found := strings.Cut(text, "/"); found {
+		return namespace, name
+	}
+	return t.namespace, text
+}
+
+func (t *tagger) removeAll(ctx context.Context, tags []string) error {
+	for _, text := range tags {
+		namespace, name := t.qualified(text)
+		if !strings.Contains(name, ":") {
+			return fmt.Errorf("%q is no tag: name it as STREAM:TAG", text)
+		}
+		if err := t.client.ImageStreamTags(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.out, "Deleted tag %s/%s.\n", namespace, name)
+	}
+	return nil
+}
+
+func (t *tagger) tagAll(ctx context.Context, source string, destinations []string) error {
+	from, err := t.find(ctx, source)
+	if err != nil {
+		return err
+	}
+	if t.scheduled && from.Kind != "DockerImage" {
+		return fmt.Errorf("--scheduled is for images of registries, and %q is an %s", source, from.Kind)
+	}
+	for _, destination := range destinations {
+		namespace, name := t.qualified(destination)
+		stream, tag, found := strings.Cut(name, ":")
+		if !found {
+			tag = "latest"
+		}
+		if sourceStream, _, _ := strings.Cut(from.Name, ":"); t.alias && (from.Kind != "ImageStreamTag" || sourceStream != stream || from.Namespace != namespace) {
+			return fmt.Errorf("tag %q cannot follow %q: --alias is for tags of the same image stream", destination, source)
+		}
+		if err := t.set(ctx, namespace, stream, tag, *from); err != nil {
+			return err
+		}
+		fmt.Fprintln(t.out, t.done(stream+":"+tag, from))
+	}
+	return nil
+}
+
+// done says what was done, in the words of OpenShift 3.
+func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
+	switch {
+	case t.scheduled:
+		return fmt.Sprintf("Tag %s set to import %s periodically.", tag, from.Name)
+	case t.alias:
+		return fmt.Sprintf("Tag %s set up to track %s.", tag, from.Name)
+	}
+	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
+}
+
+// find says what a source is. A tag of a stream stands for its image of this moment, unless it is to be followed or only referred to.
+func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
+	namespace, name := t.qualified(source)
+	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
+	switch strings.ToLower(t.source) {
+	case "docker", "dockerimage":
+		return image, nil
+	case "isimage", "imagestreamimage":
+		return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: name}, nil
+	case "istag", "imagestreamtag", "":
+	default:
+		return nil, fmt.Errorf("--source %q is none of imagestreamtag, imagestreamimage and docker", t.source)
+	}
+	if t.source == "" && strings.Contains(name, "/") { // a registry with a path
+		return image, nil
+	}
+	if strings.Contains(name, "@") {
+		found, err := t.client.ImageStreamImages(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: found.Name}, nil
+		}
+		return t.otherwise(image, err)
+	}
+	if !strings.Contains(name, ":") {
+		name += ":latest"
+	}
+	found, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return t.otherwise(image, err)
+	}
+	stream, _, _ := strings.Cut(name, ":")
+	if t.alias || t.reference || found.Image.Name == "" {
+		return &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}, nil
+	}
+	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + found.Image.Name}, nil
+}
+
+// otherwise takes a source that is not in the cluster for one in a registry, unless the user says that it is in the cluster.
+func (t *tagger) otherwise(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
+	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+		return image, nil
+	}
+	return nil, err
+}
+
+func (t *tagger) set(ctx context.Context, namespace, stream, tag string, from corev1.ObjectReference) error {
+	if from.Kind == "DockerImage" {
+		from.Namespace = ""
+	}
+	wanted := &imagev1.ImageStreamTag{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: stream + ":" + tag},
+		Tag: &imagev1.TagReference{
+			Name: tag, From: &from, Reference: t.reference,
+			ImportPolicy: imagev1.TagImportPolicy{Insecure: t.insecure, Scheduled: t.scheduled},
+		},
+	}
+	switch strings.ToLower(t.policy) {
+	case "local":
+		wanted.Tag.ReferencePolicy.Type = imagev1.LocalTagReferencePolicy
+	case "source", "":
+		wanted.Tag.ReferencePolicy.Type = imagev1.SourceTagReferencePolicy
+	default:
+		return fmt.Errorf("--reference-policy %q is neither source nor local", t.policy)
+	}
+	tags := t.client.ImageStreamTags(namespace)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		_, err := tags.Update(ctx, wanted, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = tags.Create(ctx, wanted, metav1.CreateOptions{})
+		}
+		return err
+	})
+}

@@ -1,0 +1,273 @@
+// Package login signs people in and out: `oc login`, `oc logout` and `oc whoami`, and the
+// kubeconfig that they use.
+package login
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// loginOptions are what `oc login` is told, and what it finds out.
+type loginOptions struct {
+	genericiooptions.IOStreams
+	server, user, password, token string
+	authority                     string
+	insecure                      bool
+
+	paths  *clientcmd.PathOptions
+	config *api.Config // what is in the kubeconfig
+	known  *api.Config // config, and the administrator's connection of this host
+	input  *bufio.Reader
+}
+
+// defaultServer is where a cluster of this machine is.
+const defaultServer = "https://localhost:8443"
+
+// New returns `oc login`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &loginOptions{IOStreams: streams, paths: clientcmd.NewDefaultPathOptions(), input: bufio.NewReader(streams.In)}
+	command := &cobra.Command{
+		Use:   "login [URL]",
+		Short: "Log in to a server",
+		Long: `Log in to a server and keep the connection for later commands.
+
+First-time users of the client should run this command to connect to a server,
+establish an authenticated session, and save the connection to the configuration
+file, by default ~/.kube/config.
+
+What is not given as an argument or flag is asked for.`,
+		Example: `  # Log in interactively
+  oc login
+
+  # Log in to the given server with the given certificate authority file
+  oc login localhost:8443 --certificate-authority=/path/to/cert.crt
+
+  # Log in to the given server with the given credentials (will not prompt interactively)
+  oc login localhost:8443 --username=myuser --password=mypass`,
+		Args: cobra.MaximumNArgs(1),
+		Run: func(cmd *cobra.Command, args []string) {
+			util.CheckErr(o.complete(cmd, args))
+			util.CheckErr(o.run(cmd.Context()))
+		},
+	}
+	// Those of kubectl's own flags of the same meaning are at the root; user and password are not among them.
+	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
+	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
+	return command
+}
+
+// complete reads flags and the kubeconfig.
+func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
+	o.token, _ = cmd.Flags().GetString("token")
+	o.server, _ = cmd.Flags().GetString("server")
+	o.authority, _ = cmd.Flags().GetString("certificate-authority")
+	o.insecure, _ = cmd.Flags().GetBool("insecure-skip-tls-verify")
+	if file, _ := cmd.Flags().GetString("kubeconfig"); file != "" {
+		o.paths.LoadingRules.ExplicitPath = file
+	}
+	host := hostFile(os.Getenv)
+	if host != "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == host {
+		// The administrator's file is for reading: what someone logs in as is their own.
+		o.paths.EnvVar = ""
+		o.paths.LoadingRules.Precedence = []string{clientcmd.RecommendedHomeFile}
+		o.paths.GlobalFile = clientcmd.RecommendedHomeFile
+	}
+	if len(args) == 1 {
+		if o.server != "" && o.server != args[0] {
+			return util.UsageErrorf(cmd, "the server is given twice, as an argument and by --server")
+		}
+		o.server = args[0]
+	}
+	if o.token != "" && (o.user != "" || o.password != "") {
+		return util.UsageErrorf(cmd, "--token and --username or --password are mutually exclusive")
+	}
+	if o.config, err = o.paths.GetStartingConfig(); err != nil {
+		return err
+	}
+	o.known = o.config.DeepCopy()
+	if administrator, err := clientcmd.LoadFromFile(host); err == nil {
+		addMissing(o.known.Clusters, administrator.Clusters)
+		addMissing(o.known.AuthInfos, administrator.AuthInfos)
+	}
+	return o.findServer()
+}
+
+func addMissing[T any](to, from map[string]T) {
+	for name, value := range from {
+		if _, there := to[name]; !there {
+			to[name] = value
+		}
+	}
+}
+
+// findServer takes the server that was given, that of the current context, or asks.
+func (o *loginOptions) findServer() (err error) {
+	if o.server == "" {
+		if current, ok := o.config.Contexts[o.config.CurrentContext]; ok && o.config.Clusters[current.Cluster] != nil {
+			o.server = o.config.Clusters[current.Cluster].Server
+		}
+	}
+	if o.server == "" {
+		if o.server, err = ask(o.IOStreams, o.input, fmt.Sprintf("Server [%s]: ", defaultServer), defaultServer); err != nil {
+			return err
+		}
+	}
+	o.server, err = normalizeServer(o.server)
+	return err
+}
+
+// run connects, authenticates and saves.
+func (o *loginOptions) run(ctx context.Context) error {
+	cluster, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	who, how, err := o.authenticate(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	first := len(o.config.Contexts) == 0
+	projects := listProjects(ctx, who.config)
+	namespace := o.chooseProject(projects, who.name)
+	if err := o.save(cluster, who, namespace); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%s\n\n", how)
+	printProjects(o.Out, projects, namespace)
+	if first {
+		fmt.Fprintln(o.Out, "Welcome! See 'oc help' to get started.")
+	}
+	return nil
+}
+
+// identity is who has logged in, and the connection as that user.
+type identity struct {
+	name   string
+	info   *api.AuthInfo
+	config *rest.Config
+}
+
+// authenticate uses the token that was given, credentials that are known already, or a user name and a password.
+func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
+	if o.token != "" {
+		who, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
+		if err != nil {
+			return nil, "", fmt.Errorf("The token provided is invalid or expired.\n\n%w", err)
+		}
+		return who, fmt.Sprintf("Logged into %q as %q using the token provided.", cluster.Server, who.name), nil
+	}
+	if o.password == "" {
+		for _, info := range o.candidates(cluster) {
+			who, err := o.try(ctx, cluster, info)
+			if err == nil && (o.user == "" || who.name == o.user) {
+				return who, fmt.Sprintf("Logged into %q as %q using existing credentials.", cluster.Server, who.name), nil
+			}
+		}
+	}
+	token, err := requestToken(ctx, cluster, o.credentials(cluster.Server))
+	if err != nil {
+		return nil, "", err
+	}
+	who, err := o.try(ctx, cluster, &api.AuthInfo{Token: token})
+	if err != nil {
+		return nil, "", err
+	}
+	return who, "Login successful.", nil
+}
+
+// candidates are the credentials that the kubeconfig has for a server: without a user name those of the current context.
+func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
+	if o.user == "" {
+		current := o.config.Contexts[o.config.CurrentContext]
+		if current != nil && o.config.Clusters[current.Cluster] != nil && o.config.Clusters[current.Cluster].Server == cluster.Server && o.config.AuthInfos[current.AuthInfo] != nil {
+			return []*api.AuthInfo{o.config.AuthInfos[current.AuthInfo]}
+		}
+		return nil
+	}
+	for name, info := range o.known.AuthInfos {
+		if user, _, _ := strings.Cut(name, "/"); user == o.user {
+			infos = append(infos, info)
+		}
+	}
+	return infos
+}
+
+// try asks a server who someone with credentials is.
+func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.AuthInfo) (*identity, error) {
+	config, err := connection(cluster, info)
+	if err != nil {
+		return nil, err
+	}
+	name, err := whoIs(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{name: name, info: info, config: config}, nil
+}
+
+// connection is a client's configuration for a server and credentials.
+func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) {
+	config := api.NewConfig()
+	config.Clusters["c"], config.AuthInfos["u"] = cluster, info
+	config.Contexts["x"] = &api.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
+}
+
+// credentials gives user name and password, and asks for what was not given. Who cannot be asked gets an error.
+func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
+	return func(realm string) (user, password string, err error) {
+		user, password = o.user, o.password
+		if user == "" || password == "" {
+			fmt.Fprintf(o.ErrOut, "Authentication required for %s (%s)\n", server, realm)
+		}
+		if user == "" {
+			if user, err = ask(o.IOStreams, o.input, "Username: ", ""); err != nil {
+				return "", "", err
+			}
+		} else if password == "" {
+			fmt.Fprintf(o.ErrOut, "Username: %s\n", user)
+		}
+		if password == "" {
+			password, err = AskHidden(o.IOStreams, o.input, "Password: ")
+		}
+		return user, password, err
+	}
+}
+
+// chooseProject is the project that commands are for from now on: the present one if the user sees it, else the first.
+func (o *loginOptions) chooseProject(projects []string, user string) string {
+	for name, context := range o.config.Contexts {
+		if name == o.config.CurrentContext && slices.Contains(projects, context.Namespace) {
+			return context.Namespace
+		}
+	}
+	switch {
+	case len(projects) == 0:
+		return ""
+	case slices.Contains(projects, "default"):
+		return "default"
+	}
+	return projects[0]
+}
+
+// explainLogin is a failed login in OpenShift 3's words.
+func explainLogin(err error) error {
+	if kerrors.IsUnauthorized(err) {
+		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+package login
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// ask prints a question and reads one line of input. An empty line means fallback. It fails if the input has
+// ended and there is no fallback.
+func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fallback string) (string, error) {
+	fmt.Fprint(streams.ErrOut, question)
+	line, err := input.ReadString('\n')
+	if line = strings.TrimSpace(line); line != "" {
+		return line, nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if fallback == "" && err != nil {
+		return "", errors.New("input is required, and there is no terminal to ask at")
+	}
+	return fallback, nil
+}
+
+// AskHidden is ask for a secret: a terminal does not echo what is typed.
+func AskHidden(streams genericiooptions.IOStreams, input *bufio.Reader, question string) (string, error) {
+	file, ok := streams.In.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return ask(streams, input, question, "")
+	}
+	fmt.Fprint(streams.ErrOut, question)
+	password, err := term.ReadPassword(int(file.Fd()))
+	fmt.Fprintln(streams.ErrOut)
+	return string(password), err
+}

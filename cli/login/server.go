@@ -1,0 +1,138 @@
+package login
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// normalizeServer gives an address its scheme and port: `host` is https://host:443, `host:8443` is https://host:8443.
+func normalizeServer(text string) (string, error) {
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return "", fmt.Errorf("The server URL %q is not valid; write it as https://host:8443", text)
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	}
+	u.Path, u.RawQuery, u.Fragment, u.User = "", "", "", nil
+	return u.String(), nil
+}
+
+// connect finds out how the server's certificate is verified: by an authority that was given or is known from before, or, if the person wants
+// so, not at all.
+func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
+	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure}
+	if strings.HasPrefix(o.server, "http://") || o.insecure {
+		return cluster, nil
+	}
+	var authorities [][]byte
+	if o.authority != "" {
+		content, err := os.ReadFile(o.authority)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate authority: %w", err)
+		}
+		authorities = [][]byte{content}
+	} else {
+		authorities = append(o.knownAuthorities(), nil) // nil: those of the machine
+	}
+	var refused error
+	for _, authority := range authorities {
+		err := o.verify(ctx, authority)
+		if err == nil {
+			cluster.CertificateAuthorityData = authority
+			return cluster, nil
+		}
+		if !isCertificateProblem(err) {
+			return nil, fmt.Errorf("Unable to connect to the server %s: %w", o.server, err)
+		}
+		refused = err
+	}
+	if o.authority != "" {
+		return nil, fmt.Errorf("The certificate authority %s does not verify the server's certificate: %w", o.authority, refused)
+	}
+	return cluster, o.askInsecure(cluster, refused)
+}
+
+// knownAuthorities are those that the kubeconfig has, for this server first.
+func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
+	for _, same := range []bool{true, false} {
+		for _, cluster := range o.known.Clusters {
+			if (cluster.Server == o.server) != same {
+				continue
+			}
+			data := cluster.CertificateAuthorityData
+			if len(data) == 0 && cluster.CertificateAuthority != "" {
+				data, _ = os.ReadFile(cluster.CertificateAuthority) // one that is gone verifies nothing
+			}
+			if len(data) > 0 {
+				authorities = append(authorities, data)
+			}
+		}
+	}
+	return authorities
+}
+
+// dialTimeout is how long a server has to answer at all.
+const dialTimeout = 15 * time.Second
+
+// verify shakes hands with the server.
+func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
+	u, err := url.Parse(o.server)
+	if err != nil {
+		return err
+	}
+	config := &tls.Config{}
+	if authority != nil {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM(authority)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// isCertificateProblem tells whether a server answered with a certificate that is not trusted.
+func isCertificateProblem(err error) bool {
+	var verification *tls.CertificateVerificationError
+	return errors.As(err, &verification)
+}
+
+// askInsecure asks whether to go on without verifying the server.
+func (o *loginOptions) askInsecure(cluster *api.Cluster, refused error) error {
+	var host x509.HostnameError
+	if errors.As(refused, &host) {
+		fmt.Fprintln(o.ErrOut, "The server is using a certificate that does not match its hostname:", host.Error())
+	} else {
+		fmt.Fprintln(o.ErrOut, "The server uses a certificate signed by an unknown authority.")
+	}
+	fmt.Fprintln(o.ErrOut, "You can bypass the certificate check, but any data you send to the server could be intercepted by others.")
+	answer, err := ask(o.IOStreams, o.input, "Use insecure connections? (y/n): ", "n")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.ErrOut)
+	if !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return errors.New("The server uses a certificate signed by unknown authority. You may need to use the --certificate-authority flag " +
+			"to provide the path to a certificate file for the certificate authority, or --insecure-skip-tls-verify to bypass the certificate check " +
+			"and use insecure connections.")
+	}
+	cluster.InsecureSkipTLSVerify = true
+	return nil
+}

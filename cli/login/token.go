@@ -1,0 +1,208 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// challengingClient is the OAuth client of programs that answer challenges.
+const challengingClient = "openshift-challenging-client"
+
+// metadataPath is where a server describes its OAuth endpoints.
+const metadataPath = "/.well-known/oauth-authorization-server"
+
+// tokenRequest is a request for a token by the authorization code grant with PKCE, without a browser.
+type tokenRequest struct {
+	client                   *http.Client
+	issuer, authorize, token string
+	verifier                 string
+	credentials              func(realm string) (user, password string, err error)
+}
+
+// requestToken gets an access token of a server. It answers challenges with credentials.
+func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(string) (string, string, error)) (string, error) {
+	config, err := connection(cluster, &api.AuthInfo{})
+	if err != nil {
+		return "", err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return "", err
+	}
+	r := &tokenRequest{
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		// Two random texts have more than the 43 characters that a verifier needs.
+		verifier: rand.Text() + rand.Text(), credentials: credentials,
+	}
+	if err := r.discover(ctx, cluster.Server); err != nil {
+		return "", err
+	}
+	code, err := r.requestCode(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.exchange(ctx, code)
+}
+
+// maxBody is how much of an answer is read, in bytes.
+const maxBody = 1 << 20
+
+// do sends a request and reads the answer.
+func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error) {
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
+	return answer, body, err
+}
+
+// discover finds the endpoints.
+func (r *tokenRequest) discover(ctx context.Context, server string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+metadataPath, nil)
+	if err != nil {
+		return err
+	}
+	answer, body, err := r.do(request)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server %s has no OAuth server (%s); log in with a token or a client certificate", server, answer.Status)
+	}
+	var metadata struct {
+		Issuer    string `json:"issuer"`
+		Authorize string `json:"authorization_endpoint"`
+		Token     string `json:"token_endpoint"`
+	}
+	if err := json.Unmarshal(body, &metadata); err != nil || metadata.Authorize == "" || metadata.Token == "" {
+		return fmt.Errorf("read OAuth metadata of %s: it names no endpoints", server)
+	}
+	r.issuer, r.authorize, r.token = strings.TrimRight(metadata.Issuer, "/"), metadata.Authorize, metadata.Token
+	return nil
+}
+
+// maxSteps limits how many redirects and challenges are followed.
+const maxSteps = 10
+
+// requestCode asks for a code, as OpenShift 3.9's architecture guide has it (4.1.4.6): a challenge is answered once, a redirect followed, and
+// one to the client's address brings the code or an error.
+func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
+	hash := sha256.Sum256([]byte(r.verifier))
+	redirect := r.issuer + "/oauth/token/implicit"
+	address := r.authorize + "?" + url.Values{
+		"client_id": {challengingClient}, "response_type": {"code"}, "redirect_uri": {redirect},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(hash[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+	var answered, user, password string
+	for range maxSteps {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return "", err
+		}
+		request.Header.Set("X-CSRF-Token", "1")
+		if answered != "" && sameHost(address, answered) {
+			request.SetBasicAuth(user, password)
+		}
+		answer, body, err := r.do(request)
+		if err != nil {
+			return "", err
+		}
+		switch realm, challenged := basicRealm(answer); {
+		case answer.StatusCode == http.StatusFound:
+			next, err := answer.Location()
+			if err != nil {
+				return "", errors.New("the server redirects to nowhere")
+			}
+			if strings.HasPrefix(next.String(), redirect+"?") {
+				return codeOf(next.Query())
+			}
+			address = next.String()
+		case answer.StatusCode == http.StatusUnauthorized && challenged && answered == "":
+			if user, password, err = r.credentials(realm); err != nil {
+				return "", err
+			}
+			answered = address
+		case answer.StatusCode == http.StatusUnauthorized && challenged:
+			return "", errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+		case answer.StatusCode == http.StatusUnauthorized:
+			return "", fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(string(body)))
+		default:
+			return "", fmt.Errorf("the OAuth server answers %s: %s", answer.Status, strings.TrimSpace(string(body)))
+		}
+	}
+	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
+}
+
+// sameHost keeps the password from going elsewhere.
+func sameHost(a, b string) bool {
+	first, err := url.Parse(a)
+	if err != nil {
+		return false
+	}
+	second, err := url.Parse(b)
+	return err == nil && first.Scheme == second.Scheme && first.Host == second.Host
+}
+
+// realmText finds the realm of a Basic challenge.
+var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
+
+func basicRealm(answer *http.Response) (realm string, challenged bool) {
+	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
+		if found := realmText.FindStringSubmatch(challenge); found != nil {
+			return found[1], true
+		}
+	}
+	return "", false
+}
+
+// codeOf reads the code that came back, or the error.
+func codeOf(query url.Values) (string, error) {
+	if query.Get("error") != "" {
+		return "", fmt.Errorf("Login failed (%s)\n%s", query.Get("error"), query.Get("error_description"))
+	}
+	if query.Get("code") == "" {
+		return "", errors.New("the OAuth server sent no code")
+	}
+	return query.Get("code"), nil
+}
+
+// exchange gives the code for a token.
+func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error) {
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.issuer + "/oauth/token/implicit"}, "code_verifier": {r.verifier},
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.token, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.SetBasicAuth(challengingClient, "")
+	answer, body, err := r.do(request)
+	if err != nil {
+		return "", err
+	}
+	var given struct {
+		AccessToken string `json:"access_token"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.Unmarshal(body, &given); err != nil || given.AccessToken == "" {
+		return "", fmt.Errorf("the OAuth server gives no token (%s): %s %s", answer.Status, given.Error, given.Description)
+	}
+	return given.AccessToken, nil
+}

@@ -1,0 +1,77 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// ListOf puts objects into a list that printers and `-f` understand.
+func ListOf(objects []runtime.Object) *corev1.List {
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+	for _, object := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Object: object})
+	}
+	return list
+}
+
+// Plain is a typed object without the fields that a program has and a person would not write.
+func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("write object: %w", err)
+	}
+	made := &unstructured.Unstructured{}
+	if err := made.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("write object: %w", err)
+	}
+	delete(made.Object, "status")
+	unstructured.RemoveNestedField(made.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(made.Object, "spec", "template", "metadata", "creationTimestamp")
+	return made, nil
+}
+
+// CreateObject creates one object, in a namespace if it names none and its kind has them, and returns what it is called: service "web".
+func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
+	kind := object.GroupVersionKind()
+	name := strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		name += "." + kind.Group
+	}
+	name = fmt.Sprintf("%s %q", name, object.GetName())
+	client, mapping, err := ResourceOf(factory, object)
+	if err != nil || dryRun {
+		return name, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = ""
+	} else if own := object.GetNamespace(); own != "" {
+		namespace = own
+	}
+	_, err = client.Resource(mapping.Resource).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
+	return name, err
+}
+
+// ResourceOf finds where objects of a kind are made.
+func ResourceOf(factory util.Factory, object *unstructured.Unstructured) (dynamic.Interface, *meta.RESTMapping, error) {
+	mapper, err := factory.ToRESTMapper()
+	if err != nil {
+		return nil, nil, err
+	}
+	kind := object.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := factory.DynamicClient()
+	return client, mapping, err
+}

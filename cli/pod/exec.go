@@ -1,0 +1,19 @@
+package pod
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// NewExec makes `oc exec`: kubectl's, which also takes a command without the -- before it, as OpenShift 3 does.
+func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := kubectlexec.NewCmdExec(factory, streams)
+	command.PreRun = func(command *cobra.Command, args []string) {
+		if flags := command.Flags(); flags.ArgsLenAtDash() < 0 && len(args) > 1 && !flags.Changed("filename") {
+			util.CheckErr(flags.Parse(append([]string{args[0], "--"}, args[1:]...)))
+		}
+	}
+	return command
+}

@@ -1,0 +1,26 @@
+package pod
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/logs"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/deploymentconfig"
+)
+
+// NewLogs makes `oc logs`: kubectl's, which shows the logs of deployments and builds too.
+func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
+	command.ResetFlags() // they belong to the options of kubectl's command
+	options.AddFlags(command)
+	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config, whose log is shown; the latest by default.")
+	command.Run = func(command *cobra.Command, args []string) {
+		util.CheckErr(options.Complete(factory, command, args))
+		options.LogsForObject = build.Log(version, streams.ErrOut, deploymentconfig.Log(version, options.LogsForObject))
+		util.CheckErr(options.Validate())
+		util.CheckErr(options.RunLogsContext(command.Context()))
+	}
+	return command
+}

@@ -1,0 +1,95 @@
+// Package pod looks into running pods: `oc rsh`, `oc exec` and `oc logs`.
+package pod
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
+	"k8s.io/kubectl/pkg/cmd/util"
+	complete "k8s.io/kubectl/pkg/util/completion"
+	"k8s.io/kubectl/pkg/util/term"
+)
+
+// defaultShell is what `oc rsh` runs, which nearly every image has.
+const defaultShell = "/bin/sh"
+
+// shell is what `oc rsh` is asked for.
+type shell struct {
+	program      string
+	seconds      int
+	force, plain bool // a terminal, or none
+}
+
+// NewRsh makes `oc rsh`.
+func NewRsh(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	options := &kubectlexec.ExecOptions{StreamOptions: kubectlexec.StreamOptions{IOStreams: streams, Stdin: true}, Executor: &kubectlexec.DefaultRemoteExecutor{}}
+	s := &shell{}
+	command := &cobra.Command{
+		Use:   "rsh [-c CONTAINER] (POD | TYPE/NAME) [COMMAND...]",
+		Short: "Start a shell session in a container",
+		Long: `Open a shell in a container, or run a command there as from a terminal.
+
+A type and a name stand for one of the pods that belong to it. Flags stand before the pod; what stands behind it is the command.
+There is a terminal if the command is called from one.`,
+		Example: `  oc rsh web-1-x7k2p
+  oc rsh -c side dc/web
+  oc rsh --shell=/bin/bash web-1-x7k2p
+  oc rsh dc/web cat /etc/resolv.conf`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: complete.PodResourceNameCompletionFunc(factory),
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(s.validate())
+			util.CheckErr(options.Complete(factory, command, args[:1], -1))
+			options.Command, options.TTY = s.command(args[1:], os.Getenv("TERM")), s.terminal(term.TTY{In: streams.In}.IsTerminalIn())
+			options.GetPodTimeout = time.Duration(s.seconds) * time.Second
+			util.CheckErr(options.Validate())
+			util.CheckErr(options.Run())
+		},
+	}
+	flags := command.Flags()
+	flags.SetInterspersed(false)
+	util.AddPodRunningTimeoutFlag(command, time.Minute) // kubectl's part reads it; --timeout is ours
+	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
+	util.AddContainerVarFlags(command, &options.ContainerName, "")
+	flags.StringVar(&s.program, "shell", defaultShell, "Path of the shell in the container.")
+	flags.IntVar(&s.seconds, "timeout", 10, "Seconds to wait for a pod of TYPE/NAME that runs.")
+	flags.BoolVarP(&s.force, "tty", "t", false, "Use a terminal, whatever is run.")
+	flags.BoolVarP(&s.plain, "no-tty", "T", false, "Use no terminal.")
+	return command
+}
+
+func (s *shell) validate() error {
+	switch {
+	case s.force && s.plain:
+		return errors.New("give only one of -t and -T")
+	case s.seconds <= 0:
+		return errors.New("--timeout must be a number of seconds above zero")
+	case s.program == "":
+		return errors.New("--shell must be the path of a shell")
+	}
+	return nil
+}
+
+// terminal says whether there shall be one; here says whether the command was called from one.
+func (s *shell) terminal(here bool) bool {
+	return s.force || here && !s.plain
+}
+
+// command is what runs in the container. The default shell is told of the terminal here, because containers know none.
+func (s *shell) command(words []string, terminal string) []string {
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	switch {
+	case len(words) > 0:
+		return words
+	case s.program == defaultShell:
+		return []string{defaultShell, "-c", `TERM=$1 && export TERM && exec "$0"`, defaultShell, cmp.Or(terminal, "xterm")}
+	}
+	return []string{s.program}
+}

@@ -1,0 +1,199 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// canI asks what someone may do.
+type canI struct {
+	client               dynamic.Interface
+	namespace            string
+	user                 string
+	groups, scopes       []string
+	ignoreScopes         bool
+	list, quiet, anyPart bool
+}
+
+// newCanI makes `can-i`: may the user, or someone else, do something?
+func newCanI(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	c := &canI{}
+	command := &cobra.Command{
+		Use:   "can-i VERB RESOURCE [NAME]",
+		Short: "Check whether an action is allowed",
+		Long: `Check whether an action is allowed in the current project, or list everything that is.
+
+VERB is a verb of the API such as get, list, create or delete. RESOURCE may have a group
+and a subresource, as in routes.route.openshift.io/custom-host, or be a path such as /healthz.`,
+		Example: `  # May I create deployment configurations?
+  oc policy can-i create dc
+
+  # What may I do in this project?
+  oc policy can-i --list
+
+  # May a token with this scope see projects?
+  oc policy can-i list projects --scopes=user:info`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(c.prepare(factory))
+			if c.list {
+				if len(args) > 0 {
+					util.CheckErr(util.UsageErrorf(command, "--list takes no verb and no resource"))
+				}
+				util.CheckErr(c.printRules(command.Context(), streams.Out))
+				return
+			}
+			if len(args) < 2 || len(args) > 3 {
+				util.CheckErr(util.UsageErrorf(command, "name a verb and a resource, or use --list"))
+			}
+			action, err := actionOf(factory, args)
+			util.CheckErr(err)
+			answer, err := c.check(command.Context(), action)
+			util.CheckErr(err)
+			if !c.quiet {
+				fmt.Fprintln(streams.Out, yesOrNo(answer))
+			}
+			if c.quiet && !answer.Allowed {
+				os.Exit(2)
+			}
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&c.anyPart, "all-namespaces", false, "Ask about all projects.")
+	flags.BoolVar(&c.list, "list", false, "List the rules of the user in the project.")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "Print nothing; the exit code is 2 when the action is not allowed.")
+	flags.BoolVar(&c.ignoreScopes, "ignore-scopes", false, "Ask without the scopes of the token.")
+	flags.StringSliceVar(&c.scopes, "scopes", nil, "Scopes to ask with.")
+	flags.StringVar(&c.user, "user", "", "User to ask about, in place of yourself.")
+	flags.StringSliceVar(&c.groups, "groups", nil, "Groups to ask about, in place of yourself.")
+	return command
+}
+
+func (c *canI) prepare(factory util.Factory) (err error) {
+	if c.ignoreScopes && len(c.scopes) > 0 {
+		return errors.New("--scopes and --ignore-scopes cannot be used together")
+	}
+	if c.ignoreScopes {
+		c.scopes = []string{}
+	}
+	if c.client, err = factory.DynamicClient(); err != nil {
+		return err
+	}
+	c.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+// actionOf reads a verb, a resource or path, and perhaps a name.
+func actionOf(factory util.Factory, args []string) (action authorizationv1.Action, err error) {
+	action.Verb = args[0]
+	if strings.HasPrefix(args[1], "/") {
+		action.Path, action.IsNonResourceURL = args[1], true
+		return action, nil
+	}
+	if len(args) == 3 {
+		action.ResourceName = args[2]
+	}
+	name, subresource, _ := strings.Cut(args[1], "/")
+	action.Resource = name
+	if name != "*" {
+		mapper, err := factory.ToRESTMapper()
+		if err != nil {
+			return action, err
+		}
+		asked := schema.ParseGroupResource(name)
+		found, err := mapper.ResourceFor(asked.WithVersion(""))
+		if err != nil { // a role may name what the server does not have
+			found = asked.WithVersion("")
+		}
+		action.Group, action.Resource = found.Group, found.Resource
+	}
+	if subresource != "" {
+		action.Resource += "/" + subresource
+	}
+	return action, nil
+}
+
+// check asks whether an action is allowed.
+func (c *canI) check(ctx context.Context, action authorizationv1.Action) (answer authorizationv1.SubjectAccessReviewResponse, err error) {
+	if c.anyPart {
+		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
+			TypeMeta: authorizationType("SubjectAccessReview"), Action: action, User: c.user, GroupsSlice: c.groups, Scopes: c.scopes,
+		}, &answer)
+		return answer, err
+	}
+	err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("localsubjectaccessreviews"), c.namespace, &authorizationv1.LocalSubjectAccessReview{
+		TypeMeta: authorizationType("LocalSubjectAccessReview"), Action: action, User: c.user, GroupsSlice: c.groups, Scopes: c.scopes,
+	}, &answer)
+	return answer, err
+}
+
+func authorizationType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: authorizationv1.GroupVersion.String(), Kind: kind}
+}
+
+func yesOrNo(answer authorizationv1.SubjectAccessReviewResponse) string {
+	switch {
+	case answer.Allowed:
+		return "yes"
+	case answer.EvaluationError != "":
+		return "no - " + answer.EvaluationError
+	}
+	return "no"
+}
+
+// rules asks what the user may do in the project.
+func (c *canI) rules(ctx context.Context) (authorizationv1.SubjectRulesReviewStatus, error) {
+	if c.user == "" && len(c.groups) == 0 {
+		var answer authorizationv1.SelfSubjectRulesReview
+		err := sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("selfsubjectrulesreviews"), c.namespace, &authorizationv1.SelfSubjectRulesReview{
+			TypeMeta: authorizationType("SelfSubjectRulesReview"), Spec: authorizationv1.SelfSubjectRulesReviewSpec{Scopes: c.scopes},
+		}, &answer)
+		return answer.Status, err
+	}
+	var answer authorizationv1.SubjectRulesReview
+	err := sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectrulesreviews"), c.namespace, &authorizationv1.SubjectRulesReview{
+		TypeMeta: authorizationType("SubjectRulesReview"),
+		Spec:     authorizationv1.SubjectRulesReviewSpec{User: c.user, Groups: c.groups, Scopes: c.scopes},
+	}, &answer)
+	return answer.Status, err
+}
+
+func (c *canI) printRules(ctx context.Context, out io.Writer) error {
+	status, err := c.rules(ctx)
+	if err != nil {
+		return err
+	}
+	writePolicyRules(out, status.Rules)
+	if status.EvaluationError != "" {
+		return fmt.Errorf("list rules: some are missing: %s", status.EvaluationError)
+	}
+	return nil
+}
+
+// writePolicyRules prints rules as OpenShift 3 does, sorted so that two answers can be compared.
+func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
+	table := printers.GetNewTabWriter(out)
+	defer func() { _ = table.Flush() }()
+	fmt.Fprintln(table, "VERBS\tNON-RESOURCE URLS\tRESOURCE NAMES\tAPI GROUPS\tRESOURCES")
+	lines := make([]string, 0, len(rules))
+	for _, rule := range rules {
+		lines = append(lines, fmt.Sprintf("%v\t%v\t%v\t%v\t%v", rule.Verbs, rule.NonResourceURLsSlice, rule.ResourceNames, rule.APIGroups, rule.Resources))
+	}
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		fmt.Fprintln(table, line)
+	}
+}

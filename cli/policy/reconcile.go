@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/reconciliation"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/bootstrap/policy"
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// reconcile brings defaults of the cluster back. Without confirm it prints what would change.
+type reconcile struct {
+	genericiooptions.IOStreams
+	print    *genericclioptions.PrintFlags
+	confirm  bool
+	additive bool
+
+	excludedUsers, excludedGroups []string
+}
+
+// changed is a default that the cluster lacks or has in another form.
+type changed struct {
+	object runtime.Object
+	// name is how it is reported, such as clusterrole/admin.
+	name string
+}
+
+// command completes a command that finds the changes to the defaults which the arguments name, and makes them when it is confirmed.
+func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
+	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
+	command.Run = func(command *cobra.Command, args []string) {
+		changes, err := find(command.Context(), factory, args)
+		util.CheckErr(err)
+		util.CheckErr(r.report(changes))
+	}
+	r.print.AddFlags(command)
+	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes; otherwise they are printed only.")
+	command.Flags().BoolVar(&r.additive, "additive-only", true, "Keep what was added to the defaults.")
+	return command
+}
+
+func (r *reconcile) report(changes []changed) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	if r.confirm {
+		for _, change := range changes {
+			fmt.Fprintln(r.Out, change.name)
+		}
+		return nil
+	}
+	var changed []runtime.Object
+	for _, change := range changes {
+		changed = append(changed, change.object)
+	}
+	printer, err := r.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(objects.ListOf(changed), r.Out)
+}
+
+// newReconcileRoles makes `oc adm policy reconcile-cluster-roles`.
+func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &reconcile{IOStreams: streams}
+	return r.command(factory, &cobra.Command{
+		Use:   "reconcile-cluster-roles [ROLE ...]",
+		Short: "Update cluster roles to match the recommended bootstrap policy",
+		Long: `Bring the default cluster roles back to what they have at the first start.
+
+Without --confirm the changes are printed only. Rules that were added stay unless --additive-only=false is given. Roles with the
+annotation rbac.authorization.kubernetes.io/autoupdate=false are left alone.`,
+		Example: `  # Print the roles that would change
+  oc adm policy reconcile-cluster-roles
+
+  # Give back to the role admin what it lacks
+  oc adm policy reconcile-cluster-roles admin --confirm`,
+	}, func(_ context.Context, factory util.Factory, names []string) ([]changed, error) {
+		client, err := factory.KubernetesClientSet()
+		if err != nil {
+			return nil, err
+		}
+		return r.roles(client.RbacV1(), names)
+	})
+}
+
+func (r *reconcile) roles(client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
+	roles, err := policy.Roles()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(roles, func(role rbacv1.ClusterRole) bool { return role.Name == name }) {
+			return nil, fmt.Errorf("reconcile cluster role %q: it is none of the defaults", name)
+		}
+	}
+	for i := range roles {
+		if len(names) > 0 && !slices.Contains(names, roles[i].Name) {
+			continue
+		}
+		wanted := reconciliation.ReconcileRoleOptions{
+			Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: &roles[i]}, Confirm: r.confirm, RemoveExtraPermissions: !r.additive,
+			Client: reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()},
+		}
+		result, err := wanted.Run()
+		if err != nil {
+			return nil, fmt.Errorf("reconcile cluster role %q: %w", roles[i].Name, err)
+		}
+		if result.Operation == reconciliation.ReconcileNone || result.Protected {
+			continue
+		}
+		object := result.Role.GetObject()
+		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
+		changes = append(changes, changed{object, "clusterrole/" + roles[i].Name})
+	}
+	return changes, nil
+}
+
+// newReconcileBindings makes `oc adm policy reconcile-cluster-role-bindings`.
+func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &reconcile{IOStreams: streams}
+	command := r.command(factory, &cobra.Command{
+		Use:   "reconcile-cluster-role-bindings [ROLE ...]",
+		Short: "Update cluster role bindings to match the recommended bootstrap policy",
+		Long: `Bring the default cluster role bindings, or those of some roles, back to what they have at the first start.
+
+Without --confirm the changes are printed only. Subjects that were added stay unless --additive-only=false is given.`,
+		Example: `  # Print the bindings that would change
+  oc adm policy reconcile-cluster-role-bindings
+
+  # Bind the role basic-user as at the first start, but not for a group
+  oc adm policy reconcile-cluster-role-bindings basic-user --exclude-groups=system:authenticated --confirm`,
+	}, func(_ context.Context, factory util.Factory, names []string) ([]changed, error) {
+		client, err := factory.KubernetesClientSet()
+		if err != nil {
+			return nil, err
+		}
+		return r.bindings(client.RbacV1(), names)
+	})
+	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users that are not bound.")
+	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups that are not bound.")
+	return command
+}
+
+func (r *reconcile) bindings(client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
+	bindings, err := policy.Bindings()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(bindings, func(b rbacv1.ClusterRoleBinding) bool { return b.RoleRef.Name == name }) {
+			return nil, fmt.Errorf("reconcile bindings of cluster role %q: none of the default bindings is of it", name)
+		}
+	}
+	for i := range bindings {
+		if len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
+			continue
+		}
+		bindings[i].Subjects = slices.DeleteFunc(bindings[i].Subjects, r.excluded)
+		wanted := reconciliation.ReconcileRoleBindingOptions{
+			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &bindings[i]}, Confirm: r.confirm, RemoveExtraSubjects: !r.additive,
+			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()},
+		}
+		result, err := wanted.Run()
+		if err != nil {
+			return nil, fmt.Errorf("reconcile cluster role binding %q: %w", bindings[i].Name, err)
+		}
+		if result.Operation == reconciliation.ReconcileNone || result.Protected {
+			continue
+		}
+		object := result.RoleBinding.GetObject()
+		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"))
+		changes = append(changes, changed{object, "clusterrolebinding/" + bindings[i].Name})
+	}
+	return changes, nil
+}
+
+func (r *reconcile) excluded(s rbacv1.Subject) bool {
+	return s.Kind == rbacv1.UserKind && slices.Contains(r.excludedUsers, s.Name) || s.Kind == rbacv1.GroupKind && slices.Contains(r.excludedGroups, s.Name)
+}

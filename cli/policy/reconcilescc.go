@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/apigroup/security/scc"
+)
+
+// newReconcileSCCs makes `oc adm policy reconcile-sccs`.
+func newReconcileSCCs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	r, infrastructure := &reconcile{IOStreams: streams}, ""
+	command := r.command(factory, &cobra.Command{
+		Use:   "reconcile-sccs",
+		Short: "Replace cluster SCCs to match the recommended bootstrap policy",
+		Long: `Bring the default security context constraints back to what they are at the first start.
+
+Without --confirm the changes are printed only. Labels and annotations stay, and so do priorities and the users and groups that
+were added, unless --additive-only=false is given.`,
+		Example: `  # Print the constraints that would change
+  oc adm policy reconcile-sccs
+
+  # Change them, and keep users, groups and priorities
+  oc adm policy reconcile-sccs --additive-only=true --confirm`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, factory util.Factory, _ []string) ([]changed, error) {
+		client, err := factory.DynamicClient()
+		if err != nil {
+			return nil, err
+		}
+		return r.constraints(ctx, client, infrastructure)
+	})
+	command.Flags().StringVar(&infrastructure, "infrastructure-namespace", "openshift-infra", "Namespace of the platform's own service accounts.")
+	return command
+}
+
+func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, infrastructure string) (changes []changed, err error) {
+	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list security context constraints: %w", err)
+	}
+	for _, wanted := range scc.BuiltIn(infrastructure) {
+		var present *scc.Constraints
+		for _, item := range list.Items {
+			if item.GetName() != wanted.Name {
+				continue
+			}
+			present = &scc.Constraints{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, present); err != nil {
+				return nil, fmt.Errorf("read security context constraints %q: %w", wanted.Name, err)
+			}
+		}
+		wanted = merge(wanted, present, r.additive)
+		if present != nil && equality.Semantic.DeepEqual(wanted, present) {
+			continue
+		}
+		if err := r.put(ctx, resource, wanted, present == nil); err != nil {
+			return nil, fmt.Errorf("reconcile security context constraints %q: %w", wanted.Name, err)
+		}
+		changes = append(changes, changed{wanted, "securitycontextconstraints/" + wanted.Name})
+	}
+	return changes, nil
+}
+
+// put stores constraints when the command is confirmed.
+func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
+	if !r.confirm {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(constraints)
+	if err != nil {
+		return err
+	}
+	if missing {
+		_, err = resource.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	} else {
+		_, err = resource.Update(ctx, &unstructured.Unstructured{Object: content}, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// merge is the default with the metadata of what the cluster has, which may be nothing, and unless additive is false with its users,
+// groups and priority.
+func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
+	if present == nil {
+		return wanted
+	}
+	merged := wanted.DeepCopy()
+	merged.TypeMeta = present.TypeMeta
+	merged.ObjectMeta = *present.ObjectMeta.DeepCopy()
+	for key, value := range wanted.Annotations {
+		if _, has := merged.Annotations[key]; !has {
+			metav1.SetMetaDataAnnotation(&merged.ObjectMeta, key, value)
+		}
+	}
+	if additive {
+		merged.Users, merged.Groups = union(present.Users, wanted.Users), union(present.Groups, wanted.Groups)
+		if present.Priority != nil {
+			merged.Priority = present.Priority
+		}
+	}
+	return merged
+}
+
+// union is the first list and what of the second it lacks.
+func union(first, second []string) []string {
+	all := slices.Clone(first)
+	for _, one := range second {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}

@@ -1,0 +1,30 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// sendReview creates a review and reads the server's answer into answer, a pointer. question has its apiVersion and kind; namespace is
+// empty for a question about the whole cluster.
+func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, question, answer any) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(question)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", resource.Resource, err)
+	}
+	delete(content, "status")
+	created, err := client.Resource(resource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, answer); err != nil {
+		return fmt.Errorf("read %s: %w", resource.Resource, err)
+	}
+	return nil
+}

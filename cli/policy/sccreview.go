@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+)
+
+// sccReview asks which security context constraints accept pods, before anybody makes them.
+type sccReview struct {
+	resource.FilenameOptions
+	genericiooptions.IOStreams
+	print     *genericclioptions.PrintFlags
+	noHeaders bool
+	user      string
+	groups    []string
+	accounts  []string
+
+	client    dynamic.Interface
+	namespace string
+}
+
+// newSCCSubjectReview makes `scc-subject-review`: could a user or a service account make these pods?
+func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	account := ""
+	o := &sccReview{IOStreams: streams}
+	command := o.command(factory, &cobra.Command{
+		Use:   "scc-subject-review -f FILENAME",
+		Short: "Check whether a user or a service account can create a pod",
+		Long: `Check whether a user, a group or a service account can create a pod, or the pods of a controller.
+
+Without --user, --groups and --serviceaccount the question is about yourself.`,
+		Example: `  # Can I create the pod of this file?
+  oc policy scc-subject-review -f pod.yaml
+
+  # Can the user bob, who is in projectAdmin, create it?
+  oc policy scc-subject-review -u bob -g projectAdmin -f pod.yaml
+
+  # Can the service account of a project?
+  oc policy scc-subject-review -z default -f pod.yaml`,
+	}, "RESOURCE\tALLOWED BY", func(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
+		if account != "" {
+			if o.user != "" || len(o.groups) > 0 {
+				return nil, nil, errors.New("--serviceaccount cannot be used with --user or --groups")
+			}
+			template.Spec.ServiceAccountName = account
+		}
+		return o.subject(ctx, template, account != "")
+	})
+	command.Flags().StringVarP(&o.user, "user", "u", "", "User to ask about.")
+	command.Flags().StringSliceVarP(&o.groups, "groups", "g", nil, "Groups to ask about, or those of the user.")
+	command.Flags().StringVarP(&account, "serviceaccount", "z", "", "Service account of the project to ask about.")
+	return command
+}
+
+// newSCCReview makes `scc-review`: which service accounts could make these pods?
+func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &sccReview{IOStreams: streams}
+	command := o.command(factory, &cobra.Command{
+		Use:   "scc-review [-z SERVICEACCOUNT] -f FILENAME",
+		Short: "Check which service accounts can create a pod",
+		Long: `Check which service accounts can create a pod, or the pods of a controller.
+
+Without -z the question is about the service account that the pod names, or "default".`,
+		Example: `  # Can the service accounts sa1 and sa2 create the pod of this file?
+  oc policy scc-review -z sa1,sa2 -f pod.yaml`,
+	}, "RESOURCE\tSERVICE ACCOUNT\tALLOWED BY", o.review)
+	command.Flags().StringSliceVarP(&o.accounts, "serviceaccount", "z", nil, "Service accounts of the project to ask about.")
+	return command
+}
+
+// command completes a command that asks question for each object of the files: it answers with what -o prints and the cells of a
+// table's rows after the name, with tabs between.
+func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
+	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
+	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
+	command.Args = cobra.NoArgs
+	command.Run = func(command *cobra.Command, _ []string) {
+		if util.IsFilenameSliceEmpty(o.Filenames, o.Kustomize) {
+			util.CheckErr(util.UsageErrorf(command, "name the file of the objects with -f"))
+		}
+		util.CheckErr(o.run(command.Context(), factory, headings, question))
+	}
+	o.print.AddFlags(command)
+	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the pods to ask about.")
+	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no headings.")
+	return command
+}
+
+func (o *sccReview) run(ctx context.Context, factory util.Factory, headings string,
+	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) (err error) {
+	if o.client, err = factory.DynamicClient(); err != nil {
+		return err
+	}
+	if o.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return err
+	}
+	table := printers.GetNewTabWriter(o.Out)
+	defer func() { _ = table.Flush() }()
+	headed := o.noHeaders
+	return factory.NewBuilder().Unstructured().NamespaceParam(o.namespace).DefaultNamespace().ContinueOnError().
+		FilenameParam(false, &o.FilenameOptions).Flatten().Do().
+		Visit(func(info *resource.Info, err error) error {
+			if err != nil {
+				return err
+			}
+			template, err := podTemplateOf(info.Object.(*unstructured.Unstructured))
+			if err != nil {
+				return err
+			}
+			answer, rows, err := question(ctx, template)
+			if err != nil {
+				return err
+			}
+			if *o.print.OutputFormat != "" {
+				return o.printObject(answer)
+			}
+			if !headed {
+				fmt.Fprintln(table, headings)
+				headed = true
+			}
+			writeRows(table, info.Mapping.GroupVersionKind.Kind+"/"+info.Name, rows)
+			return nil
+		})
+}
+
+func writeRows(out io.Writer, name string, rows []string) {
+	for _, row := range rows {
+		fmt.Fprintf(out, "%s\t%s\n", name, row)
+	}
+}
+
+func (o *sccReview) printObject(object runtime.Object) error {
+	printer, err := o.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(object, o.Out)
+}
+
+// subject asks about a user, a service account that the template names, or oneself.
+func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
+	if o.user == "" && len(o.groups) == 0 && !account {
+		answer := &securityv1.PodSecurityPolicySelfSubjectReview{
+			TypeMeta: securityType("PodSecurityPolicySelfSubjectReview"),
+			Spec:     securityv1.PodSecurityPolicySelfSubjectReviewSpec{Template: template},
+		}
+		err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyselfsubjectreviews"), o.namespace, answer, answer)
+		return answer, []string{allowedBy(answer.Status)}, err
+	}
+	answer := &securityv1.PodSecurityPolicySubjectReview{
+		TypeMeta: securityType("PodSecurityPolicySubjectReview"),
+		Spec:     securityv1.PodSecurityPolicySubjectReviewSpec{Template: template, User: o.user, Groups: o.groups},
+	}
+	err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"), o.namespace, answer, answer)
+	return answer, []string{allowedBy(answer.Status)}, err
+}
+
+// review asks about service accounts.
+func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
+	answer := &securityv1.PodSecurityPolicyReview{
+		TypeMeta: securityType("PodSecurityPolicyReview"),
+		Spec:     securityv1.PodSecurityPolicyReviewSpec{Template: template, ServiceAccountNames: o.accounts},
+	}
+	if err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyreviews"), o.namespace, answer, answer); err != nil {
+		return nil, nil, err
+	}
+	accepted := map[string]string{}
+	for _, account := range answer.Status.AllowedServiceAccounts {
+		accepted[account.Name] = allowedBy(account.PodSecurityPolicySubjectReviewStatus)
+	}
+	names := o.accounts
+	if len(names) == 0 {
+		names = []string{cmp.Or(template.Spec.ServiceAccountName, "default")}
+	}
+	var rows []string
+	for _, name := range names {
+		rows = append(rows, name+"\t"+cmp.Or(accepted[name], nobody))
+	}
+	return answer, rows, nil
+}
+
+func securityType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
+}
+
+// nobody stands where no constraint accepts a pod.
+const nobody = "<none>"
+
+func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
+	if status.AllowedBy == nil {
+		return nobody
+	}
+	return status.AllowedBy.Name
+}
+
+// podTemplateOf finds what an object makes pods from: its template, or for a pod itself.
+func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTemplateSpec, err error) {
+	if object.GetKind() == "Pod" {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &template)
+		return template, err
+	}
+	for _, path := range []string{"spec.template", "spec.jobTemplate.spec.template", "template"} {
+		found, ok, _ := unstructured.NestedMap(object.Object, strings.Split(path, ".")...)
+		if _, has := found["spec"]; ok && has {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(found, &template)
+			return template, err
+		}
+	}
+	return template, fmt.Errorf("review %s %q: it has no template of a pod", object.GetKind(), object.GetName())
+}

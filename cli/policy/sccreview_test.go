@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/apigroup/security/scc"
+	"github.com/slipway-platform/slipway/cli/objects/objectstest"
+)
+
+func TestPodTemplatesAreFoundInEveryController(t *testing.T) {
+	const spec = "{containers: [{name: a, image: b}]}"
+	for name, tt := range map[string]struct{ object, problem string }{
+		"pod":                      {"{kind: Pod, metadata: {name: x}, spec: " + spec + "}", ""},
+		"deployment configuration": {"{kind: DeploymentConfig, spec: {template: {spec: " + spec + "}}}", ""},
+		"cron job":                 {"{kind: CronJob, spec: {jobTemplate: {spec: {template: {spec: " + spec + "}}}}}", ""},
+		"pod template":             {"{kind: PodTemplate, template: {spec: " + spec + "}}", ""},
+		"no template":              {"{kind: Service, metadata: {name: x}}", `review Service "x": it has no template of a pod`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(tt.object), &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			found, err := podTemplateOf(object)
+			if tt.problem != "" {
+				if err == nil || err.Error() != tt.problem {
+					t.Errorf("got %v, want %s", err, tt.problem)
+				}
+				return
+			}
+			if err != nil || len(found.Spec.Containers) != 1 || found.Spec.Containers[0].Image != "b" {
+				t.Errorf("found %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+func TestRulesArePrintedInOneOrder(t *testing.T) {
+	var out strings.Builder
+	rule := authorizationv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"", "route.openshift.io"}, Resources: []string{"routes"}}
+	writePolicyRules(&out, []authorizationv1.PolicyRule{rule, {Verbs: []string{"get"}, NonResourceURLsSlice: []string{"/healthz"}}, rule})
+	objectstest.Golden(t, "testdata/can-i-list.txt", out.String())
+}
+
+func TestDefaultConstraintsKeepWhatWasAdded(t *testing.T) {
+	five := int32(5)
+	var wanted *scc.Constraints
+	for _, c := range scc.BuiltIn("openshift-infra") {
+		if c.Name == "restricted" {
+			wanted = c
+		}
+	}
+	present := wanted.DeepCopy()
+	present.Labels = map[string]string{"team": "a"}
+	present.Users, present.Priority, present.AllowHostNetwork = []string{"bob"}, &five, true
+	present.Volumes = append(present.Volumes, "flexVolume")
+	present.RequiredDropCapabilities = []corev1.Capability{"KILL"}
+
+	kept, reset := merge(wanted, present, true), merge(wanted, present, false)
+	for name, got := range map[string]*scc.Constraints{"additive": kept, "reset": reset} {
+		if got.AllowHostNetwork || len(got.Volumes) != len(wanted.Volumes) || len(got.RequiredDropCapabilities) != len(wanted.RequiredDropCapabilities) || got.Labels["team"] != "a" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if strings.Join(kept.Users, " ") != "bob" || kept.Priority != &five || strings.Join(kept.Groups, " ") != "system:authenticated" {
+		t.Errorf("additive: users %v, groups %v, priority %v", kept.Users, kept.Groups, kept.Priority)
+	}
+	if len(reset.Users) != 0 || reset.Priority != nil {
+		t.Errorf("reset: users %v, priority %v", reset.Users, reset.Priority)
+	}
+	if got := merge(wanted, nil, true); got != wanted {
+		t.Errorf("what is missing becomes %+v", got)
+	}
+}

@@ -1,0 +1,260 @@
+// Package project makes, lists and selects projects: `oc project`, `oc projects`, `oc new-
+// project` and `oc adm new-project`.
+package project
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/cli/policy"
+)
+
+// NewList makes `oc projects`: the projects that the user sees.
+func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	short := false
+	command := &cobra.Command{
+		Use:   "projects",
+		Short: "Display existing projects",
+		Args:  cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			client, err := factory.DynamicClient()
+			util.CheckErr(err)
+			projects, err := objects.List[projectv1.Project](command.Context(), client, projectv1.GroupVersion.WithResource("projects"), "", metav1.ListOptions{})
+			util.CheckErr(err)
+			slices.SortFunc(projects, func(a, b projectv1.Project) int { return strings.Compare(a.Name, b.Name) })
+			if short {
+				for _, project := range projects {
+					fmt.Fprintln(streams.Out, project.Name)
+				}
+				return
+			}
+			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			writeProjects(streams.Out, projects, current, config.Host)
+		},
+	}
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print the names alone.")
+	return command
+}
+
+// writeProjects lists projects with their names for people; a star marks the current one.
+func writeProjects(out io.Writer, projects []projectv1.Project, current, server string) {
+	title := func(project projectv1.Project) string {
+		if display := project.Annotations["openshift.io/display-name"]; display != "" && display != project.Name {
+			return project.Name + " - " + display
+		}
+		return project.Name
+	}
+	switch len(projects) {
+	case 0:
+		fmt.Fprint(out, "You are not a member of any projects. You can request a project to be created with the 'new-project' command.\n")
+		return
+	case 1:
+		fmt.Fprintf(out, "You have one project on this server: %q.\n", title(projects[0]))
+	default:
+		fmt.Fprint(out, "You have access to the following projects and can switch between them with 'oc project <projectname>':\n\n")
+		for _, project := range projects {
+			mark := " "
+			if project.Name == current {
+				mark = "*"
+			}
+			fmt.Fprintf(out, "  %s %s\n", mark, title(project))
+		}
+	}
+	fmt.Fprintf(out, "\nUsing project %q on server %q.\n", current, server)
+}
+
+// New makes `oc project`: it shows the project that commands are for, or changes to another one.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	short := false
+	command := &cobra.Command{
+		Use:   "project [NAME]",
+		Short: "Switch to another project",
+		Args:  cobra.MaximumNArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			if len(args) == 0 {
+				if short {
+					fmt.Fprintln(streams.Out, current)
+					return
+				}
+				fmt.Fprintf(streams.Out, "Using project %q on server %q.\n", current, config.Host)
+				return
+			}
+			util.CheckErr(seesProject(command.Context(), factory, args[0]))
+			if current == args[0] {
+				fmt.Fprintf(streams.Out, "Already on project %q on server %q.\n", current, config.Host)
+				return
+			}
+			util.CheckErr(useProject(factory, args[0]))
+			if short {
+				fmt.Fprintln(streams.Out, args[0])
+				return
+			}
+			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", args[0], config.Host)
+		},
+	}
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print the name alone.")
+	return command
+}
+
+// seesProject tells whether the user sees a project; one that is hidden is as good as none.
+func seesProject(ctx context.Context, factory util.Factory, name string) error {
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(projectv1.GroupVersion.WithResource("projects")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("you are not a member of project %q; to see your projects: oc projects", name)
+	}
+	return err
+}
+
+// useProject makes a project the one of the kubeconfig's current context, in a context of its own as OpenShift does.
+func useProject(factory util.Factory, name string) error {
+	loader := factory.ToRawKubeConfigLoader()
+	config, err := loader.RawConfig()
+	if err != nil {
+		return err
+	}
+	present := config.Contexts[config.CurrentContext]
+	if present == nil {
+		return fmt.Errorf("change to project %q: the kubeconfig has no current context", name)
+	}
+	changed := present.DeepCopy()
+	changed.Namespace = name
+	changed.LocationOfOrigin = ""
+	context := name + "/" + present.Cluster + "/" + present.AuthInfo
+	if config.Contexts == nil {
+		config.Contexts = map[string]*api.Context{}
+	}
+	config.Contexts[context], config.CurrentContext = changed, context
+	if err := clientcmd.ModifyConfig(loader.ConfigAccess(), config, false); err != nil {
+		return fmt.Errorf("change to project %q: %w", name, err)
+	}
+	return nil
+}
+
+// NewRequest makes `oc new-project`: it requests a project and changes to it.
+func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	asked := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
+	stay := false
+	command := &cobra.Command{
+		Use:   "new-project NAME [--display-name=NAME] [--description=TEXT]",
+		Short: "Request a new project",
+		Example: `  # A project with a name and a description for people
+  oc new-project web-team-dev --display-name="Web Team Development" --description="Development project for the web team."`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			asked.Name = args[0]
+			util.CheckErr(requestProject(command.Context(), factory, asked))
+			if stay {
+				fmt.Fprintf(streams.Out, "Project %q created. To switch to it: oc project %s\n", asked.Name, asked.Name)
+				return
+			}
+			util.CheckErr(useProject(factory, asked.Name))
+			config, err := factory.ToRESTConfig()
+			util.CheckErr(err)
+			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", asked.Name, config.Host)
+			fmt.Fprint(streams.Out, firstApplication)
+		},
+	}
+	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Name of the project for people.")
+	command.Flags().StringVar(&asked.Description, "description", "", "What the project is for.")
+	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
+	return command
+}
+
+// firstApplication is what the client of OpenShift 3 says after a new project, with a template that every cluster has.
+const firstApplication = `
+You can add applications to this project with the 'new-app' command. For example, try:
+
+    oc new-app openshift//httpd-example
+
+to serve a page of your own.
+`
+
+// requestProject asks first whether the user may request projects, because that answer has the administrator's words.
+func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(asked)
+	if err != nil {
+		return err
+	}
+	delete(object, "status")
+	discoverer, err := factory.ToDiscoveryClient()
+	if err != nil {
+		return err
+	}
+	if err := discoverer.RESTClient().Get().AbsPath("/apis/project.openshift.io/v1/projectrequests").Do(ctx).Error(); err != nil {
+		return err
+	}
+	_, err = client.Resource(projectv1.GroupVersion.WithResource("projectrequests")).Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	return err
+}
+
+// NewAdm makes `oc adm new-project`: a project for someone else, with a node selector.
+func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	var displayName, description, selector, admin, adminRole string
+	command := &cobra.Command{
+		Use:   "new-project NAME [--admin=USER] [--node-selector=SELECTOR]",
+		Short: "Create a new project",
+		Args:  cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			annotations := map[string]any{}
+			for key, value := range map[string]string{"openshift.io/display-name": displayName, "openshift.io/description": description} {
+				if value != "" {
+					annotations[key] = value
+				}
+			}
+			if command.Flags().Changed("node-selector") {
+				annotations[projectv1.ProjectNodeSelector] = selector
+			}
+			client, err := factory.DynamicClient()
+			util.CheckErr(err)
+			project := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": projectv1.GroupVersion.String(), "kind": "Project",
+				"metadata": map[string]any{"name": args[0], "annotations": annotations},
+			}}
+			_, err = client.Resource(projectv1.GroupVersion.WithResource("projects")).Create(command.Context(), project, metav1.CreateOptions{})
+			util.CheckErr(err)
+			if admin != "" {
+				rbac, err := factory.KubernetesClientSet()
+				util.CheckErr(err)
+				util.CheckErr(policy.BindUser(command.Context(), rbac.RbacV1(), args[0], adminRole, admin))
+			}
+			fmt.Fprintf(streams.Out, "Created project %s\n", args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&displayName, "display-name", "", "Name of the project for people.")
+	flags.StringVar(&description, "description", "", "What the project is for.")
+	flags.StringVar(&selector, "node-selector", "", "Labels of the nodes that the project's pods may run on; an empty one frees it from the cluster's default.")
+	flags.StringVar(&admin, "admin", "", "User who administers the project.")
+	flags.StringVar(&adminRole, "admin-role", "admin", "Role of --admin in the project.")
+	return command
+}

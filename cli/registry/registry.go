@@ -1,0 +1,242 @@
+// Package registry finds the image registry of the cluster and logs in to it: `oc registry` and
+// `oc adm registry`.
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/homedir"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// New makes `oc registry`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	registry := &cobra.Command{Use: "registry", Short: "Commands for the cluster's image registry", Run: util.DefaultSubCommandRun(streams.ErrOut)}
+	registry.AddCommand(newRegistryInfo(factory, streams), newRegistryLogin(factory, streams))
+	return registry
+}
+
+// registryNames are the names by which a registry is known: to pods and nodes, and to clients outside of the cluster, which may be empty.
+type registryNames struct{ internal, public string }
+
+// preferred is the public name if there is one.
+func (n registryNames) preferred() string {
+	if n.public != "" {
+		return n.public
+	}
+	return n.internal
+}
+
+// registryInfo prints the name of the cluster's registry.
+type registryInfo struct {
+	internal, public, check, quiet bool
+}
+
+func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	i := &registryInfo{}
+	command := &cobra.Command{
+		Use:   "info",
+		Short: "Print the address of the cluster's image registry",
+		Long:  "Print the address of the cluster's image registry: the public one if the cluster has it, or else that for pods and nodes.",
+		Args:  cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			config, namespace := connect(factory)
+			names, err := findRegistry(command.Context(), config, namespace)
+			util.CheckErr(err)
+			util.CheckErr(i.run(command.Context(), config, names, streams.Out))
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&i.internal, "internal", false, "Only the address for pods and nodes")
+	flags.BoolVar(&i.public, "public", false, "Only the address for clients outside of the cluster")
+	flags.BoolVar(&i.check, "check", false, "Try whether the registry answers there")
+	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing; the exit code tells whether there is a registry")
+	command.MarkFlagsMutuallyExclusive("internal", "public")
+	return command
+}
+
+func (i *registryInfo) run(ctx context.Context, config *rest.Config, names registryNames, out io.Writer) error {
+	host := names.preferred()
+	switch {
+	case i.internal:
+		host = names.internal
+	case i.public:
+		host = names.public
+	}
+	if host == "" {
+		return errors.New("the registry has no public address: the cluster's administrator sets imagePolicyConfig.externalRegistryHostname or routingConfig.subdomain")
+	}
+	if i.check {
+		if err := checkRegistry(ctx, config, host); err != nil {
+			return err
+		}
+	}
+	if !i.quiet {
+		fmt.Fprintln(out, host)
+	}
+	return nil
+}
+
+// checkRegistry asks for the health of a registry, whose certificate the cluster's authority has signed or one that the machine trusts.
+func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
+	anonymous := rest.AnonymousClientConfig(config)
+	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second
+	client, err := rest.HTTPClientFor(anonymous)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/healthz", nil)
+	if err != nil {
+		return fmt.Errorf("check registry %q: %w", host, err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("check registry %q: %w", host, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("check registry %q: it answers %s", host, answer.Status)
+	}
+	return nil
+}
+
+func connect(factory util.Factory) (*rest.Config, string) {
+	config, err := factory.ToRESTConfig()
+	util.CheckErr(err)
+	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+	util.CheckErr(err)
+	return config, namespace
+}
+
+// findRegistry asks the cluster where the images of an image stream would be, without making one.
+func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
+	client, err := imageclient.NewForConfig(config)
+	if err != nil {
+		return registryNames{}, err
+	}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "registry-info-" + strings.ToLower(rand.Text())}}
+	made, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return registryNames{}, fmt.Errorf("ask for the registry: %w", err)
+	}
+	internal, _, _ := strings.Cut(made.Status.DockerImageRepository, "/")
+	public, _, _ := strings.Cut(made.Status.PublicDockerImageRepository, "/")
+	if internal == "" {
+		return registryNames{}, errors.New("the cluster has no image registry")
+	}
+	return registryNames{internal, public}, nil
+}
+
+// registryLogin writes credentials for the registry where clients of registries look for them.
+type registryLogin struct {
+	file, host, account string
+	out                 io.Writer
+}
+
+func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	l := &registryLogin{out: streams.Out}
+	command := &cobra.Command{
+		Use:   "login",
+		Short: "Log in to the cluster's image registry",
+		Long:  "Writes the token that you are logged in with, or one of a service account, into the file where docker, podman and skopeo look for credentials.",
+		Args:  cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			config, namespace := connect(factory)
+			util.CheckErr(l.run(command.Context(), config, namespace))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&l.file, "registry-config", "a", "", "The file to write, ~/.docker/config.json by default")
+	flags.StringVar(&l.file, "to", "", "The file to write; `-` prints it")
+	flags.StringVar(&l.host, "registry", "", "Host and port of the registry, instead of what the cluster calls it")
+	flags.StringVarP(&l.account, "service-account", "z", "", "Log in as a service account of the project")
+	return command
+}
+
+func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace string) error {
+	user, token := "user", config.BearerToken
+	if l.account != "" {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		issued, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, l.account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("get a token of service account %q: %w", l.account, err)
+		}
+		user, token = "serviceaccount", issued.Status.Token
+	}
+	if token == "" {
+		return errors.New("you are not logged in with a token: use oc login, or --service-account")
+	}
+	if l.host == "" {
+		names, err := findRegistry(ctx, config, namespace)
+		if err != nil {
+			return err
+		}
+		l.host = names.preferred()
+	}
+	return l.write(user, token)
+}
+
+// write adds the credentials to those that the file has.
+func (l *registryLogin) write(user, token string) error {
+	file := l.file
+	if file == "" {
+		file = filepath.Join(homedir.HomeDir(), ".docker", "config.json")
+	}
+	content := map[string]any{}
+	if file != "-" {
+		data, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read credentials: %w", err)
+		}
+		if len(data) > 0 {
+			if err := json.Unmarshal(data, &content); err != nil {
+				return fmt.Errorf("read credentials %q: %w", file, err)
+			}
+		}
+	}
+	auths, _ := content["auths"].(map[string]any)
+	if auths == nil {
+		auths = map[string]any{}
+	}
+	auths[l.host] = map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(user + ":" + token))}
+	content["auths"] = auths
+	data, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err := fmt.Fprintln(l.out, string(data))
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("write credentials: %w", err)
+	}
+	if err := os.WriteFile(file, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write credentials: %w", err)
+	}
+	fmt.Fprintf(l.out, "Saved credentials for %s into %s\n", l.host, file)
+	return nil
+}

@@ -1,0 +1,233 @@
+package serviceaccount
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/util/retry"
+	kubectlcreate "k8s.io/kubectl/pkg/cmd/create"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/login"
+)
+
+// NewSecrets makes `oc secrets`.
+func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use: "secrets", Aliases: []string{"secret"}, Short: "Manage secrets",
+		Long: "Manage secrets: which service accounts use them, and those for Git repositories and registries.",
+		Run:  util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	add := newSecretsLink(factory, "add")
+	add.Deprecated = "use oc secrets link"
+	registry := kubectlcreate.NewCmdCreateSecretDockerRegistry(factory, streams)
+	registry.Use = "new-dockercfg NAME --docker-server=SERVER --docker-username=NAME --docker-password=PASSWORD"
+	registry.Short = "Create a secret for a registry"
+	command.AddCommand(newSecretsLink(factory, "link"), add, newSecretsUnlink(factory), registry,
+		newSecretsNew(factory, streams), newSecretsBasicAuth(factory, streams), newSecretsSSHAuth(factory, streams))
+	return command
+}
+
+// newSecretsLink makes `oc secrets link`.
+func newSecretsLink(factory util.Factory, name string) *cobra.Command {
+	uses := []string{"mount"}
+	command := &cobra.Command{
+		Use:   name + " SERVICEACCOUNT SECRET...",
+		Short: "Link secrets to a service account",
+		Long:  "Let a service account use secrets: its pods mount them, or images are pulled with them.",
+		Example: `  oc secrets link deployer registry-login --for=pull
+  oc secrets link builder clone-key`,
+		Args: cobra.MinimumNArgs(2),
+		Run: func(command *cobra.Command, args []string) {
+			for _, use := range uses {
+				if use != "mount" && use != "pull" {
+					util.CheckErr(fmt.Errorf("read --for %q: must be mount or pull", use))
+				}
+			}
+			util.CheckErr(changeAccount(command.Context(), factory, args, true, func(account *corev1.ServiceAccount, secret string) {
+				if slices.Contains(uses, "mount") && !mounts(account, secret) {
+					account.Secrets = append(account.Secrets, corev1.ObjectReference{Name: secret})
+				}
+				if slices.Contains(uses, "pull") && !pulls(account, secret) {
+					account.ImagePullSecrets = append(account.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+				}
+			}))
+		},
+	}
+	command.Flags().StringSliceVar(&uses, "for", uses, "What the secrets are for: mount, pull or both")
+	return command
+}
+
+// newSecretsUnlink makes `oc secrets unlink`.
+func newSecretsUnlink(factory util.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "unlink SERVICEACCOUNT SECRET...", Short: "Detach secrets from a service account", Args: cobra.MinimumNArgs(2),
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(changeAccount(command.Context(), factory, args, false, func(account *corev1.ServiceAccount, secret string) {
+				account.Secrets = slices.DeleteFunc(account.Secrets, func(s corev1.ObjectReference) bool { return s.Name == secret })
+				account.ImagePullSecrets = slices.DeleteFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
+			}))
+		},
+	}
+}
+
+func mounts(account *corev1.ServiceAccount, secret string) bool {
+	return slices.ContainsFunc(account.Secrets, func(s corev1.ObjectReference) bool { return s.Name == secret })
+}
+
+func pulls(account *corev1.ServiceAccount, secret string) bool {
+	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
+}
+
+// changeAccount changes the service account that the first argument names for each secret that the others name. exist says whether the secrets must be there.
+func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
+	a, err := accountOf(factory, afterType(args[0]))
+	if err != nil {
+		return err
+	}
+	for _, secret := range args[1:] {
+		if !exist {
+			break
+		}
+		if _, err := a.client.CoreV1().Secrets(a.namespace).Get(ctx, afterType(secret), metav1.GetOptions{}); err != nil {
+			return err
+		}
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		account, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, secret := range args[1:] {
+			change(account, afterType(secret))
+		}
+		_, err = a.client.CoreV1().ServiceAccounts(a.namespace).Update(ctx, account, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// afterType is a name that may stand behind its type, such as secret/a.
+func afterType(arg string) string {
+	if _, name, found := strings.Cut(arg, "/"); found {
+		return name
+	}
+	return arg
+}
+
+// newSecret is a secret that is made of files and values.
+type newSecret struct {
+	factory util.Factory
+	streams genericiooptions.IOStreams
+}
+
+// create creates the secret; files are paths by key, those without one left out.
+func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[string]string) error {
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, path := range files {
+		if path == "" {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		secret.Data[key] = content
+	}
+	a, err := accountOf(n.factory, "")
+	if err != nil {
+		return err
+	}
+	if _, err := a.client.CoreV1().Secrets(a.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	fmt.Fprintf(n.streams.Out, "secret/%s created\n", secret.Name)
+	return nil
+}
+
+// newSecretsNew makes `oc secrets new`.
+func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	kind := string(corev1.SecretTypeOpaque)
+	command := &cobra.Command{
+		Use: "new NAME [KEY=]FILE...", Short: "Create a secret of files", Args: cobra.MinimumNArgs(2),
+		Run: func(command *cobra.Command, args []string) {
+			files := map[string]string{}
+			for _, arg := range args[1:] {
+				key, path, found := strings.Cut(arg, "=")
+				if !found {
+					key, path = filepath.Base(arg), arg
+				}
+				files[key] = path
+			}
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretType(kind)}
+			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret, files))
+		},
+	}
+	command.Flags().StringVar(&kind, "type", kind, "Type of the secret")
+	return command
+}
+
+// newSecretsBasicAuth makes `oc secrets new-basicauth`.
+func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	var user, password, authority, config string
+	prompt := false
+	command := &cobra.Command{
+		Use: "new-basicauth NAME --username=NAME (--password=PASSWORD | --prompt)", Short: "Create a secret with a password for a Git repository", Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			if prompt {
+				var err error
+				password, err = login.AskHidden(streams, bufio.NewReader(streams.In), "Password: ")
+				util.CheckErr(err)
+			}
+			if user == "" && password == "" {
+				util.CheckErr(errors.New("give a user with --username or a password with --password or --prompt"))
+			}
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{}}
+			for key, value := range map[string]string{corev1.BasicAuthUsernameKey: user, corev1.BasicAuthPasswordKey: password} {
+				if value != "" {
+					secret.Data[key] = []byte(value)
+				}
+			}
+			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret, map[string]string{"ca.crt": authority, ".gitconfig": config}))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&user, "username", "", "Name of the user")
+	flags.StringVar(&password, "password", "", "Password or token")
+	flags.BoolVar(&prompt, "prompt", false, "Ask for the password")
+	flags.StringVar(&authority, "ca-cert", "", "File with the authority of the server's certificate")
+	flags.StringVar(&config, "gitconfig", "", "File with settings of git")
+	return command
+}
+
+// newSecretsSSHAuth makes `oc secrets new-sshauth`.
+func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	var key, authority, config string
+	command := &cobra.Command{
+		Use: "new-sshauth NAME --ssh-privatekey=FILE", Short: "Create a secret with an SSH key for a Git repository", Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			if key == "" {
+				util.CheckErr(errors.New("give the file of the key with --ssh-privatekey"))
+			}
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeSSHAuth}
+			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret,
+				map[string]string{corev1.SSHAuthPrivateKey: key, "ca.crt": authority, ".gitconfig": config}))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&key, "ssh-privatekey", "", "File with the private key")
+	flags.StringVar(&authority, "ca-cert", "", "File with the authority of the server's certificate")
+	flags.StringVar(&config, "gitconfig", "", "File with settings of git")
+	return command
+}

@@ -1,0 +1,210 @@
+// Package serviceaccount manages the tokens and secrets of service accounts: `oc
+// serviceaccounts` and `oc secrets`.
+package serviceaccount
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// New makes `oc serviceaccounts`: tokens of service accounts.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
+		Long: "Manage service accounts in your project: the tokens by which programs are known to the server.",
+		Run:  util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	command.AddCommand(newGetToken(factory, streams), newNewToken(factory, streams), newCreateKubeconfig(factory, streams))
+	return command
+}
+
+// account is a service account whose tokens a command is about.
+type account struct {
+	client          kubernetes.Interface
+	namespace, name string
+}
+
+func accountOf(factory util.Factory, name string) (a account, err error) {
+	if a.client, err = factory.KubernetesClientSet(); err != nil {
+		return a, err
+	}
+	a.name = name
+	a.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	return a, err
+}
+
+// newGetToken makes `oc serviceaccounts get-token`.
+func newGetToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get-token SERVICE_ACCOUNT_NAME",
+		Short: "Get a token assigned to a service account",
+		Long: `Print a token of a service account, without a line break where the output is no terminal.
+
+It is the one of the account's token secrets. An account without such a secret gets a token that ends after an hour;
+"oc serviceaccounts new-token" makes one that lasts.`,
+		Example: `  # Log in as the service account robot
+  oc login --token "$(oc serviceaccounts get-token robot)"`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			a, err := accountOf(factory, args[0])
+			util.CheckErr(err)
+			token, lasting, err := a.token(command.Context())
+			util.CheckErr(err)
+			if !lasting {
+				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; this token ends after an hour.\n", a.name)
+			}
+			fmt.Fprint(streams.Out, token)
+			endLine(streams)
+		},
+	}
+}
+
+// endLine breaks the line where a person reads it; programs get the token alone.
+func endLine(streams genericiooptions.IOStreams) {
+	if file, ok := streams.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprintln(streams.Out)
+	}
+}
+
+// token finds a token of the account in a secret, which lasts as long as the secret, or asks for one that ends.
+func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
+	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
+		return "", false, err
+	}
+	secrets, err := a.client.CoreV1().Secrets(a.namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
+	if err != nil {
+		return "", false, err
+	}
+	for _, secret := range secrets.Items {
+		if secret.Annotations[corev1.ServiceAccountNameKey] == a.name && len(secret.Data[corev1.ServiceAccountTokenKey]) > 0 {
+			return string(secret.Data[corev1.ServiceAccountTokenKey]), true, nil
+		}
+	}
+	answer, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", false, fmt.Errorf("get token of service account %q: %w", a.name, err)
+	}
+	return answer.Status.Token, false, nil
+}
+
+// newNewToken makes `oc serviceaccounts new-token`.
+func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	labels, timeout := "", time.Duration(0)
+	command := &cobra.Command{
+		Use:   "new-token SERVICE_ACCOUNT_NAME",
+		Short: "Generate a new token for a service account",
+		Long:  "Make a token secret for a service account and print its token. The token is good until the secret is deleted.",
+		Example: `  # A new token of the service account robot, whose secret has labels
+  oc serviceaccounts new-token robot --labels=foo=bar,zip=zap`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			a, err := accountOf(factory, args[0])
+			util.CheckErr(err)
+			parsed, err := metav1.ParseToLabelSelector(labels)
+			util.CheckErr(err)
+			if len(parsed.MatchExpressions) > 0 {
+				util.CheckErr(fmt.Errorf("read --labels %q: must be KEY=VALUE pairs with commas between", labels))
+			}
+			token, err := a.newToken(command.Context(), parsed.MatchLabels, timeout)
+			util.CheckErr(err)
+			fmt.Fprint(streams.Out, token)
+			endLine(streams)
+		},
+	}
+	command.Flags().StringVarP(&labels, "labels", "l", "", "Labels of the secret, as KEY=VALUE pairs with commas between.")
+	command.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "How long to wait for the token.")
+	return command
+}
+
+// newToken makes a token secret and waits until the server has put a token in.
+func (a account) newToken(ctx context.Context, labels map[string]string, timeout time.Duration) (token string, err error) {
+	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
+		return "", err
+	}
+	secrets := a.client.CoreV1().Secrets(a.namespace)
+	made, err := secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: a.name + "-token-", Labels: maps.Clone(labels), Annotations: map[string]string{corev1.ServiceAccountNameKey: a.name},
+		},
+		Type: corev1.SecretTypeServiceAccountToken,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		secret, err := secrets.Get(ctx, made.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		token = string(secret.Data[corev1.ServiceAccountTokenKey])
+		return token != "", nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("wait for the token of secret %q: %w", made.Name, err)
+	}
+	return token, nil
+}
+
+// newCreateKubeconfig makes `oc serviceaccounts create-kubeconfig`.
+func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	namespace := ""
+	command := &cobra.Command{
+		Use:   "create-kubeconfig SERVICE_ACCOUNT_NAME",
+		Short: "Generate a kubeconfig file for a service account",
+		Long:  "Print a kubeconfig by which a program is known to the server as a service account.",
+		Example: `  # A kubeconfig of the service account robot
+  oc serviceaccounts create-kubeconfig robot > robot.kubeconfig`,
+		Args: cobra.ExactArgs(1),
+		Run: func(command *cobra.Command, args []string) {
+			a, err := accountOf(factory, args[0])
+			util.CheckErr(err)
+			raw, err := factory.ToRawKubeConfigLoader().RawConfig()
+			util.CheckErr(err)
+			token, lasting, err := a.token(command.Context())
+			util.CheckErr(err)
+			if !lasting {
+				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; the token of this file ends after an hour.\n", a.name)
+			}
+			content, err := a.kubeconfig(raw, token, cmp.Or(namespace, a.namespace))
+			util.CheckErr(err)
+			_, err = streams.Out.Write(content)
+			util.CheckErr(err)
+		},
+	}
+	command.Flags().StringVar(&namespace, "with-namespace", "", "Project of the file's context; by default that of the service account.")
+	return command
+}
+
+// kubeconfig is the current context of another kubeconfig with the account in place of its user.
+func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
+	if err := api.FlattenConfig(&present); err != nil {
+		return nil, err
+	}
+	context := present.Contexts[present.CurrentContext]
+	if context == nil || present.Clusters[context.Cluster] == nil {
+		return nil, errors.New("make kubeconfig: the current one names no cluster; log in first")
+	}
+	return clientcmd.Write(api.Config{
+		Clusters:       map[string]*api.Cluster{context.Cluster: present.Clusters[context.Cluster]},
+		AuthInfos:      map[string]*api.AuthInfo{a.name: {Token: token}},
+		Contexts:       map[string]*api.Context{a.name: {Cluster: context.Cluster, AuthInfo: a.name, Namespace: namespace}},
+		CurrentContext: a.name,
+	})
+}

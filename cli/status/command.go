@@ -1,0 +1,88 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// New makes `oc status`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	everywhere, suggest, output := false, false, ""
+	command := &cobra.Command{
+		Use:   "status [-o dot | --suggest]",
+		Short: "Show an overview of the current project",
+		Long: `Show what the current project has: its services, what runs behind them, what is built and deployed for
+them and where they are reached.
+
+What seems wrong is counted; --suggest says what it is and what to do.`,
+		Example: `  # See an overview of the current project
+  oc status
+
+  # And what to do about what seems wrong
+  oc status --suggest
+
+  # Draw it
+  oc status -o dot | dot -T svg > project.svg`,
+		Args: cobra.NoArgs,
+		Run: func(command *cobra.Command, _ []string) {
+			if output != "" && output != "dot" {
+				util.CheckErr(util.UsageErrorf(command, "invalid output format %q: must be dot", output))
+			}
+			if output != "" && suggest {
+				util.CheckErr(util.UsageErrorf(command, "--suggest and --output cannot be used together"))
+			}
+			state, options, err := loadStatus(command.Context(), factory, everywhere)
+			util.CheckErr(err)
+			options.Suggest = suggest
+			if output == "dot" {
+				util.CheckErr(WriteDot(streams.Out, state, options))
+				return
+			}
+			util.CheckErr(Write(streams.Out, state, options))
+		},
+	}
+	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Show every project that you see.")
+	command.Flags().BoolVar(&suggest, "suggest", false, "Say what to do about what seems wrong.")
+	command.Flags().BoolVar(&suggest, "verbose", false, "Say what to do about what seems wrong.")
+	util.CheckErr(command.Flags().MarkDeprecated("verbose", "use --suggest instead"))
+	command.Flags().StringVarP(&output, "output", "o", "", "Write a graph instead of text: dot.")
+	return command
+}
+
+// loadStatus reads the current project, or all of them.
+func loadStatus(ctx context.Context, factory util.Factory, everywhere bool) (*State, Options, error) {
+	options := Options{Now: time.Now()}
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return nil, options, err
+	}
+	options.Server = config.Host
+	client, err := factory.DynamicClient()
+	if err != nil {
+		return nil, options, err
+	}
+	if !everywhere {
+		if options.Namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, options, err
+		}
+		project, err := objects.Get[projectv1.Project](ctx, client, projectv1.GroupVersion.WithResource("projects"), "", options.Namespace)
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return nil, options, fmt.Errorf("you are not a member of project %q; to see your projects: oc projects", options.Namespace)
+		}
+		if err != nil {
+			return nil, options, err
+		}
+		options.Title = project.Annotations["openshift.io/display-name"]
+	}
+	state, err := Load(ctx, client, options.Namespace)
+	return state, options, err
+}

@@ -1,0 +1,232 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	templatev1 "github.com/openshift/api/template/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/describe"
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// processing is `oc process`.
+type processing struct {
+	genericiooptions.IOStreams
+	factory          util.Factory
+	print            *genericclioptions.PrintFlags
+	file             []string
+	pairs, files     []string
+	labels           string
+	list, raw, local bool
+	unknown          bool
+}
+
+// NewProcess returns `oc process`.
+func NewProcess(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &processing{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithDefaultOutput("json").WithTypeSetter(scheme.Scheme)}
+	command := &cobra.Command{
+		Use:   "process (TEMPLATE | -f FILENAME) [-p=KEY=VALUE]",
+		Short: "Process a template into list of resources",
+		Long: `Fill in the parameters of a template and print the objects, as a list that can be created or applied.
+
+The template is one of the project, of another one as PROJECT//NAME, or that of a file. Parameters get the values of -p and --param-file,
+those of the template, or generated ones.`,
+		Example: `  # Create what a template of a file makes
+  oc process -f template.json | oc create -f -
+
+  # A stored template with values for two parameters, and a label for all objects
+  oc process foo -p PARM1=VALUE1 -p PARM2=VALUE2 -l app=mine
+
+  # A template of another project
+  oc process openshift//foo
+
+  # Which parameters a template has
+  oc process -f template.json --parameters`,
+		Run: func(command *cobra.Command, args []string) {
+			formatted := command.Flags().Changed("output")
+			if !formatted && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
+				*o.print.OutputFormat = "go-template"
+			}
+			util.CheckErr(o.run(command.Context(), args, formatted))
+		},
+	}
+	o.print.AddFlags(command)
+	flags := command.Flags()
+	flags.Lookup("output").Usage = strings.Replace(flags.Lookup("output").Usage, "(", "(describe, ", 1)
+	flags.AddFlag(&pflag.Flag{Name: "t", Shorthand: "t", Value: flags.Lookup("template").Value, Usage: "Short for --template.", Hidden: true})
+	flags.StringSliceVarP(&o.file, "filename", "f", nil, "File or URL of the template, or - for standard input.")
+	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "A value of a parameter, as KEY=VALUE.")
+	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE a line, or - for standard input.")
+	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Accept values for what is no parameter of the template.")
+	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
+	flags.BoolVar(&o.list, "parameters", false, "Only print the template's parameters.")
+	flags.BoolVar(&o.raw, "raw", false, "Print the processed template instead of a list of its objects.")
+	flags.BoolVar(&o.local, "local", false, "Process here instead of asking the server; needs --filename.")
+	return command
+}
+
+func (o *processing) run(ctx context.Context, args []string, formatted bool) error {
+	name, err := o.arguments(args)
+	if err != nil {
+		return err
+	}
+	if o.list && formatted {
+		return errors.New("--parameters prints a table; leave out --output")
+	}
+	found, client, namespace, err := o.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return printParameters(o.Out, found.Parameters)
+	}
+	values, err := Values("parameter", o.pairs, o.files, o.In, o.ErrOut)
+	if err != nil {
+		return err
+	}
+	if err := Fill(found, values, o.unknown); err != nil {
+		return err
+	}
+	set, err := labels.ConvertSelectorToLabelsMap(o.labels)
+	if err != nil {
+		return fmt.Errorf("read --labels: %w", err)
+	}
+	for key, value := range set {
+		if found.ObjectLabels == nil {
+			found.ObjectLabels = map[string]string{}
+		}
+		found.ObjectLabels[key] = value
+	}
+	processed, err := Process(ctx, client, namespace, found)
+	if err != nil {
+		return err
+	}
+	return o.show(ctx, processed)
+}
+
+// arguments reads the name of the template and, as older clients of OpenShift 3 have them, values of parameters.
+func (o *processing) arguments(args []string) (name string, err error) {
+	for _, arg := range args {
+		switch {
+		case strings.Contains(arg, "="):
+			o.pairs = append(o.pairs, arg)
+		case name != "":
+			return "", fmt.Errorf("template name must be specified only once: %s", arg)
+		default:
+			name = arg
+		}
+	}
+	switch {
+	case name == "" && len(o.file) == 0:
+		return "", errors.New("must pass a filename or name of stored template")
+	case name != "" && len(o.file) > 0:
+		return "", errors.New("pass either a filename or the name of a stored template, not both")
+	case o.local && len(o.file) == 0:
+		return "", errors.New("--local needs the template's file with --filename")
+	case len(o.file) > 1:
+		return "", errors.New("pass the file of one template")
+	}
+	return name, nil
+}
+
+// find reads the template. client is nil where the template is processed here.
+func (o *processing) find(ctx context.Context, name string) (found *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
+	if !o.local {
+		config, err := o.factory.ToRESTConfig()
+		if err != nil {
+			return nil, nil, "", err
+		}
+		if namespace, _, err = o.factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, nil, "", err
+		}
+		if client, err = templateclient.NewForConfig(config); err != nil {
+			return nil, nil, "", err
+		}
+	}
+	if name == "" {
+		found, err = ReadTemplate(o.factory, o.file[0])
+		return found, client, namespace, err
+	}
+	project, name, err := Locate(name, namespace)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	found, err = client.Templates(project).Get(ctx, name, metav1.GetOptions{})
+	return found, client, namespace, err
+}
+
+// ReadTemplate reads the template of a file or URL.
+func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, error) {
+	infos, err := factory.NewBuilder().Unstructured().Local().FilenameParam(false, &resource.FilenameOptions{Filenames: []string{file}}).Do().Infos()
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) != 1 {
+		return nil, fmt.Errorf("read template %q: there are %d objects, and must be one Template", file, len(infos))
+	}
+	return From(infos[0].Object.(*unstructured.Unstructured))
+}
+
+func (o *processing) show(ctx context.Context, processed *templatev1.Template) error {
+	processed.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
+	if *o.print.OutputFormat == "describe" {
+		text, err := describe.Given(ctx, nil, "", processed)
+		fmt.Fprint(o.Out, text)
+		return err
+	}
+	printer, err := o.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	processedObjects, err := Objects(processed)
+	if err != nil {
+		return err
+	}
+	if o.raw {
+		return printer.PrintObj(processed, o.Out)
+	}
+	all := make([]runtime.Object, len(processedObjects))
+	for i, object := range processedObjects {
+		all[i] = object
+		if *o.print.OutputFormat == "name" {
+			if err := printer.PrintObj(object, o.Out); err != nil {
+				return err
+			}
+		}
+	}
+	if *o.print.OutputFormat == "name" {
+		return nil
+	}
+	return printer.PrintObj(objects.ListOf(all), o.Out)
+}
+
+// printParameters prints a table of parameters.
+func printParameters(out io.Writer, parameters []templatev1.Parameter) error {
+	table := printers.GetNewTabWriter(out)
+	fmt.Fprintln(table, "NAME\tDESCRIPTION\tGENERATOR\tVALUE")
+	for _, parameter := range parameters {
+		value := parameter.Value
+		if parameter.Generate != "" && value == "" {
+			value = parameter.From
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", parameter.Name, strings.Join(strings.Fields(parameter.Description), " "), parameter.Generate, value)
+	}
+	return table.Flush()
+}
