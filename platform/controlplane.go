@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
-	face "github.com/slipway-platform/slipway/kube/flexvolume"
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 )
@@ -160,7 +160,7 @@ func (h *host) scheduler() (Component, error) {
 
 // flexVolumes is the registry of FlexVolume drivers; both processes have one, with its metrics.
 func (h *host) flexVolumes() (Component, error) {
-	metrics, err := face.NewMetrics()
+	metrics, err := volumeplugin.NewMetrics()
 	if err != nil {
 		return nil, err
 	}
@@ -174,10 +174,10 @@ func (h *host) attachDetach() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kube.AttachDetach{Client: client, Prober: face.NewProber(h.drivers(), face.Options{Attachments: h.attachments()})}, nil
+	return &kube.AttachDetach{Client: client, Prober: volumeplugin.NewProber(h.drivers(), volumeplugin.Options{Attachments: h.attachments()})}, nil
 }
 
-func (h *host) flexVolumeLeftovers() (Component, error) {
+func (h *host) flexVolumeRecovery() (Component, error) {
 	config, err := kubeconfig(h.identity.MasterKubeconfig)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (h *host) flexVolumeLeftovers() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &face.Leftovers{Client: client, Registry: h.drivers(), Attachments: h.attachments()}, nil
+	return &volumeplugin.DetachRecovery{Client: client, Registry: h.drivers(), Attachments: h.attachments()}, nil
 }
 
 func (h *host) expander() (Component, error) {
@@ -195,7 +195,7 @@ func (h *host) expander() (Component, error) {
 		return nil, err
 	}
 	return &kube.Expander{
-		Client: client, Prober: face.NewProber(h.drivers(), face.Options{}), KubeletRoot: h.Node.VolumeDirectory,
+		Client: client, Prober: volumeplugin.NewProber(h.drivers(), volumeplugin.Options{}), KubeletRoot: h.Node.VolumeDirectory,
 	}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/payload"
-	face "github.com/slipway-platform/slipway/kube/flexvolume"
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -35,7 +35,7 @@ type host struct {
 	adjusted []adjustment  // what follows a change of the configuration
 	drivers  func() *flexvolume.Registry
 	// attachments are those that this process makes; one set, which several parts share.
-	attachments func() *face.Attachments
+	attachments func() *volumeplugin.Attachments
 	// programs unpacks the small programs at its first call; later ones have its result.
 	programs func() (payload.Programs, error)
 }
@@ -55,8 +55,8 @@ func newHost(c *config.Config, file string) (*host, error) {
 			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,
 		}
 	})
-	h.attachments = sync.OnceValue(func() *face.Attachments {
-		return &face.Attachments{Dir: h.path("flexvolume", "attached", h.role)}
+	h.attachments = sync.OnceValue(func() *volumeplugin.Attachments {
+		return &volumeplugin.Attachments{Dir: h.path("flexvolume", "attached", h.role)}
 	})
 	return h, nil
 }

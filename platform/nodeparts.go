@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/internal/arguments"
-	face "github.com/slipway-platform/slipway/kube/flexvolume"
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/node"
@@ -93,13 +93,13 @@ func (h *host) kubelet() (Component, error) {
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,
 		VolumePluginDir:   h.Node.VolumePluginDir(),
-		Prober:            face.NewProber(h.drivers(), face.Options{InUse: h.usesDriver, Attachments: h.attachments()}),
+		Prober:            volumeplugin.NewProber(h.drivers(), volumeplugin.Options{InUse: h.usesDriver, Attachments: h.attachments()}),
 		Arguments:         arguments.Map(h.Node.KubeletArguments),
 	}, nil
 }
 
-func (h *host) flexVolumeSweep() (Component, error) {
-	return &face.Sweeper{Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory, Attachments: h.attachments()}, nil
+func (h *host) flexVolumeCleanup() (Component, error) {
+	return &volumeplugin.DeviceCleanup{Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory, Attachments: h.attachments()}, nil
 }
 
 // usesDriver says whether a volume of a FlexVolume driver may be in use on this node.

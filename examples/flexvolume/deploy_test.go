@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
 // deploy runs the script as the image does, with busybox's shell and programs alone.
@@ -53,28 +53,28 @@ func TestTheImageInstallsItsDriverAndKeepsItInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		deploy(t, image, host, vendor)
-		name := engine.UnescapeName(directory)
-		var first engine.Installation
+		name := flexvolume.UnescapeName(directory)
+		var first flexvolume.Installation
 		eventually.True(t, "the driver is installed", func() bool {
-			first, err = engine.Find(host, name)
+			first, err = flexvolume.Find(host, name)
 			return err == nil
 		})
-		entries, err := engine.Inspect(context.Background(), host, nil)
-		if err != nil || len(entries) != 1 || entries[0].State != engine.StateReady || entries[0].Name != name {
+		entries, err := flexvolume.Inspect(context.Background(), host, nil)
+		if err != nil || len(entries) != 1 || entries[0].State != flexvolume.StateReady || entries[0].Name != name {
 			t.Fatalf("drivers %+v, %v", entries, err)
 		}
 		if err := os.RemoveAll(filepath.Join(host, directory)); err != nil {
 			t.Fatal(err)
 		}
 		eventually.True(t, "it is installed again", func() bool {
-			again, err := engine.Find(host, name)
+			again, err := flexvolume.Find(host, name)
 			return err == nil && again.Version == first.Version
 		})
 		if err := os.WriteFile(filepath.Join(image, "loop"), append(driver, "# second\n"...), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		eventually.True(t, "it is updated", func() bool {
-			second, err := engine.Find(host, name)
+			second, err := flexvolume.Find(host, name)
 			return err == nil && second.Version != first.Version
 		})
 	}

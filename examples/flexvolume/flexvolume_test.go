@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
@@ -62,7 +62,7 @@ func TestTheManifestHasTheDriver(t *testing.T) {
 }
 
 // loop is the driver, installed with a state directory of the test's own.
-func loop(t *testing.T) (driver *engine.Driver, state string) {
+func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 	t.Helper()
 	source, err := os.ReadFile("driver/loop")
 	if err != nil {
@@ -80,7 +80,7 @@ func loop(t *testing.T) (driver *engine.Driver, state string) {
 	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	driver = engine.NewDriver("example.com/loop", path, engine.Settings{})
+	driver = flexvolume.NewDriver("example.com/loop", path, flexvolume.Settings{})
 	caps, err := driver.Init(context.Background())
 	if err != nil || !caps.Attach {
 		t.Fatalf("init: %+v, %v", caps, err)
@@ -112,7 +112,7 @@ func devices(t *testing.T, dir string) string {
 func TestDataSurvivesItsPod(t *testing.T) {
 	driver, state := loop(t)
 	ctx := context.Background()
-	for _, volume := range []engine.Volume{
+	for _, volume := range []flexvolume.Volume{
 		{Name: "pv1", FSType: "ext4", Options: map[string]string{"size": "20Mi"}},
 		{Name: "pv2", Options: map[string]string{
 			"directory": filepath.Join(state, `it's <a> "place" & more,"name":"x`), "name": "disk-2", "size": "20M",
@@ -147,7 +147,7 @@ func TestDataSurvivesItsPod(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if err := driver.Publish(ctx, engine.MountRequest{Volume: volume}, published, staged, "", nil); err != nil {
+				if err := driver.Publish(ctx, flexvolume.MountRequest{Volume: volume}, published, staged, "", nil); err != nil {
 					t.Fatal(err)
 				}
 				file := filepath.Join(published, "file")
@@ -182,7 +182,7 @@ func TestDataSurvivesItsPod(t *testing.T) {
 
 func TestAnAttachedVolumeIsRefusedToAnotherNode(t *testing.T) {
 	driver, _ := loop(t)
-	ctx, volume := context.Background(), engine.Volume{Name: "pv1"}
+	ctx, volume := context.Background(), flexvolume.Volume{Name: "pv1"}
 	if _, err := driver.WaitForAttach(ctx, "", volume); err == nil || !strings.Contains(err.Error(), "not attached") {
 		t.Errorf("before: %v", err)
 	}
@@ -202,7 +202,7 @@ func TestAnAttachedVolumeIsRefusedToAnotherNode(t *testing.T) {
 
 func TestADeviceThatWasNeverMountedIsFreedByDetach(t *testing.T) {
 	driver, state := loop(t)
-	ctx, volume := context.Background(), engine.Volume{Name: "pv1"}
+	ctx, volume := context.Background(), flexvolume.Volume{Name: "pv1"}
 	if _, err := driver.Attach(ctx, volume, "node"); err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +225,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"size":      {"big", "-1", "1Xi", "1Gi2"},
 	} {
 		for _, value := range values {
-			_, err := driver.Attach(context.Background(), engine.Volume{Name: "pv1", Options: map[string]string{option: value}}, "node")
-			if engine.KindOf(err) != engine.KindFailure || !strings.Contains(err.Error(), "option "+option+" is") {
+			_, err := driver.Attach(context.Background(), flexvolume.Volume{Name: "pv1", Options: map[string]string{option: value}}, "node")
+			if flexvolume.KindOf(err) != flexvolume.KindFailure || !strings.Contains(err.Error(), "option "+option+" is") {
 				t.Errorf("%s %q: %v", option, value, err)
 			}
 		}

@@ -10,42 +10,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// attacher attaches volumes, in the controller, and waits for them and mounts them, on the node.
+// attacher attaches volumes in the controller. On the node, it waits for their devices and mounts
+// them.
 type attacher struct{ device }
 
-// detacher undoes that.
+// detacher undoes the work of attacher.
 type detacher struct{ device }
 
-// device is what both know.
+// device is the common part of attacher and detacher.
 type device struct{ plugin *plugin }
 
-// volume is a spec as the engine takes it. The volume's own name tells apart inline volumes of different pods that are called alike.
-func (d device) volume(spec *volume.Spec) (engine.Volume, error) {
+// volume converts a spec for the engine. The name in the storage distinguishes inline volumes of
+// different pods that have the same name.
+func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
-		return engine.Volume{}, err
+		return flexvolume.Volume{}, err
 	}
-	wanted := source.volume(spec.Name())
+	vol := source.volume(spec.Name())
 	if spec.PersistentVolume == nil {
-		if wanted.ID, err = d.plugin.GetVolumeName(spec); err != nil {
-			return engine.Volume{}, err
+		if vol.ID, err = d.plugin.GetVolumeName(spec); err != nil {
+			return flexvolume.Volume{}, err
 		}
 	}
-	return wanted, nil
+	return vol, nil
 }
 
-// Attach attaches the volume to the node and returns the device there, or "" where it is not known yet. A driver without the
-// operation has nothing to do.
+// Attach attaches the volume to the node and returns the device on the node, or "" if it is not
+// known yet. It does nothing if the driver does not support attach.
 func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error) {
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
 	if err != nil {
 		return "", err
 	}
-	wanted, err := a.volume(spec)
+	vol, err := a.volume(spec)
 	if err != nil {
 		return "", err
 	}
@@ -56,23 +58,24 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	if err := a.plugin.attachments.add(a.plugin.attachment(name, node)); err != nil {
 		return "", err
 	}
-	path, err := driver.Attach(ctx, wanted, string(node))
-	if errors.Is(err, engine.ErrNotSupported) {
+	path, err := driver.Attach(ctx, vol, string(node))
+	if errors.Is(err, flexvolume.ErrNotSupported) {
 		return "", nil
 	}
 	return path, err
 }
 
-// WaitForAttach waits on the node for the volume's device. Without the operation, the device that Attach returned is taken. A device that is
-// mounted already is there: kubelet asks again after its restart.
+// WaitForAttach waits on the node for the volume's device. If the driver does not support the
+// operation, it returns the device from Attach. It does not wait for a device that is already
+// mounted: kubelet calls it again after a restart.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *v1.Pod, timeout time.Duration) (string, error) {
 	dir, err := a.GetDeviceMountPath(spec)
 	if err != nil {
 		return "", err
 	}
-	if done, err := engine.MountComplete(dir, a.marker(dir)); err != nil {
+	if complete, err := flexvolume.MountComplete(dir, a.marker(dir)); err != nil {
 		return "", err
-	} else if done {
+	} else if complete {
 		return mountedDevice(devicePath, dir), nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -81,60 +84,61 @@ func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *v1.Pod
 	if err != nil {
 		return "", err
 	}
-	wanted, err := a.volume(spec)
+	vol, err := a.volume(spec)
 	if err != nil {
 		return "", err
 	}
-	path, err := driver.WaitForAttach(ctx, devicePath, wanted)
-	if errors.Is(err, engine.ErrNotSupported) {
+	path, err := driver.WaitForAttach(ctx, devicePath, vol)
+	if errors.Is(err, flexvolume.ErrNotSupported) {
 		return devicePath, nil
 	}
 	return path, err
 }
 
-// VolumesAreAttached says which volumes are still attached to the node. One that the driver cannot tell of counts as attached; nil
-// means that it lacks the operation. There is an error only if no volume could be asked for.
+// VolumesAreAttached reports which volumes are attached to the node. If the driver fails for a
+// volume, the volume counts as attached. The result is nil if the driver does not support the
+// operation. VolumesAreAttached returns an error only if the driver fails for all volumes.
 func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName) (map[*volume.Spec]bool, error) {
 	driver, err := a.plugin.inUse()
 	if err != nil {
 		return nil, err
 	}
 	attached := map[*volume.Spec]bool{}
-	var problems []error
+	var errs []error
 	for _, spec := range specs {
 		attached[spec] = true
-		wanted, err := a.volume(spec)
+		vol, err := a.volume(spec)
 		if err != nil {
-			problems = append(problems, err)
+			errs = append(errs, err)
 			continue
 		}
-		is, err := driver.IsAttached(context.Background(), wanted, string(node))
+		result, err := driver.IsAttached(context.Background(), vol, string(node))
 		switch {
-		case errors.Is(err, engine.ErrNotSupported):
+		case errors.Is(err, flexvolume.ErrNotSupported):
 			return nil, nil
 		case err != nil:
-			problems = append(problems, err)
+			errs = append(errs, err)
 		default:
-			attached[spec] = is
+			attached[spec] = result
 		}
 	}
-	if len(problems) == len(specs) {
-		return nil, errors.Join(problems...)
+	if len(errs) == len(specs) {
+		return nil, errors.Join(errs...)
 	}
 	return attached, nil
 }
 
-// Detach takes the volume of that name, from GetVolumeName, away from the node.
+// Detach detaches the volume from the node. volumeName is the result of GetVolumeName.
 func (d *detacher) Detach(volumeName string, node types.NodeName) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
 		return err
 	}
 	err = driver.Detach(context.Background(), volumeName, string(node))
-	if err == nil || errors.Is(err, engine.ErrNotSupported) {
+	if err == nil || errors.Is(err, flexvolume.ErrNotSupported) {
 		return d.plugin.attachments.remove(d.plugin.attachment(volumeName, node))
 	}
-	if errors.Is(err, engine.ErrGone) {
+	if errors.Is(err, flexvolume.ErrGone) {
 		return fmt.Errorf("%w; install it again to detach volume %q from node %q", err, volumeName, node)
 	}
 	return err

@@ -9,102 +9,107 @@ import (
 	"sync"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Attachments are the volumes that this process, and those before it, have attached to nodes and not yet detached. Upstream forgets some when it is
-// restarted: the controller goes by the status of nodes, which has a volume after attach has ended and until detach begins; kubelet, where it
-// attaches by itself, has no record at all. Here each attachment is noted, in an empty file, from before attach until after detach.
+// Attachments records the volumes that this process and earlier processes have attached to nodes
+// and not yet detached. Upstream loses some attachments in a restart: the controller uses the
+// status of nodes, which contains a volume only after attach has ended and before detach starts,
+// and a kubelet that attaches volumes itself has no record. Each attachment is recorded in an empty
+// file, from before attach until after detach.
 type Attachments struct {
-	// Dir has the notes, <dir>/<vendor~driver>/<node>/<volume>. It is made where it is missing. Empty: there are none.
+	// Dir contains the records, <dir>/<vendor~driver>/<node>/<volume>. It is created if it does not
+	// exist. If empty, nothing is recorded.
 	Dir string
 
-	mu    sync.Mutex
-	known map[attachment]*attached
+	mu     sync.Mutex
+	states map[attachment]*attachmentState
 }
 
-// attachment is a volume, by its name in its storage, at a node.
+// attachment is a volume, by its name in the storage, on a node.
 type attachment struct{ driver, node, volume string }
 
-// attached is what this process knows of an attachment.
-type attached struct {
-	// own: this process has attached it, so that upstream knows of it.
-	own bool
-	// leaving: a detach runs of which upstream does not know.
-	leaving bool
+// attachmentState is the state of an attachment in this process.
+type attachmentState struct {
+	// attachedHere means that this process attached the volume, so upstream has its state.
+	attachedHere bool
+	// detaching means that a detach is running that upstream did not start.
+	detaching bool
 }
 
 func (a attachment) String() string {
 	return fmt.Sprintf("volume %q of FlexVolume driver %q at node %q", a.volume, a.driver, a.node)
 }
 
-// add notes an attachment, before the driver is called. It is an error while the volume is still being detached from before a restart.
+// add records an attachment before the driver is called. It fails while the volume is being
+// detached because of an earlier process.
 func (s *Attachments) add(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state(a)
-	if state.leaving {
+	if state.detaching {
 		return fmt.Errorf("attach %v: it is still being detached", a)
 	}
-	state.own = true
+	state.attachedHere = true
 	if s.Dir == "" {
 		return nil
 	}
-	note := s.note(a)
-	err := os.MkdirAll(filepath.Dir(note), 0o700)
+	path := s.recordPath(a)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.WriteFile(note, nil, 0o600)
+		err = os.WriteFile(path, nil, 0o600)
 	}
 	if err == nil {
-		err = atomicfile.SyncFolder(filepath.Dir(note))
+		err = atomicfile.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
-		return fmt.Errorf("note attachment of %v: %w", a, err)
+		return fmt.Errorf("record attachment of %v: %w", a, err)
 	}
 	return nil
 }
 
-// remove drops an attachment, after the driver has been called.
+// remove deletes an attachment after the driver has been called.
 func (s *Attachments) remove(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, a)
+	delete(s.states, a)
 	if s.Dir == "" {
 		return nil
 	}
-	if err := os.Remove(s.note(a)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove note of %v: %w", a, err)
+	if err := os.Remove(s.recordPath(a)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record of %v: %w", a, err)
 	}
 	return nil
 }
 
-// attachedHere says whether this process has attached the volume to any node.
-func (s *Attachments) attachedHere(driver, volume string) bool {
+// attachedByProcess reports whether this process has attached the volume to any node.
+func (s *Attachments) attachedByProcess(driver, volume string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for a, state := range s.known {
-		if a.driver == driver && a.volume == volume && state.own {
+	for a, state := range s.states {
+		if a.driver == driver && a.volume == volume && state.attachedHere {
 			return true
 		}
 	}
 	return false
 }
 
-// leave runs detach for an attachment of an earlier process, and drops it if that succeeds. done says that there is nothing left to do,
-// also because this process has attached the volume meanwhile.
-func (s *Attachments) leave(a attachment, detach func() error) (done bool, err error) {
+// detachStale detaches an attachment of an earlier process and deletes it on success. complete
+// means that there is nothing left to do, including the case that this process has attached the
+// volume in the meantime.
+func (s *Attachments) detachStale(a attachment, detach func() error) (complete bool, err error) {
 	s.mu.Lock()
 	state := s.state(a)
-	if state.own || state.leaving {
+	if state.attachedHere || state.detaching {
 		s.mu.Unlock()
-		return state.own, nil
+		return state.attachedHere, nil
 	}
-	state.leaving = true
+	state.detaching = true
 	s.mu.Unlock()
 
 	err = detach()
 	s.mu.Lock()
-	state.leaving = false
+	state.detaching = false
 	s.mu.Unlock()
 	if err != nil {
 		return false, err
@@ -112,39 +117,40 @@ func (s *Attachments) leave(a attachment, detach func() error) (done bool, err e
 	return true, s.remove(a)
 }
 
-// noted says whether there is a note of the attachment.
-func (s *Attachments) noted(a attachment) bool {
+// recorded reports whether the attachment has a record.
+func (s *Attachments) recorded(a attachment) bool {
 	if s.Dir == "" {
 		return false
 	}
-	_, err := os.Stat(s.note(a))
+	_, err := os.Stat(s.recordPath(a))
 	return err == nil
 }
 
-// all are the attachments that have a note.
-func (s *Attachments) all() []attachment {
+// list returns all recorded attachments.
+func (s *Attachments) list() []attachment {
 	var list []attachment
-	notes, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*", "*")) // the pattern is a good one
-	for _, note := range notes {
-		node := filepath.Dir(note)
+	// Glob fails only for an invalid pattern.
+	paths, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*", "*"))
+	for _, path := range paths {
+		node := filepath.Dir(path)
 		list = append(list, attachment{
-			driver: engine.UnescapeName(filepath.Base(filepath.Dir(node))), node: filepath.Base(node), volume: filepath.Base(note),
+			driver: flexvolume.UnescapeName(filepath.Base(filepath.Dir(node))), node: filepath.Base(node), volume: filepath.Base(path),
 		})
 	}
 	return list
 }
 
-func (s *Attachments) note(a attachment) string {
-	return filepath.Join(s.Dir, engine.EscapeName(a.driver), a.node, a.volume)
+func (s *Attachments) recordPath(a attachment) string {
+	return filepath.Join(s.Dir, flexvolume.EscapeName(a.driver), a.node, a.volume)
 }
 
-// state is what is known of an attachment. The caller holds mu.
-func (s *Attachments) state(a attachment) *attached {
-	if s.known == nil {
-		s.known = map[attachment]*attached{}
+// state returns the state of an attachment. The caller holds mu.
+func (s *Attachments) state(a attachment) *attachmentState {
+	if s.states == nil {
+		s.states = map[attachment]*attachmentState{}
 	}
-	if s.known[a] == nil {
-		s.known[a] = &attached{}
+	if s.states[a] == nil {
+		s.states[a] = &attachmentState{}
 	}
-	return s.known[a]
+	return s.states[a]
 }

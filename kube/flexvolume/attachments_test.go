@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// attach attaches the volume of pv to the node, and mounts it for a pod.
+// attach attaches the volume pv to the node and mounts it for a pod.
 func attach(t *testing.T, c *cluster) volume.Mounter {
 	t.Helper()
 	spec := pv(nil)
@@ -38,7 +38,8 @@ func deviceDir(t *testing.T, c *cluster) string {
 	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
 }
 
-// release does what kubelet does after its restart with a volume that no pod uses any more, which it believes to be the controller's.
+// release does what kubelet does after a restart with a volume that no pod uses and that it
+// believes the controller attached.
 func release(t *testing.T, c *cluster) {
 	t.Helper()
 	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))
@@ -50,7 +51,7 @@ func release(t *testing.T, c *cluster) {
 	}
 }
 
-func TestWhatTheNodeAttachedIsDetachedAfterItsRestart(t *testing.T) {
+func TestVolumesAttachedByNodeAreDetachedAfterRestart(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)
 	c = start(t, c, "", "")
@@ -60,12 +61,12 @@ func TestWhatTheNodeAttachedIsDetachedAfterItsRestart(t *testing.T) {
 	if diff := cmp.Diff(want, c.calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if left := c.attachments.all(); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	if remaining := c.attachments.list(); len(remaining) > 0 {
+		t.Errorf("left: %v", remaining)
 	}
 }
 
-func TestWhatThisProcessAttachedIsLeftToKubelet(t *testing.T) {
+func TestVolumesOfThisProcessAreDetachedByKubelet(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)
 	c.calls()
@@ -75,37 +76,37 @@ func TestWhatThisProcessAttachedIsLeftToKubelet(t *testing.T) {
 	}
 }
 
-func TestWhatTheNodeAttachedForNobodyIsDetachedBeforeKubeletStarts(t *testing.T) {
+func TestUnusedVolumesAreDetachedBeforeKubeletStarts(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
 	must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
 	c = start(t, c, "", "")
 	c.calls()
-	parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+	parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 	if diff := cmp.Diff([]string{"detach disk~7 " + nodeName}, c.calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
-func TestAVolumeThatACrashForgotIsDetached(t *testing.T) {
+func TestVolumeLostInCrashIsDetached(t *testing.T) {
 	for _, test := range []struct {
-		what     string
-		attached []v1.AttachedVolume
+		name     string
+		inStatus []v1.AttachedVolume
 		want     []string
 	}{
 		{"not in the node's status", nil, []string{"detach disk~7 " + nodeName}},
 		{"in the node's status", []v1.AttachedVolume{{Name: name + "/disk~7"}}, []string{""}},
 	} {
-		t.Run(test.what, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			c := start(t, nil, "", "")
 			spec := pv(nil)
 			plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
 			must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
 			c = start(t, c, "", "")
 			c.calls()
-			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: v1.NodeStatus{VolumesAttached: test.attached}}
-			parttest.Run(t, (&Leftovers{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: v1.NodeStatus{VolumesAttached: test.inStatus}}
+			parttest.Run(t, (&DetachRecovery{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
 			if diff := cmp.Diff(test.want, c.calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
@@ -113,16 +114,16 @@ func TestAVolumeThatACrashForgotIsDetached(t *testing.T) {
 	}
 }
 
-func TestAVolumeIsNotAttachedWhileItIsDetachedFromBeforeACrash(t *testing.T) {
+func TestVolumeIsNotAttachedDuringRecovery(t *testing.T) {
 	attachments := &Attachments{Dir: t.TempDir()}
 	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
 	if err := attachments.add(a); err != nil {
 		t.Fatal(err)
 	}
 	attachments = &Attachments{Dir: attachments.Dir}
-	done, err := attachments.leave(a, func() error {
+	done, err := attachments.detachStale(a, func() error {
 		if err := attachments.add(a); err == nil {
-			t.Error("it was attached beside the detach")
+			t.Error("it was attached during the detach")
 		}
 		return context.DeadlineExceeded
 	})
@@ -130,36 +131,36 @@ func TestAVolumeIsNotAttachedWhileItIsDetachedFromBeforeACrash(t *testing.T) {
 		t.Errorf("done %v, error %v", done, err)
 	}
 	if err := attachments.add(a); err != nil {
-		t.Errorf("it is not attached after the detach has failed: %v", err)
+		t.Errorf("it cannot be attached after the detach has failed: %v", err)
 	}
-	if done, err := attachments.leave(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
+	if done, err := attachments.detachStale(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
 		t.Errorf("an attached volume: done %v, error %v", done, err)
 	}
 }
 
-func TestAnAttachedVolumeCanBeDetachedAfterItsDriverHasLostAttach(t *testing.T) {
+func TestAttachedVolumeIsDetachableAfterDriverDropsAttach(t *testing.T) {
 	c := start(t, nil, "", tmpfsMount)
 	spec := pv(nil)
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
 	must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
 	c.install(`"attach":false`, tmpfsMount)
 	other := pv(map[string]string{"other": "volume"})
-	eventually.True(t, "other volumes cannot be attached any more", func() bool {
+	eventually.True(t, "other volumes are no longer attachable", func() bool {
 		return must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(other)) == nil
 	})
-	if still := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); still == nil {
+	if attachable := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); attachable == nil {
 		t.Fatal("upstream would never detach it")
 	}
 	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", nodeName); err != nil {
 		t.Fatal(err)
 	}
-	if again := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); again != nil {
-		t.Error("it can still be attached")
+	if reattachable := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); reattachable != nil {
+		t.Error("it is still attachable")
 	}
 }
 
-// TestARestartUnderVolumesOfARemovedDriver: kubelet mounts again what it finds, and what is mounted needs no driver.
-func TestARestartUnderVolumesOfARemovedDriver(t *testing.T) {
+// After its restart, kubelet mounts existing volumes again. A mounted volume needs no driver.
+func TestRestartWithVolumesOfRemovedDriver(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)
 	before := c.mounts()
@@ -182,8 +183,8 @@ func TestARestartUnderVolumesOfARemovedDriver(t *testing.T) {
 	}
 }
 
-// TestADeviceOfTheInTreePluginIsFoundWhereThatMountedIt: it ignored what the driver answers to getvolumename.
-func TestADeviceOfTheInTreePluginIsFoundWhereThatMountedIt(t *testing.T) {
+// The in-tree plugin ignores the driver's response to getvolumename.
+func TestDeviceOfInTreePluginIsFound(t *testing.T) {
 	c := start(t, nil, "", "")
 	dir := filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "old")
 	if err := os.MkdirAll(dir, 0o750); err != nil {

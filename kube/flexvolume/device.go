@@ -9,10 +9,10 @@ import (
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 	"k8s.io/mount-utils"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// GetDeviceMountPath is where the volume's device is mounted for all pods of the node.
+// GetDeviceMountPath returns where the volume's device is mounted for all pods on the node.
 func (d device) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	return d.plugin.deviceMountPath(spec)
 }
@@ -25,36 +25,38 @@ func (p *plugin) deviceMountPath(spec *volume.Spec) (string, error) {
 	return p.deviceDir(name), nil
 }
 
-// deviceDir is where the device of a volume is mounted, by the volume's name in its storage.
+// deviceDir returns where the device of a volume is mounted. name is the volume's name in the
+// storage.
 func (p *plugin) deviceDir(name string) string {
 	return filepath.Join(p.host.GetPluginDir(pluginDirName), p.name, "mounts", name)
 }
 
-// marker is the file that shows an interrupted mount at a device's directory.
+// marker returns the file that marks an interrupted mount at a device's directory.
 func (d device) marker(deviceMountPath string) string {
 	return filepath.Join(d.plugin.host.GetPluginDir(pluginDirName), d.plugin.name, "mounting", filepath.Base(deviceMountPath))
 }
 
 // MountDevice mounts the attached device.
 func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath string, _ volume.DeviceMounterArgs) error {
-	if done, err := engine.MountComplete(deviceMountPath, a.marker(deviceMountPath)); done {
+	if complete, err := flexvolume.MountComplete(deviceMountPath, a.marker(deviceMountPath)); complete {
 		return nil
 	} else if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
 	if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
-	wanted, err := a.volume(spec)
+	vol, err := a.volume(spec)
 	if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
-	return outcome(driver.Stage(ctx, wanted, devicePath, deviceMountPath, a.marker(deviceMountPath)))
+	return mountError(driver.Stage(ctx, vol, devicePath, deviceMountPath, a.marker(deviceMountPath)))
 }
 
-// UnmountDevice undoes MountDevice, and detaches what an earlier process of this node has attached by itself.
+// UnmountDevice undoes MountDevice. It also detaches a volume that an earlier process of this node
+// attached itself.
 func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
@@ -63,30 +65,32 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	if err := driver.Unstage(context.Background(), deviceMountPath, d.marker(deviceMountPath)); err != nil {
 		return err
 	}
-	left := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
-	if !d.plugin.attachments.noted(left) {
+	stale := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
+	if !d.plugin.attachments.recorded(stale) {
 		return nil
 	}
-	_, err = d.plugin.attachments.leave(left, func() error { return detach(context.Background(), d.plugin.registry, left) })
+	_, err = d.plugin.attachments.detachStale(stale, func() error { return detach(context.Background(), d.plugin.registry, stale) })
 	return err
 }
 
-// GetDeviceMountRefs are the other places at which the device mounted there is mounted: the pods that use it.
+// GetDeviceMountRefs returns the other mount points of the device: the pods that use it.
 func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 	return mount.New("").GetMountRefs(deviceMountPath)
 }
 
-// outcome marks the error of a driver's mount for kubelet. It is uncertain where something may be mounted, so that kubelet undoes it even if the pod
-// goes away meanwhile; final where nothing is.
-func outcome(err error) error {
-	switch kind := engine.KindOf(err); {
-	case errors.Is(err, engine.ErrPartialMount), kind == engine.KindTimeout, kind == engine.KindCanceled:
+// mountError converts the error of a driver's mount for kubelet. The error is uncertain if
+// something might be mounted, so that kubelet undoes the mount even if the pod is deleted in the
+// meantime. Otherwise it is final.
+func mountError(err error) error {
+	switch kind := flexvolume.KindOf(err); {
+	case errors.Is(err, flexvolume.ErrPartialMount), kind == flexvolume.KindTimeout, kind == flexvolume.KindCanceled:
 		return volumetypes.NewUncertainProgressError(err.Error())
-	case kind == engine.KindBusy, kind == engine.KindStart:
-		return notCalled(err)
+	case kind == flexvolume.KindBusy, kind == flexvolume.KindStart:
+		return transientError(err)
 	}
 	return err
 }
 
-// notCalled marks the error of a mount for which the driver was not called: what kubelet knows from the call before is still true.
-func notCalled(err error) error { return volumetypes.NewTransientOperationFailure(err.Error()) }
+// transientError marks an error that occurred before the driver was called, so that kubelet keeps
+// the state from the previous call.
+func transientError(err error) error { return volumetypes.NewTransientOperationFailure(err.Error()) }

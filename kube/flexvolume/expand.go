@@ -11,26 +11,28 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util"
 	"k8s.io/mount-utils"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// RequiresFSResize says whether the file system is grown after the volume.
+// RequiresFSResize reports whether the file system must be expanded after the volume.
 func (p *plugin) RequiresFSResize() bool {
 	driver, err := p.registry.InUse(p.name)
 	return err == nil && driver.Capabilities().RequiresFSResize
 }
 
-// ExpandVolumeDevice makes the volume larger in its storage. A driver without the operation is taken to need nothing for it.
+// ExpandVolumeDevice expands the volume in its storage. If the driver does not support the
+// operation, it reports success.
 //
-// A driver may make the volume larger than asked for, but where a file system is grown after it, the size asked for is returned:
-// Kubernetes takes a PersistentVolume that is larger than its claim for one whose expansion has not ended.
+// A driver can expand the volume to more than the requested size. If the file system must be
+// expanded afterwards, ExpandVolumeDevice still returns the requested size, because Kubernetes
+// treats an expansion as incomplete while the PersistentVolume is larger than its claim.
 func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource.Quantity) (resource.Quantity, error) {
 	ctx := context.Background()
 	driver, err := p.ready(ctx)
 	if err != nil {
 		return oldSize, err
 	}
-	wanted, err := device{p}.volume(spec)
+	vol, err := device{p}.volume(spec)
 	if err != nil {
 		return oldSize, err
 	}
@@ -38,14 +40,14 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 	if err != nil {
 		return oldSize, err
 	}
-	size, err := driver.ExpandVolume(ctx, wanted, dir, newSize.Value(), oldSize.Value())
+	size, err := driver.ExpandVolume(ctx, vol, dir, newSize.Value(), oldSize.Value())
 	switch {
-	case errors.Is(err, engine.ErrNotSupported):
+	case errors.Is(err, flexvolume.ErrNotSupported):
 		return newSize, nil
 	case err != nil:
 		return oldSize, err
 	case size < newSize.Value():
-		return oldSize, fmt.Errorf("expand volume %q: FlexVolume driver %q reports success and a size of %d bytes, less than the %d asked for",
+		return oldSize, fmt.Errorf("expand volume %q: FlexVolume driver %q reports success and a size of %d bytes, less than the requested %d",
 			spec.Name(), p.name, size, newSize.Value())
 	case driver.Capabilities().RequiresFSResize:
 		return newSize, nil
@@ -53,8 +55,9 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 	return *resource.NewQuantity(size, newSize.Format), nil
 }
 
-// NodeExpand makes the file system on the node as large as the volume, with the driver or, where that lacks the operation, with the
-// file system's own program. Without a device, as of a driver that has only mount and unmount, there is nothing to grow then.
+// NodeExpand expands the file system on the node to the size of the volume, with the driver or, if
+// the driver does not support that, with the tools of the file system. Without a device, as with a
+// driver that supports only mount and unmount, there is nothing to expand.
 func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	spec := options.VolumeSpec
 	if spec.PersistentVolume == nil {
@@ -65,13 +68,13 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	wanted, err := device{p}.volume(spec)
+	vol, err := device{p}.volume(spec)
 	if err != nil {
 		return false, err
 	}
 	device := mountedDevice(options.DevicePath, options.DeviceStagePath)
-	err = driver.ExpandFS(ctx, wanted, device, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
-	if !errors.Is(err, engine.ErrNotSupported) {
+	err = driver.ExpandFS(ctx, vol, device, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
+	if !errors.Is(err, flexvolume.ErrNotSupported) {
 		return err == nil, err
 	}
 	if device == "" {
@@ -83,11 +86,12 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	return true, nil
 }
 
-// mountedDevice is the device that is mounted at dir, where it is not known. Kubelet forgets those of drivers whose attach does not name one when
-// it is restarted; the mount table still has them.
-func mountedDevice(known, dir string) string {
-	if known != "" || dir == "" {
-		return known
+// mountedDevice returns device if it is known, else the device that is mounted at dir. After a
+// restart, kubelet does not know devices that attach did not return; the mount table still contains
+// them.
+func mountedDevice(device, dir string) string {
+	if device != "" || dir == "" {
+		return device
 	}
 	source, _, err := mount.GetDeviceNameFromMount(mount.New(""), dir)
 	if err != nil || !strings.HasPrefix(source, "/dev/") {

@@ -1,21 +1,24 @@
-// Package flexvolume is the face that the FlexVolume engine shows to Kubernetes: a volume plug-in for each driver, and the dynamic prober
-// that hands them out. The embedded kubelet and our instance of the attach-detach controller are given one prober each,
-// in place of the in-tree one, so that `flexVolume:` in PersistentVolumes and in pods works as ever.
+// Package flexvolume connects the FlexVolume engine to Kubernetes. It contains a volume plugin for
+// each driver, and the dynamic prober that provides the plugins. The embedded kubelet and our
+// attach-detach controller each have a prober instead of the in-tree one, so that `flexVolume:`
+// works unchanged in PersistentVolumes and pods.
 //
-// It differs from the in-tree plug-in in that
-//   - the prober never blocks: it hands out what the engine's registry knows already;
-//   - the name of a volume is the driver's answer to getvolumename, so that detach gets it, also after a restart of the controller;
-//   - one plug-in lives as long as its driver's name; what the driver is capable of is asked anew at each use, so that an update
-//     applies to new volumes and the old ones are still undone;
-//   - kubelet reconstructs a volume after its restart with its options, from a file beside the pod's volumes.
+// Differences from the in-tree plugin:
+//   - The prober never blocks: it returns the current content of the engine's registry.
+//   - The name of a volume is the driver's response to getvolumename, so that detach gets it, even
+//     after a restart of the controller.
+//   - A plugin lives as long as its driver's name. It reads the capabilities at each use, so that
+//     an update applies to new volumes while old volumes can still be unmounted.
+//   - After a restart, kubelet reconstructs a volume with its options, from a file next to the
+//     pod's volumes.
 //
-// Metrics has
-//
-//	slipway_flexvolume_operation_seconds{driver,operation,status}     histogram; status is success ("Not supported" is one) or error
-//	slipway_flexvolume_operation_errors_total{driver,operation,kind}  kind is the engine's Kind: timeout, failure, no-answer, ...
-//	slipway_flexvolume_operations_in_flight{driver,operation}         calls that run or wait for their turn
-//	slipway_flexvolume_scans_total{status}                            scans of the plug-in directory
-//	slipway_flexvolume_scan_seconds                                   histogram
+// Metrics, all with the prefix slipway_flexvolume_:
+//   - operation_seconds{driver,operation,status}: histogram of call durations. status is success or
+//     error; "Not supported" is success.
+//   - operation_errors_total{driver,operation,kind}: kind is the engine's Kind.
+//   - operations_in_flight{driver,operation}: calls that run or wait for the volume or a slot.
+//   - scans_total{status}: scans of the plugin directory.
+//   - scan_seconds: histogram of scan durations.
 package flexvolume
 
 import (
@@ -28,24 +31,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// pluginDirName is the name below which kubelet keeps what all FlexVolume drivers have mounted for the node.
+// pluginDirName is the plugin name below which kubelet stores the device mounts of all FlexVolume
+// drivers.
 const pluginDirName = "kubernetes.io/flexvolume"
 
-// readyWait is how long an operation waits for a driver that is being initialized. Kubernetes tries again after it.
-const readyWait = 10 * time.Second
+// readyTimeout limits how long an operation waits for a driver's init. Kubernetes retries the
+// operation.
+const readyTimeout = 10 * time.Second
 
-// plugin is the volume plug-in of one driver.
+// plugin is the volume plugin of one driver.
 type plugin struct {
-	name     string
-	registry *engine.Registry
-	names    *names
+	name      string
+	registry  *flexvolume.Registry
+	nameCache *nameCache
 
 	attachments *Attachments
 	host        volume.VolumeHost
-	asked       atomic.Int64 // when somebody last looked for the plug-in of one of its volumes, in nanoseconds
+	lastUse     atomic.Int64 // when CanSupport last found a volume of this driver, in nanoseconds
 }
 
 var (
@@ -55,29 +60,32 @@ var (
 	_ volume.ExpandableVolumePlugin     = (*plugin)(nil)
 )
 
-// Init takes the host. It is called before anything else.
+// Init sets the host. It is called before all other methods.
 func (p *plugin) Init(host volume.VolumeHost) error {
 	p.host = host
 	return nil
 }
 
-// GetPluginName is the driver's name, which is also the first part of its volumes' unique names.
+// GetPluginName returns the driver's name, which is also the first part of its volumes' unique
+// names.
 func (p *plugin) GetPluginName() string { return p.name }
 
-// CanSupport says whether the volume is of this driver. Kubelet asks again and again for a volume that a pod waits for.
+// CanSupport reports whether the volume belongs to this driver. Kubelet calls it repeatedly for a
+// volume that a pod waits for.
 func (p *plugin) CanSupport(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
 	if err != nil || source.driver != p.name {
 		return false
 	}
-	p.asked.Store(time.Now().UnixNano())
+	p.lastUse.Store(time.Now().UnixNano())
 	return true
 }
 
-func (p *plugin) askedSince(t time.Time) bool { return p.asked.Load() > t.UnixNano() }
+func (p *plugin) usedSince(t time.Time) bool { return p.lastUse.Load() > t.UnixNano() }
 
-// CanAttach says whether the driver has attach and detach now, or had them when this process attached the volume: that one is still to be
-// detached, and only what can be attached is.
+// CanAttach reports whether the driver supports attach, or supported it when this process attached
+// the volume. Such a volume still has to be detached, and upstream detaches only attachable
+// volumes.
 func (p *plugin) CanAttach(spec *volume.Spec) (bool, error) {
 	driver, err := p.registry.InUse(p.name)
 	if err != nil {
@@ -86,42 +94,43 @@ func (p *plugin) CanAttach(spec *volume.Spec) (bool, error) {
 	return driver.Capabilities().Attach || p.isAttached(spec), nil
 }
 
-// isAttached says whether this process has attached the volume.
+// isAttached reports whether this process has attached the volume.
 func (p *plugin) isAttached(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
 	if err != nil {
 		return false
 	}
-	name, known := p.names.known(p.key(source.volume(spec.Name())))
-	return known && p.attachments.attachedHere(p.name, name)
+	name, ok := p.nameCache.lookup(p.key(source.volume(spec.Name())))
+	return ok && p.attachments.attachedByProcess(p.name, name)
 }
 
-// attachment is a volume, by its name in its storage, at a node.
+// attachment returns the attachment of a volume, by its name in the storage, to a node.
 func (p *plugin) attachment(volumeName string, node types.NodeName) attachment {
 	return attachment{driver: p.name, node: string(node), volume: volumeName}
 }
 
-// CanDeviceMount goes with CanAttach: a driver without attach has only mount and unmount.
+// CanDeviceMount is the same as CanAttach: a driver without attach supports only mount and unmount.
 func (p *plugin) CanDeviceMount(spec *volume.Spec) (bool, error) { return p.CanAttach(spec) }
 
-// RequiresRemount is false: drivers are not called for a volume that is mounted.
+// RequiresRemount is false: drivers are not called again for a mounted volume.
 func (p *plugin) RequiresRemount(*volume.Spec) bool { return false }
 
-// SupportsMountOption is false: the interface has no place for mount options.
+// SupportsMountOption is false: the interface has no mount options.
 func (p *plugin) SupportsMountOption() bool { return false }
 
-// SupportsSELinuxContextMount is false for the same reason.
+// SupportsSELinuxContextMount is false: the interface has no mount options.
 func (p *plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
 
-// VerifyExhaustedResource is false: nothing is known of limits.
+// VerifyExhaustedResource is false: the interface has no attach limits.
 func (p *plugin) VerifyExhaustedResource(*volume.Spec) bool { return false }
 
-// GetAccessModes are those that Kubernetes has always given to FlexVolumes; PersistentVolumes may have others.
+// GetAccessModes returns the modes that Kubernetes has always returned for FlexVolumes.
+// PersistentVolumes can have others.
 func (p *plugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany}
 }
 
-// NewMounter makes what mounts a volume for a pod.
+// NewMounter returns a mounter of a volume for a pod.
 func (p *plugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -130,32 +139,32 @@ func (p *plugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, err
 	return &mounter{podVolume: p.podVolume(spec.Name(), pod.UID), spec: spec, source: source, pod: pod}, nil
 }
 
-// NewUnmounter makes what unmounts a volume of a pod, of which only the name is known.
+// NewUnmounter returns an unmounter of a pod's volume, given only its name.
 func (p *plugin) NewUnmounter(volumeName string, pod types.UID) (volume.Unmounter, error) {
 	return &unmounter{p.podVolume(volumeName, pod)}, nil
 }
 
-// NewAttacher makes what attaches volumes to nodes.
+// NewAttacher returns an attacher.
 func (p *plugin) NewAttacher() (volume.Attacher, error) { return &attacher{device{p}}, nil }
 
-// NewDetacher makes what detaches them.
+// NewDetacher returns a detacher.
 func (p *plugin) NewDetacher() (volume.Detacher, error) { return &detacher{device{p}}, nil }
 
-// NewDeviceMounter makes what mounts attached devices for all pods of the node.
+// NewDeviceMounter returns an attacher, which also mounts devices.
 func (p *plugin) NewDeviceMounter() (volume.DeviceMounter, error) { return p.NewAttacher() }
 
-// NewDeviceUnmounter makes what unmounts them.
+// NewDeviceUnmounter returns a detacher, which also unmounts devices.
 func (p *plugin) NewDeviceUnmounter() (volume.DeviceUnmounter, error) { return p.NewDetacher() }
 
-// ready is the driver for new volumes.
-func (p *plugin) ready(ctx context.Context) (*engine.Driver, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
+// ready returns the driver for new volumes.
+func (p *plugin) ready(ctx context.Context) (*flexvolume.Driver, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return p.registry.Ready(ctx, p.name)
 }
 
-// inUse is the driver for volumes that are in use, or the error of one that was never seen.
-func (p *plugin) inUse() (*engine.Driver, error) {
+// inUse returns the driver for volumes that are in use.
+func (p *plugin) inUse() (*flexvolume.Driver, error) {
 	driver, err := p.registry.InUse(p.name)
 	if err != nil {
 		return nil, fmt.Errorf("%w; install it again", err)

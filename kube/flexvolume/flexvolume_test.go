@@ -22,10 +22,11 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// driver is a shell driver that logs its calls and mounts a tmpfs as the device. CAPS and MOUNT are filled in.
+// driver is a shell driver that logs its calls and mounts a tmpfs as the device. Tests replace CAPS
+// and MOUNT.
 const driver = `#!/bin/sh
 printf '%s\n' "$*" >>"$0.log"
 case $1 in
@@ -44,19 +45,20 @@ const name = "example.com/test"
 
 const nodeName = "node"
 
-// cluster is a plug-in manager as kubelet has one, with a real mount table and a directory as kubelet's root.
+// cluster is a plugin manager like kubelet's, with a real mount table and a temporary directory as
+// kubelet's root.
 type cluster struct {
 	t        *testing.T
 	root     string
 	path     string // of the driver
-	registry *engine.Registry
+	registry *flexvolume.Registry
 	manager  *volume.VolumePluginMgr
 	objects  *fake.Clientset
-	// attachments are those of the process; their notes outlive it.
+	// attachments belong to the process; the records outlive it.
 	attachments *Attachments
 }
 
-// start installs the driver and starts a manager; a second call is a restart of kubelet.
+// start installs the driver and starts a manager. A second call simulates a restart of kubelet.
 func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	t.Helper()
 	if c == nil {
@@ -68,13 +70,13 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "ns"}, Type: v1.SecretTypeOpaque}
 	next := *c
 	next.objects = fake.NewSimpleClientset(secret, other)
-	next.registry = &engine.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
+	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
 	parttest.Run(t, next.registry.Run)
 	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)
 	next.manager = &volume.VolumePluginMgr{}
 	prober := NewProber(next.registry, Options{
-		InUse:       func(driver string) bool { return engine.Uses(c.root, driver) },
+		InUse:       func(driver string) bool { return flexvolume.Uses(c.root, driver) },
 		Attachments: next.attachments,
 	})
 	if err := next.manager.InitPlugins(nil, prober, host); err != nil {
@@ -97,7 +99,7 @@ func (c *cluster) install(caps, mount string) {
 	}
 }
 
-// calls are the driver's since the last time.
+// calls returns the driver's calls since the last time.
 func (c *cluster) calls() []string {
 	c.t.Helper()
 	content, err := os.ReadFile(c.path + ".log")
@@ -114,11 +116,11 @@ func (c *cluster) mounts() []string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var found []string
+	var dirs []string
 	for _, m := range table {
-		found = append(found, strings.TrimPrefix(m.Mountpoint, c.root))
+		dirs = append(dirs, strings.TrimPrefix(m.Mountpoint, c.root))
 	}
-	return found
+	return dirs
 }
 
 func (c *cluster) unmountAll() {
@@ -156,13 +158,13 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-func TestAnAttachableVolumesLife(t *testing.T) {
+func TestAttachableVolumeLifecycle(t *testing.T) {
 	c := start(t, nil, "", "")
 	c.calls()
 	spec := pv(map[string]string{"size": "1Gi"})
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
 	if plugin == nil || plugin.GetPluginName() != name {
-		t.Fatalf("plug-in %v", plugin)
+		t.Fatalf("plugin %v", plugin)
 	}
 	unique := must[v1.UniqueVolumeName](t)(util.GetUniqueVolumeNameFromSpec(plugin, spec))
 	if unique != "example.com/test/disk~7" {
@@ -189,7 +191,7 @@ func TestAnAttachableVolumesLife(t *testing.T) {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 
-	// The controller was restarted and knows only the node's status.
+	// The controller has restarted and has only the node's status.
 	pluginName, volumeName, err := util.SplitUniqueName(unique)
 	if err != nil {
 		t.Fatal(err)
@@ -221,26 +223,26 @@ func TestAnAttachableVolumesLife(t *testing.T) {
 	if diff := cmp.Diff(wantCalls, c.calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if left := c.mounts(); len(left) > 0 {
-		t.Errorf("left mounted: %v", left)
+	if remaining := c.mounts(); len(remaining) > 0 {
+		t.Errorf("left mounted: %v", remaining)
 	}
-	if left, _ := filepath.Glob(filepath.Join(c.root, "pods", "uid1", "*", "*", "*")); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	if remaining, _ := filepath.Glob(filepath.Join(c.root, "pods", "uid1", "*", "*", "*")); len(remaining) > 0 {
+		t.Errorf("left: %v", remaining)
 	}
 }
 
 const tmpfsMount = `mount) mount -t tmpfs none "$2" && echo '{"status":"Success"}' ;;
 unmount) umount "$2" && echo '{"status":"Success"}' ;;`
 
-func TestADriverWithoutAttachIsOnlyMounted(t *testing.T) {
+func TestDriverWithoutAttachIsOnlyMounted(t *testing.T) {
 	c := start(t, nil, `"attach":false,"selinuxRelabel":false,"supportsMetrics":true`, tmpfsMount)
 	c.calls()
 	spec := inline("data", "s")
 	if plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); plugin != nil {
-		t.Error("it can be attached")
+		t.Error("it is attachable")
 	}
 	if plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginBySpec(spec)); plugin != nil {
-		t.Error("its device can be mounted")
+		t.Error("its device is mountable")
 	}
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(spec))
 	mounter := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1")))
@@ -266,7 +268,7 @@ func TestADriverWithoutAttachIsOnlyMounted(t *testing.T) {
 	}
 }
 
-func TestASecretOfAnotherTypeIsNotGivenToADriver(t *testing.T) {
+func TestSecretOfOtherTypeIsRejected(t *testing.T) {
 	c := start(t, nil, `"attach":false`, tmpfsMount)
 	spec := inline("data", "other")
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(spec))
@@ -274,12 +276,12 @@ func TestASecretOfAnotherTypeIsNotGivenToADriver(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `read secret ns/other: its type is "Opaque"`) {
 		t.Errorf("error %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(c.root, "pods", "*", "*", "*", "*")); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	if remaining, _ := filepath.Glob(filepath.Join(c.root, "pods", "*", "*", "*", "*")); len(remaining) > 0 {
+		t.Errorf("left: %v", remaining)
 	}
 }
 
-func TestAVolumeIsReconstructedWithItsOptions(t *testing.T) {
+func TestVolumeIsReconstructedWithItsOptions(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(map[string]string{"size": "1Gi"})
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
@@ -302,26 +304,26 @@ func TestAVolumeIsReconstructedWithItsOptions(t *testing.T) {
 
 	c = start(t, c, "", "")
 	c.calls()
-	again := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
-	rebuilt := must[volume.ReconstructedVolume](t)(again.ConstructVolumeSpec("pv1", mounter.GetPath()))
+	restarted := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
+	rebuilt := must[volume.ReconstructedVolume](t)(restarted.ConstructVolumeSpec("pv1", mounter.GetPath()))
 	flex := rebuilt.Spec.PersistentVolume.Spec.FlexVolume
 	if flex.Driver != name || flex.FSType != "ext4" || flex.Options["size"] != "1Gi" || rebuilt.Spec.Name() != "pv1" {
 		t.Errorf("volume %+v", flex)
 	}
-	if got := must[string](t)(again.GetVolumeName(rebuilt.Spec)); got != "disk~7" {
+	if got := must[string](t)(restarted.GetVolumeName(rebuilt.Spec)); got != "disk~7" {
 		t.Errorf("name %q", got)
 	}
 	if calls := c.calls(); len(calls) > 0 && calls[0] != "" {
-		t.Errorf("the driver was asked again: %v", calls)
+		t.Errorf("the driver was called again: %v", calls)
 	}
-	// A volume that the in-tree plug-in mounted has no record.
-	rebuilt = must[volume.ReconstructedVolume](t)(again.ConstructVolumeSpec("old", filepath.Join(c.root, "pods", "uid2", "volumes", "example.com~test", "old")))
+	// A volume that the in-tree plugin mounted has no record.
+	rebuilt = must[volume.ReconstructedVolume](t)(restarted.ConstructVolumeSpec("old", filepath.Join(c.root, "pods", "uid2", "volumes", "example.com~test", "old")))
 	if rebuilt.Spec.Volume.FlexVolume.Driver != name || rebuilt.Spec.Name() != "old" {
 		t.Errorf("volume %+v", rebuilt.Spec.Volume)
 	}
 }
 
-func TestARemovedDriverStaysForVolumesInUse(t *testing.T) {
+func TestRemovedDriverServesVolumesInUse(t *testing.T) {
 	c := start(t, nil, `"attach":false`, tmpfsMount)
 	spec := inline("data", "s")
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(spec))
@@ -332,7 +334,7 @@ func TestARemovedDriverStaysForVolumesInUse(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(c.path)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the driver counts as removed", func() bool { e, _ := c.registry.Lookup(name); return e.State == engine.StateRemoved })
+	eventually.True(t, "the driver counts as removed", func() bool { e, _ := c.registry.Lookup(name); return e.State == flexvolume.StateRemoved })
 
 	plugin = must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
 	err := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid2"))).SetUp(volume.MounterArgs{})
@@ -342,33 +344,33 @@ func TestARemovedDriverStaysForVolumesInUse(t *testing.T) {
 	if err := must[volume.Unmounter](t)(plugin.NewUnmounter("data", "uid1")).TearDown(); err != nil {
 		t.Fatal(err)
 	}
-	if left := c.mounts(); len(left) > 0 {
-		t.Errorf("left mounted: %v", left)
+	if remaining := c.mounts(); len(remaining) > 0 {
+		t.Errorf("left mounted: %v", remaining)
 	}
-	eventually.True(t, "upstream forgets the plug-in", func() bool { _, err := c.manager.FindPluginByName(name); return err != nil })
+	eventually.True(t, "upstream drops the plugin", func() bool { _, err := c.manager.FindPluginByName(name); return err != nil })
 }
 
-func TestAnUpdateMayChangeWhetherVolumesAreAttached(t *testing.T) {
+func TestUpdateCanChangeAttach(t *testing.T) {
 	c := start(t, nil, "", tmpfsMount)
 	spec := pv(nil)
 	attachable := func() bool {
 		return must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)) != nil
 	}
 	if !attachable() {
-		t.Fatal("it cannot be attached before")
+		t.Fatal("it is not attachable before the update")
 	}
 	c.install(`"attach":false`, tmpfsMount)
-	eventually.True(t, "volumes cannot be attached any more", func() bool { return !attachable() })
-	// What was attached before is still detached.
+	eventually.True(t, "volumes are no longer attachable", func() bool { return !attachable() })
+	// A volume that was attached before is still detached.
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginByName(name))
 	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", "node"); err != nil {
 		t.Error(err)
 	}
 	c.install("", tmpfsMount)
-	eventually.True(t, "volumes can be attached again", attachable)
+	eventually.True(t, "volumes are attachable again", attachable)
 }
 
-func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
+func TestHungGetVolumeNameBlocksNoOtherDriver(t *testing.T) {
 	c := start(t, nil, "", "")
 	const script = "#!/bin/sh\ncase $1 in getvolumename) echo $$ >\"$0.pid\"; exec sleep 1000;; *) echo '{\"status\":\"Success\"}';; esac\n"
 	other := filepath.Join(filepath.Dir(filepath.Dir(c.path)), "example.com~hung", "hung")
@@ -381,8 +383,8 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Error(err)
 		}
-		eventually.True(t, "the failed call is noted", func() bool {
-			_, err := engine.LastFailure(filepath.Join(c.root, "keep"), "example.com/hung")
+		eventually.True(t, "the failed init is reported", func() bool {
+			_, err := flexvolume.LastFailure(filepath.Join(c.root, "keep"), "example.com/hung")
 			return err == nil
 		})
 	})
@@ -392,7 +394,7 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 	if err := os.WriteFile(other, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the driver that hangs is ready", func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == engine.StateReady })
+	eventually.True(t, "the driver that hangs is ready", func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == flexvolume.StateReady })
 	hung := pv(nil)
 	hung.PersistentVolume.Spec.FlexVolume.Driver = "example.com/hung"
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(hung))
@@ -401,7 +403,7 @@ func TestADriverThatHangsOnItsNameBlocksNobody(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	// Later askers do not wait again, or these would take half an hour.
+	// Later callers do not wait again, or these calls would take half an hour.
 	for range 1000 {
 		if _, err := plugin.GetVolumeName(hung); err == nil {
 			t.Fatal("no error")
@@ -420,8 +422,9 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	}
 }
 
-// TestAnErrorBeforeTheDriverIsCalledChangesNothing: kubelet takes any other error for the end of a call that may have mounted, and would leave that mount for ever.
-func TestAnErrorBeforeTheDriverIsCalledChangesNothing(t *testing.T) {
+// Kubelet treats any other error as the end of a call that might have mounted, and would leave that
+// mount forever.
+func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
@@ -430,14 +433,14 @@ func TestAnErrorBeforeTheDriverIsCalledChangesNothing(t *testing.T) {
 	if err := os.WriteFile(c.path, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the driver has failed", func() bool { e, _ := c.registry.Lookup(name); return e.State == engine.StateFailed })
+	eventually.True(t, "the driver has failed", func() bool { e, _ := c.registry.Lookup(name); return e.State == flexvolume.StateFailed })
 	mounter := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1")))
-	for what, err := range map[string]error{
+	for name, err := range map[string]error{
 		"device": attacher.MountDevice(spec, "/dev/x", dir, volume.DeviceMounterArgs{}),
 		"volume": mounter.SetUp(volume.MounterArgs{}),
 	} {
 		if err == nil || volumetypes.IsOperationFinishedError(err) || volumetypes.IsUncertainProgressError(err) {
-			t.Errorf("%s: %T %v", what, err, err)
+			t.Errorf("%s: %T %v", name, err, err)
 		}
 	}
 }

@@ -6,44 +6,44 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Metrics shows what drivers do in the registry that the process's /metrics shows: the API server's, for attach, detach, expandvolume
-// and the like, and kubelet's, for what is done on the node.
+// Metrics are registered in the registry behind the process's /metrics: the API server's for
+// operations such as attach, detach and expandvolume, and kubelet's for operations on the node.
 type Metrics struct {
-	seconds  *metrics.HistogramVec
-	errors   *metrics.CounterVec
-	inFlight *metrics.GaugeVec
-	scans    *metrics.CounterVec
-	scanning *metrics.Histogram
+	seconds     *metrics.HistogramVec
+	errors      *metrics.CounterVec
+	inFlight    *metrics.GaugeVec
+	scans       *metrics.CounterVec
+	scanSeconds *metrics.Histogram
 }
 
-var _ engine.Observer = (*Metrics)(nil)
+var _ flexvolume.Observer = (*Metrics)(nil)
 
-// NewMetrics registers the metrics, which a process may do once.
+// NewMetrics creates and registers the metrics. Call it once in a process.
 func NewMetrics() (*Metrics, error) {
 	const prefix = "slipway_flexvolume_"
 	m := &Metrics{
 		seconds: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Name: prefix + "operation_seconds", Help: "How long calls of FlexVolume drivers took, waiting for their turn included.",
+			Name: prefix + "operation_seconds", Help: "Duration of FlexVolume driver calls, including the wait for the volume and a slot.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1800},
 		}, []string{"driver", "operation", "status"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: prefix + "operation_errors_total", Help: "Calls of FlexVolume drivers that failed, by what went wrong.",
+			Name: prefix + "operation_errors_total", Help: "Failed FlexVolume driver calls, by kind of failure.",
 		}, []string{"driver", "operation", "kind"}),
 		inFlight: metrics.NewGaugeVec(&metrics.GaugeOpts{
-			Name: prefix + "operations_in_flight", Help: "Calls of FlexVolume drivers that run or wait for their turn.",
+			Name: prefix + "operations_in_flight", Help: "FlexVolume driver calls that run or wait for the volume or a slot.",
 		}, []string{"driver", "operation"}),
 		scans: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: prefix + "scans_total", Help: "Scans of the FlexVolume plug-in directory.",
+			Name: prefix + "scans_total", Help: "Scans of the FlexVolume plugin directory.",
 		}, []string{"status"}),
-		scanning: metrics.NewHistogram(&metrics.HistogramOpts{
-			Name: prefix + "scan_seconds", Help: "How long scans of the FlexVolume plug-in directory took.",
+		scanSeconds: metrics.NewHistogram(&metrics.HistogramOpts{
+			Name: prefix + "scan_seconds", Help: "Duration of scans of the FlexVolume plugin directory.",
 			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5},
 		}),
 	}
-	for _, metric := range []metrics.Registerable{m.seconds, m.errors, m.inFlight, m.scans, m.scanning} {
+	for _, metric := range []metrics.Registerable{m.seconds, m.errors, m.inFlight, m.scans, m.scanSeconds} {
 		if err := legacyregistry.Register(metric); err != nil {
 			return nil, fmt.Errorf("register metrics of FlexVolume: %w", err)
 		}
@@ -52,33 +52,33 @@ func NewMetrics() (*Metrics, error) {
 }
 
 const (
-	succeeded = "success"
-	failed    = "error"
+	statusSuccess = "success"
+	statusError   = "error"
 )
 
 // CallBegins counts a call as in flight.
-func (m *Metrics) CallBegins(driver string, op engine.Operation) {
+func (m *Metrics) CallBegins(driver string, op flexvolume.Operation) {
 	m.inFlight.WithLabelValues(driver, string(op)).Inc()
 }
 
-// CallEnds counts what became of a call.
-func (m *Metrics) CallEnds(call engine.Call) {
+// CallEnds records the result of a call.
+func (m *Metrics) CallEnds(call flexvolume.Call) {
 	op := string(call.Operation)
 	m.inFlight.WithLabelValues(call.Driver, op).Dec()
-	status := succeeded
+	status := statusSuccess
 	if call.Kind != "" {
-		status = failed
+		status = statusError
 		m.errors.WithLabelValues(call.Driver, op, string(call.Kind)).Inc()
 	}
 	m.seconds.WithLabelValues(call.Driver, op, status).Observe(call.Duration.Seconds())
 }
 
-// ScanEnds counts a scan.
-func (m *Metrics) ScanEnds(scan engine.Scan) {
-	status := succeeded
+// ScanEnds records the result of a scan.
+func (m *Metrics) ScanEnds(scan flexvolume.Scan) {
+	status := statusSuccess
 	if scan.Err != nil {
-		status = failed
+		status = statusError
 	}
 	m.scans.WithLabelValues(status).Inc()
-	m.scanning.Observe(scan.Duration.Seconds())
+	m.scanSeconds.Observe(scan.Duration.Seconds())
 }

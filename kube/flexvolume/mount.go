@@ -11,14 +11,14 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// podVolume is one volume of one pod.
+// podVolume is a volume of a pod.
 type podVolume struct {
 	volume.MetricsProvider
 	plugin *plugin
-	name   string // as the directory of the volume is called
+	name   string // name of the volume's directory
 	pod    types.UID
 }
 
@@ -30,17 +30,17 @@ func (p *plugin) podVolume(name string, pod types.UID) podVolume {
 	return v
 }
 
-// GetPath is the volume's directory, from which drivers read the pod, the driver and the volume.
+// GetPath returns the volume's directory. Drivers parse the pod, the driver and the volume from it.
 func (v podVolume) GetPath() string {
-	return v.plugin.host.GetPodVolumeDir(v.pod, engine.EscapeName(v.plugin.name), v.name)
+	return v.plugin.host.GetPodVolumeDir(v.pod, flexvolume.EscapeName(v.plugin.name), v.name)
 }
 
-// recordPath is the file that keeps what is needed to reconstruct the volume.
+// recordPath returns the file with the volume's record.
 func (v podVolume) recordPath() string {
-	return filepath.Join(v.plugin.host.GetPodPluginDir(v.pod, engine.EscapeName(v.plugin.name)), v.name+".json")
+	return filepath.Join(v.plugin.host.GetPodPluginDir(v.pod, flexvolume.EscapeName(v.plugin.name)), v.name+".json")
 }
 
-// marker is the file that shows an interrupted mount.
+// marker returns the file that marks an interrupted mount.
 func (v podVolume) marker() string { return v.recordPath() + ".mounting" }
 
 // mounter mounts a volume for a pod.
@@ -51,7 +51,7 @@ type mounter struct {
 	pod    *v1.Pod
 }
 
-// GetAttributes say how the volume is used; kubelet manages the ownership of those that can be written.
+// GetAttributes returns the volume's attributes. Kubelet manages the ownership of writable volumes.
 func (m *mounter) GetAttributes() volume.Attributes {
 	attributes := volume.Attributes{ReadOnly: m.source.readOnly, Managed: !m.source.readOnly}
 	if driver, err := m.plugin.registry.InUse(m.plugin.name); err == nil {
@@ -63,63 +63,65 @@ func (m *mounter) GetAttributes() volume.Attributes {
 // SetUp mounts the volume at its path.
 func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetPath(), args) }
 
-// SetUpAt mounts the volume at dir, and gives its files to the pod's group if the driver wants that.
+// SetUpAt mounts the volume at dir. It gives the files to the pod's group if the driver requests
+// that.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
-	// What the in-tree plug-in has mounted has no record yet.
-	if done, err := engine.MountComplete(dir, m.marker()); done && m.recorded() {
+	// A volume that the in-tree plugin mounted has no record yet.
+	if complete, err := flexvolume.MountComplete(dir, m.marker()); complete && m.recorded() {
 		return nil
 	} else if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
 	ctx := context.Background()
 	driver, err := m.plugin.ready(ctx)
 	if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
-	mounting, err := m.mounting(ctx, args)
+	request, err := m.mountRequest(ctx, args)
 	if err != nil {
-		return notCalled(err)
+		return transientError(err)
 	}
-	var staged string
+	var stagedDir string
 	if driver.Capabilities().Attach {
-		if staged, err = m.plugin.deviceMountPath(m.spec); err != nil {
-			return notCalled(err)
+		if stagedDir, err = m.plugin.deviceMountPath(m.spec); err != nil {
+			return transientError(err)
 		}
 	}
-	if err := m.record(staged); err != nil {
-		return notCalled(err)
+	if err := m.record(stagedDir); err != nil {
+		return transientError(err)
 	}
-	return outcome(driver.Publish(ctx, mounting, dir, staged, m.marker(), func() error {
+	return mountError(driver.Publish(ctx, request, dir, stagedDir, m.marker(), func() error {
 		if driver.Capabilities().FSGroup && !m.source.readOnly {
-			m.own(dir, args)
+			m.setOwnership(dir, args)
 		}
 		return nil
 	}))
 }
 
-// mounting is what the driver is told on mount.
-func (m *mounter) mounting(ctx context.Context, args volume.MounterArgs) (engine.MountRequest, error) {
+// mountRequest returns the driver's input for mount.
+func (m *mounter) mountRequest(ctx context.Context, args volume.MounterArgs) (flexvolume.MountRequest, error) {
 	secrets, err := m.plugin.secrets(ctx, m.source, m.pod.Namespace)
 	if err != nil {
-		return engine.MountRequest{}, err
+		return flexvolume.MountRequest{}, err
 	}
-	mounting := engine.MountRequest{
+	request := flexvolume.MountRequest{
 		Volume: m.source.volume(m.spec.Name()),
-		Pod: engine.Pod{
+		Pod: flexvolume.Pod{
 			Name: m.pod.Name, Namespace: m.pod.Namespace, UID: string(m.pod.UID), ServiceAccount: m.pod.Spec.ServiceAccountName,
 		},
 		FSGroup: args.FsGroup,
 		Secrets: secrets,
 	}
 	if m.spec.PersistentVolume == nil {
-		mounting.ID = string(m.pod.UID) + "/" + m.spec.Name()
+		request.ID = string(m.pod.UID) + "/" + m.spec.Name()
 	}
-	return mounting, nil
+	return request, nil
 }
 
-// own gives the files to the pod's group. A failure is an event and no error, because Kubernetes ignores it and volumes that
-// refuse, such as those of a server that does not trust root, work all the same.
-func (m *mounter) own(dir string, args volume.MounterArgs) {
+// setOwnership gives the files to the pod's group. A failure is an event, not an error: Kubernetes
+// ignores it, and volumes that do not support it, such as those of a server that does not trust
+// root, still work.
+func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	ownership := args.VolumeOwnershipApplicator
 	if ownership == nil {
 		ownership = volume.NewVolumeOwnership(m, dir, args.FsGroup, args.FSGroupChangePolicy, util.FSGroupCompleteHook(m.plugin, m.spec))
@@ -130,7 +132,7 @@ func (m *mounter) own(dir string, args volume.MounterArgs) {
 	}
 	if err := ownership.AddProgressNotifier(m.pod, args.Recorder).ChangePermissions(); err != nil {
 		args.Recorder.Event(m.pod, v1.EventTypeWarning, events.FailedMountVolume,
-			fmt.Sprintf("give files of volume %q to group %d: %v", m.name, *args.FsGroup, err))
+			fmt.Sprintf("set group of files of volume %q to %d: %v", m.name, *args.FsGroup, err))
 	}
 }
 
@@ -149,5 +151,5 @@ func (u *unmounter) TearDownAt(dir string) error {
 	if err := driver.Unpublish(context.Background(), dir, u.marker()); err != nil {
 		return err
 	}
-	return u.forget()
+	return u.removeRecord()
 }

@@ -7,99 +7,102 @@ import (
 
 	"k8s.io/kubernetes/pkg/volume"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Options adjust a prober.
+// Options configure a prober.
 type Options struct {
-	// InUse says whether a volume of a driver may still be in use. A removed driver is dropped, and the copy that the registry kept
-	// of it too, only when this is false and no pod waits for it. Nil: it is kept as long as the process lives, as the attach-detach controller needs it, which may
-	// have to detach.
+	// InUse reports whether a volume of a driver is possibly in use. A removed driver and its
+	// last-good copy are deleted only if InUse returns false and no pod waits for the driver. If
+	// nil, drivers are kept for the lifetime of the process, as the attach-detach controller
+	// requires, because it might have to detach.
 	InUse func(driver string) bool
-	// Attachments are where what the manager attaches is noted. Nil: it is not.
+	// Attachments records what the manager attaches. If nil, nothing is recorded.
 	Attachments *Attachments
 }
 
-// useInterval is how often it is looked whether removed drivers are still in use.
-const useInterval = 5 * time.Second
+// useCheckInterval is how often removed drivers are checked for use.
+const useCheckInterval = 5 * time.Second
 
-// NewProber makes the prober of one volume plug-in manager. The registry must run; it should be ready before the manager
-// starts, so that volumes in use are reconstructed with their drivers.
-func NewProber(registry *engine.Registry, options Options) volume.DynamicPluginProber {
+// NewProber returns the prober of one volume plugin manager. The registry must be running, and
+// should be ready before the manager starts, so that volumes in use are reconstructed with their
+// drivers.
+func NewProber(registry *flexvolume.Registry, options Options) volume.DynamicPluginProber {
 	if options.Attachments == nil {
 		options.Attachments = &Attachments{}
 	}
-	return &prober{registry: registry, options: options, names: newNames(), known: map[string]*plugin{}}
+	return &prober{registry: registry, options: options, nameCache: newNameCache(), plugins: map[string]*plugin{}}
 }
 
-// prober compares what the registry knows with what it has told before.
+// prober compares the registry's drivers with those that it has reported.
 type prober struct {
-	registry *engine.Registry
-	options  Options
-	names    *names
+	registry  *flexvolume.Registry
+	options   Options
+	nameCache *nameCache
 
 	mu         sync.Mutex
 	generation uint64
-	told       bool
-	known      map[string]*plugin // the drivers that the manager has
-	removed    map[string]bool    // those of them that are not installed any more
-	looked     time.Time
+	reported   bool
+	plugins    map[string]*plugin // the manager's plugins
+	removed    map[string]bool    // plugins whose driver is no longer installed
+	lastCheck  time.Time
 }
 
-// Init has nothing to do: the registry runs already.
+// Init does nothing: the registry is already running.
 func (p *prober) Init() error { return nil }
 
-// Probe tells of drivers that have come, and of those that have gone and are not in use. It is called at every look-up of a plug-in,
-// under the manager's lock, and costs nothing while nothing changes.
+// Probe reports new drivers, and removed drivers that are not in use. The manager calls it for
+// every plugin lookup while it holds its lock. Probe costs nothing if nothing has changed.
 //
-// A driver comes with its first successful init, because nobody knows before whether it has attach. Later versions of it need no
-// event: the plug-in asks the registry.
+// A driver is reported after its first successful init, because only then it is known whether it
+// supports attach. Later versions need no event: the plugin reads the registry.
 func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := p.dropUnused()
 	generation := p.registry.Generation()
-	if p.told && generation == p.generation {
+	if p.reported && generation == p.generation {
 		return nil, err
 	}
-	p.told, p.generation = true, generation
+	p.reported, p.generation = true, generation
 
 	var events []volume.ProbeEvent
-	now := map[string]*plugin{}
+	plugins := map[string]*plugin{}
 	p.removed = map[string]bool{}
 	for _, e := range p.registry.List() {
 		if e.Driver == nil {
 			continue
 		}
-		if e.State == engine.StateRemoved {
+		if e.State == flexvolume.StateRemoved {
 			p.removed[e.Name] = true
 		}
-		if now[e.Name] = p.known[e.Name]; now[e.Name] == nil {
-			now[e.Name] = &plugin{name: e.Name, registry: p.registry, names: p.names, attachments: p.options.Attachments}
-			events = append(events, volume.ProbeEvent{Op: volume.ProbeAddOrUpdate, PluginName: e.Name, Plugin: now[e.Name]})
+		if plugins[e.Name] = p.plugins[e.Name]; plugins[e.Name] == nil {
+			plugins[e.Name] = &plugin{name: e.Name, registry: p.registry, nameCache: p.nameCache, attachments: p.options.Attachments}
+			events = append(events, volume.ProbeEvent{Op: volume.ProbeAddOrUpdate, PluginName: e.Name, Plugin: plugins[e.Name]})
 		}
 	}
-	for name := range p.known {
-		if now[name] == nil {
+	for name := range p.plugins {
+		if plugins[name] == nil {
 			events = append(events, volume.ProbeEvent{Op: volume.ProbeRemove, PluginName: name})
 		}
 	}
-	p.known = now
+	p.plugins = plugins
 	return events, err
 }
 
-// dropUnused makes the registry forget removed drivers that no volume uses. One that pods wait for stays: its plug-in tells them that it was removed,
-// while kubelet would say to nobody but its log that there is none.
+// dropUnused deletes removed drivers that no volume uses from the registry. It keeps drivers that
+// pods wait for: their plugin returns an error that says that the driver was removed, whereas
+// kubelet would only log that there is no plugin.
 func (p *prober) dropUnused() error {
-	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.looked) < useInterval {
+	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.lastCheck) < useCheckInterval {
 		return nil
 	}
-	p.looked = time.Now()
-	var problems []error
+	p.lastCheck = time.Now()
+	var errs []error
 	for name := range p.removed {
-		if !p.options.InUse(name) && !p.known[name].askedSince(time.Now().Add(-2*useInterval)) {
-			problems = append(problems, p.registry.Forget(name))
+		if !p.options.InUse(name) && !p.plugins[name].usedSince(time.Now().Add(-2*useCheckInterval)) {
+			errs = append(errs, p.registry.Forget(name))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }

@@ -9,10 +9,10 @@ import (
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-func TestAProbeWithoutAChangeReportsNone(t *testing.T) {
+func TestProbeReportsChangesOnly(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
 	probe := func(prober volume.DynamicPluginProber) (added []string) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestAProbeWithoutAChangeReportsNone(t *testing.T) {
 	}
 }
 
-func TestPluginsAndProbedDriversAreFoundInOneManager(t *testing.T) {
+func TestStaticAndProbedPluginsInOneManager(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, c.objects, nil, nodeName, nil, nil)
 	manager := &volume.VolumePluginMgr{}
@@ -58,15 +58,15 @@ func TestPluginsAndProbedDriversAreFoundInOneManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"example.com/built-in", name} {
-		if found, err := manager.FindPluginByName(want); err != nil || found.GetPluginName() != want {
+		if plugin, err := manager.FindPluginByName(want); err != nil || plugin.GetPluginName() != want {
 			t.Errorf("find %q: %v", want, err)
 		}
 	}
-	if _, err := engine.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
+	if _, err := flexvolume.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the removed driver is not offered", func() bool {
-		if e, known := c.registry.Lookup(name); known && e.State == engine.StateRemoved {
+		if e, ok := c.registry.Lookup(name); ok && e.State == flexvolume.StateRemoved {
 			if err := c.registry.Forget(name); err != nil {
 				t.Fatal(err)
 			}
@@ -75,11 +75,11 @@ func TestPluginsAndProbedDriversAreFoundInOneManager(t *testing.T) {
 		return err != nil
 	})
 	if _, err := manager.FindPluginByName("example.com/built-in"); err != nil {
-		t.Errorf("the plug-in beside it: %v", err)
+		t.Errorf("the other plugin: %v", err)
 	}
 }
 
-func TestARemovedDriverStaysWhilePodsAskForIt(t *testing.T) {
+func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, c.objects, nil, nodeName, nil, nil)
 	manager, p := &volume.VolumePluginMgr{}, NewProber(c.registry, Options{InUse: func(string) bool { return false }}).(*prober)
@@ -87,28 +87,28 @@ func TestARemovedDriverStaysWhilePodsAskForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := inline("data", "")
-	found := func() bool {
-		p.looked = time.Time{} // as if the interval had passed
+	exists := func() bool {
+		p.lastCheck = time.Time{} // simulate that the interval has elapsed
 		_, err := manager.FindPluginBySpec(spec)
 		return err == nil
 	}
-	if !found() {
+	if !exists() {
 		t.Fatal("the driver is not found")
 	}
-	if _, err := engine.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
+	if _, err := flexvolume.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the driver is removed", func() bool {
-		e, known := c.registry.Lookup(name)
-		return known && e.State == engine.StateRemoved && found()
+		e, ok := c.registry.Lookup(name)
+		return ok && e.State == flexvolume.StateRemoved && exists()
 	})
 	for range 100 {
-		if !found() {
-			t.Fatal("it is forgotten while somebody asks for it")
+		if !exists() {
+			t.Fatal("it is forgotten while a pod waits for it")
 		}
 	}
-	p.known[name].asked.Store(0) // as if nobody had asked for long
-	if found() {
+	p.plugins[name].lastUse.Store(0) // simulate that no pod has waited for a long time
+	if exists() {
 		t.Error("it is not forgotten")
 	}
 }

@@ -14,30 +14,32 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// record is what kubelet must know of a mounted volume after its restart, before it has heard of the API server. It has no secret.
+// record is what kubelet needs to reconstruct a mounted volume after a restart, without the API
+// server. It contains no secrets.
 type record struct {
-	// Persistent tells a PersistentVolume from an inline volume.
+	// Persistent distinguishes a PersistentVolume from an inline volume.
 	Persistent bool              `json:"persistent"`
 	FSType     string            `json:"fsType,omitempty"`
 	ReadOnly   bool              `json:"readOnly,omitempty"`
 	Options    map[string]string `json:"options,omitempty"`
-	// Name is the volume's name in its storage; empty for a volume that is not attached.
+	// Name is the volume's name in the storage, or empty for a volume that is not attached.
 	Name string `json:"name,omitempty"`
 }
 
-// record writes the volume's record, before it is mounted. staged is where its device is mounted, or empty.
-func (m *mounter) record(staged string) error {
+// record writes the volume's record before the volume is mounted. stagedDir is where its device is
+// mounted, or empty.
+func (m *mounter) record(stagedDir string) error {
 	r := record{
 		Persistent: m.spec.PersistentVolume != nil,
 		FSType:     m.source.fsType,
 		ReadOnly:   m.source.readOnly,
 		Options:    m.source.options,
 	}
-	if staged != "" {
-		r.Name = filepath.Base(staged)
+	if stagedDir != "" {
+		r.Name = filepath.Base(stagedDir)
 	}
 	content, err := json.Marshal(r)
 	if err != nil {
@@ -53,29 +55,30 @@ func (m *mounter) record(staged string) error {
 	return nil
 }
 
-// recorded says whether the volume has a record.
+// recorded reports whether the volume has a record.
 func (v podVolume) recorded() bool {
 	_, err := os.Stat(v.recordPath())
 	return err == nil
 }
 
-// forget removes the volume's record.
-func (v podVolume) forget() error {
+// removeRecord removes the volume's record.
+func (v podVolume) removeRecord() error {
 	if err := os.Remove(v.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove record of volume: %w", err)
 	}
 	return nil
 }
 
-// ConstructVolumeSpec makes the volume that is mounted at a pod's directory anew from its record. Without one, as after the in-tree
-// plug-in, it is an inline volume without options, as that one makes it, and its device is where that one has mounted it.
+// ConstructVolumeSpec reconstructs the volume that is mounted at a pod's directory from its record.
+// Without a record, the in-tree plugin mounted the volume: it is reconstructed as an inline volume
+// without options, as the in-tree plugin does, with the device at the in-tree plugin's path.
 func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.ReconstructedVolume, error) {
 	// <root>/pods/<uid>/volumes/<vendor~driver>/<volume>
 	pod := types.UID(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(mountPath)))))
 	content, err := os.ReadFile(p.podVolume(volumeName, pod).recordPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(p.deviceDir(volumeName)); err == nil {
-			p.names.set(p.key(record{}.volume(volumeName)), volumeName)
+			p.nameCache.set(p.key(record{}.volume(volumeName)), volumeName)
 		}
 		return volume.ReconstructedVolume{Spec: record{}.spec(p.name, volumeName)}, nil
 	}
@@ -87,18 +90,18 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 		return volume.ReconstructedVolume{}, fmt.Errorf("read record of volume %q of pod %q: %w", volumeName, pod, err)
 	}
 	if r.Name != "" {
-		// The driver need not be asked again, and may not be able to answer yet.
-		p.names.set(p.key(r.volume(volumeName)), r.Name)
+		// The driver does not need to be called, and might not be ready yet.
+		p.nameCache.set(p.key(r.volume(volumeName)), r.Name)
 	}
 	return volume.ReconstructedVolume{Spec: r.spec(p.name, volumeName)}, nil
 }
 
-// volume is the recorded volume as the engine takes it.
-func (r record) volume(name string) engine.Volume {
-	return engine.Volume{Name: name, FSType: r.FSType, ReadOnly: r.ReadOnly, Options: r.Options}
+// volume converts the record for the engine.
+func (r record) volume(name string) flexvolume.Volume {
+	return flexvolume.Volume{Name: name, FSType: r.FSType, ReadOnly: r.ReadOnly, Options: r.Options}
 }
 
-// spec is the recorded volume as Kubernetes has it.
+// spec converts the record to a Kubernetes volume.
 func (r record) spec(driver, name string) *volume.Spec {
 	if !r.Persistent {
 		return volume.NewSpecFromVolume(&v1.Volume{Name: name, VolumeSource: v1.VolumeSource{

@@ -9,48 +9,49 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/volume"
 
-	engine "github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// secretTimeout bounds the reading of a secret.
+// secretTimeout limits the request for a secret.
 const secretTimeout = 30 * time.Second
 
-// source is the `flexVolume:` of a PersistentVolume or of a pod, as one.
+// source is the `flexVolume:` of a PersistentVolume or of a pod.
 type source struct {
 	driver, fsType  string
 	readOnly        bool
 	options         map[string]string
-	secret          string // its name, or empty
-	secretNamespace string // empty is the pod's
+	secret          string // name, or empty
+	secretNamespace string // empty for the pod's namespace
 }
 
-// sourceOf reads a volume. A PersistentVolume is read-only if it says so itself or if the pod's claim does.
+// sourceOf converts a spec. A PersistentVolume is read-only if it or the pod's volume says so.
 func sourceOf(spec *volume.Spec) (source, error) {
 	switch {
 	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:
 		flex := spec.Volume.FlexVolume
-		found := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly, options: flex.Options}
+		src := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly, options: flex.Options}
 		if flex.SecretRef != nil {
-			found.secret = flex.SecretRef.Name
+			src.secret = flex.SecretRef.Name
 		}
-		return found, nil
+		return src, nil
 	case spec != nil && spec.PersistentVolume != nil && spec.PersistentVolume.Spec.FlexVolume != nil:
 		flex := spec.PersistentVolume.Spec.FlexVolume
-		found := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly || spec.ReadOnly, options: flex.Options}
+		src := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly || spec.ReadOnly, options: flex.Options}
 		if flex.SecretRef != nil {
-			found.secret, found.secretNamespace = flex.SecretRef.Name, flex.SecretRef.Namespace
+			src.secret, src.secretNamespace = flex.SecretRef.Name, flex.SecretRef.Namespace
 		}
-		return found, nil
+		return src, nil
 	}
 	return source{}, fmt.Errorf("read volume: it is not a FlexVolume")
 }
 
-// volume is the source as the engine takes it.
-func (s source) volume(name string) engine.Volume {
-	return engine.Volume{Name: name, FSType: s.fsType, ReadOnly: s.readOnly, Options: s.options}
+// volume converts the source for the engine.
+func (s source) volume(name string) flexvolume.Volume {
+	return flexvolume.Volume{Name: name, FSType: s.fsType, ReadOnly: s.readOnly, Options: s.options}
 }
 
-// secrets reads the referenced secret, whose type must be the driver's name: so no other secret can be handed to a driver by way of a volume.
+// secrets reads the referenced secret. The secret's type must be the driver's name, so that a
+// volume cannot pass an unrelated secret to a driver.
 func (p *plugin) secrets(ctx context.Context, s source, podNamespace string) (map[string][]byte, error) {
 	namespace := s.secretNamespace
 	if namespace == "" {
@@ -61,7 +62,7 @@ func (p *plugin) secrets(ctx context.Context, s source, podNamespace string) (ma
 	}
 	client := p.host.GetKubeClient()
 	if client == nil {
-		return nil, fmt.Errorf("read secret %s/%s: there is no API server", namespace, s.secret)
+		return nil, fmt.Errorf("read secret %s/%s: no API server is configured", namespace, s.secret)
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 	defer cancel()

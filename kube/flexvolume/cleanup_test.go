@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-func TestADeviceThatNoPodUsesIsUnmountedBeforeKubeletStarts(t *testing.T) {
+func TestUnusedDeviceIsUnmountedBeforeKubeletStarts(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
@@ -25,8 +25,8 @@ func TestADeviceThatNoPodUsesIsUnmountedBeforeKubeletStarts(t *testing.T) {
 	before := c.mounts()
 
 	c = start(t, c, "", "")
-	t.Run("kept while a pod uses it", func(t *testing.T) {
-		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+	t.Run("mounted while a pod uses it", func(t *testing.T) {
+		parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 		if diff := cmp.Diff(before, c.mounts()); diff != "" {
 			t.Errorf("mounts (-want +got):\n%s", diff)
 		}
@@ -36,10 +36,10 @@ func TestADeviceThatNoPodUsesIsUnmountedBeforeKubeletStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.calls()
-	t.Run("unmounted afterwards", func(t *testing.T) {
-		parttest.Run(t, (&Sweeper{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
-		if left := c.mounts(); len(left) > 0 {
-			t.Errorf("left mounted: %v", left)
+	t.Run("unmounted when no pod uses it", func(t *testing.T) {
+		parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+		if remaining := c.mounts(); len(remaining) > 0 {
+			t.Errorf("left mounted: %v", remaining)
 		}
 		if diff := cmp.Diff([]string{"unmountdevice " + dir}, c.calls()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)

@@ -1,0 +1,117 @@
+package flexvolume
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// cleanupTimeout limits how long kubelet's start waits for drivers to unmount unused devices.
+const cleanupTimeout = 30 * time.Second
+
+// DeviceCleanup runs before kubelet starts. It unmounts devices that no pod uses, and detaches such
+// volumes if the node attached them itself. Kubelet finds volumes by the directories of pods. If
+// the last pod of a device was gone when kubelet was killed, kubelet would leave the device mounted
+// forever and report it as not in use, so that it would be detached while mounted.
+type DeviceCleanup struct {
+	Registry    *flexvolume.Registry
+	KubeletRoot string
+	Attachments *Attachments
+}
+
+// Name returns the component's name.
+func (s *DeviceCleanup) Name() string { return "flexvolume-cleanup" }
+
+// Run cleans up once, calls ready, and waits for ctx. It logs a volume that cannot be released and
+// retries it at the next start. A driver that hangs fails at its deadline.
+func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for a, dir := range s.unused() {
+		work.Go(func() {
+			if err := s.release(ctx, a, dir); err != nil {
+				slog.Warn("release FlexVolume that no pod uses", "driver", a.driver, "volume", a.volume, "error", err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(cleanupTimeout):
+	case <-ctx.Done():
+		return nil
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// unused returns the volumes to release, each with the directory where its device is, or was,
+// mounted. The node is empty if it did not attach the volume itself. The directory is empty if
+// nothing is mounted.
+func (s *DeviceCleanup) unused() map[attachment]string {
+	used := s.used()
+	dirs := map[string]string{}
+	unused := map[attachment]string{}
+	for _, device := range flexvolume.StagedVolumes(s.KubeletRoot) {
+		if key := device.Driver + "/" + device.Volume; !used[key] {
+			dirs[key] = device.Dir
+			unused[attachment{driver: device.Driver, volume: device.Volume}] = device.Dir
+		}
+	}
+	for _, recorded := range s.Attachments.list() {
+		key := recorded.driver + "/" + recorded.volume
+		if used[key] {
+			continue
+		}
+		delete(unused, attachment{driver: recorded.driver, volume: recorded.volume})
+		unused[recorded] = dirs[key]
+	}
+	return unused
+}
+
+func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) error {
+	if dir != "" {
+		driver, err := s.Registry.InUse(a.driver)
+		if err != nil {
+			return err
+		}
+		// <root>/plugins/kubernetes.io/flexvolume/<driver>/{mounts,mounting}/<volume>
+		marker := filepath.Join(filepath.Dir(filepath.Dir(dir)), "mounting", a.volume)
+		if err := driver.Unstage(ctx, dir, marker); err != nil {
+			return err
+		}
+	}
+	if a.node == "" {
+		return nil
+	}
+	_, err := s.Attachments.detachStale(a, func() error { return detach(ctx, s.Registry, a) })
+	return err
+}
+
+// used returns the volumes that pods' directories use, as <driver>/<name in the storage>. A volume
+// without a record, which the in-tree plugin mounted, has the same name in the pod and in the
+// storage.
+func (s *DeviceCleanup) used() map[string]bool {
+	used := map[string]bool{}
+	// Glob fails only for an invalid pattern.
+	dirs, _ := filepath.Glob(filepath.Join(s.KubeletRoot, "pods", "*", "volumes", "*", "*"))
+	for _, dir := range dirs {
+		escaped, volume := filepath.Base(filepath.Dir(dir)), filepath.Base(dir)
+		pod := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
+		var r record
+		content, err := os.ReadFile(filepath.Join(pod, "plugins", escaped, volume+".json"))
+		if err == nil && json.Unmarshal(content, &r) == nil && r.Name != "" {
+			volume = r.Name
+		}
+		used[flexvolume.UnescapeName(escaped)+"/"+volume] = true
+	}
+	return used
+}

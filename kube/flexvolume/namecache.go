@@ -1,0 +1,158 @@
+package flexvolume
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+const (
+	// nameTimeout limits how long callers wait for a name. Callers often hold a lock of kubelet or
+	// the controller. A slower driver keeps running, and later callers get its response.
+	nameTimeout = 2 * time.Second
+	// errorTTL is how long an error is returned before the driver is called again.
+	errorTTL = time.Second
+	// maxNames limits the number of cached results.
+	maxNames = 10000
+)
+
+// GetVolumeName returns the volume's name in the storage. It is the second part of the volume's
+// unique name, which kubelet, the attach-detach controller and the node's status use. Detach gets
+// it, too.
+//
+// The driver is called once for a volume. The result does not change when the driver is updated,
+// because it identifies volumes in use.
+func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
+	source, err := sourceOf(spec)
+	if err != nil {
+		return "", err
+	}
+	vol := source.volume(spec.Name())
+	return p.nameCache.get(p.key(vol), func() (string, error) {
+		driver, err := p.inUse()
+		if err != nil {
+			return "", err
+		}
+		return driver.VolumeName(context.Background(), vol)
+	})
+}
+
+// key returns the driver's name and its input for getvolumename.
+func (p *plugin) key(volume flexvolume.Volume) string {
+	encoded, err := json.Marshal(volume)
+	if err != nil {
+		panic(err) // it contains only strings
+	}
+	return p.name + string(encoded)
+}
+
+// nameCache caches the responses of drivers to getvolumename.
+type nameCache struct {
+	mu      sync.Mutex
+	results map[string]*nameResult
+}
+
+// nameResult is the result of one call, which might still be running. name and err are valid after
+// done is closed.
+type nameResult struct {
+	start  time.Time
+	done   chan struct{}
+	name   string
+	err    error
+	expiry time.Time // when an error expires
+}
+
+func newNameCache() *nameCache { return &nameCache{results: map[string]*nameResult{}} }
+
+// get returns the result for key. It calls fetch if there is none; concurrent callers share one
+// call.
+func (n *nameCache) get(key string, fetch func() (string, error)) (string, error) {
+	a := n.start(key, fetch)
+	// Wait only for the rest of the time since the call started: the waits of later callers must
+	// not add up.
+	wait := time.NewTimer(time.Until(a.start.Add(nameTimeout)))
+	defer wait.Stop()
+	select {
+	case <-a.done:
+		return a.name, a.err
+	default:
+	}
+	select {
+	case <-a.done:
+		return a.name, a.err
+	case <-wait.C:
+		return "", fmt.Errorf("get name of volume: getvolumename has been running for %s", time.Since(a.start).Round(time.Second))
+	}
+}
+
+// start returns the result for key, after starting a call if there is none.
+func (n *nameCache) start(key string, fetch func() (string, error)) *nameResult {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a := n.results[key]; a != nil && !a.expired() {
+		return a
+	}
+	n.evict()
+	a := &nameResult{start: time.Now(), done: make(chan struct{})}
+	n.results[key] = a
+	// The call ends at the driver's deadline.
+	go func() {
+		defer close(a.done)
+		a.name, a.err = fetch()
+		a.expiry = time.Now().Add(errorTTL)
+	}()
+	return a
+}
+
+// lookup returns the name for key if it is cached.
+func (n *nameCache) lookup(key string) (string, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a := n.results[key]
+	if a == nil || !a.isDone() || a.err != nil {
+		return "", false
+	}
+	return a.name, true
+}
+
+// set stores a name from before a restart.
+func (n *nameCache) set(key, name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.results[key] != nil {
+		return
+	}
+	n.evict()
+	a := &nameResult{done: make(chan struct{}), name: name}
+	close(a.done)
+	n.results[key] = a
+}
+
+// evict makes room for one more result.
+func (n *nameCache) evict() {
+	for key, a := range n.results {
+		if len(n.results) < maxNames {
+			return
+		}
+		if a.isDone() {
+			delete(n.results, key)
+		}
+	}
+}
+
+func (a *nameResult) isDone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *nameResult) expired() bool { return a.isDone() && a.err != nil && time.Now().After(a.expiry) }

@@ -1,0 +1,106 @@
+package flexvolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+const (
+	// recoveryTimeout limits how long the attach-detach controller's start waits for detaches.
+	recoveryTimeout = 10 * time.Second
+	// After a failed detach, the retry delay doubles from minBackoff to maxBackoff.
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// DetachRecovery runs before the attach-detach controller starts. It detaches volumes that an
+// earlier controller was attaching or detaching when it was killed. They are recorded but missing
+// in the node's status, so upstream does not know them and no node uses them. If a pod still needs
+// such a volume, the controller attaches it again.
+type DetachRecovery struct {
+	Client      kubernetes.Interface
+	Registry    *flexvolume.Registry
+	Attachments *Attachments
+}
+
+// Name returns the component's name.
+func (l *DetachRecovery) Name() string { return "flexvolume-recovery" }
+
+// Run calls ready when all volumes are detached, or after recoveryTimeout. It retries until all
+// volumes are detached.
+func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
+	startCtx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, a := range l.Attachments.list() {
+		work.Go(func() { l.release(ctx, a) })
+	}
+	go func() { work.Wait(); cancel() }()
+	<-startCtx.Done()
+	if ctx.Err() == nil {
+		ready()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// release retries until the attachment is gone or is in the node's status.
+func (l *DetachRecovery) release(ctx context.Context, a attachment) {
+	for delay := minBackoff; ; delay = min(2*delay, maxBackoff) {
+		complete, err := inStatus(ctx, l.Client, a)
+		if !complete && err == nil {
+			complete, err = l.Attachments.detachStale(a, func() error { return detach(ctx, l.Registry, a) })
+		}
+		if complete || ctx.Err() != nil {
+			return
+		}
+		slog.Warn("detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+	}
+}
+
+// detach calls the last good version of the driver. It does nothing if the driver does not support
+// detach.
+func detach(ctx context.Context, registry *flexvolume.Registry, a attachment) error {
+	driver, err := registry.InUse(a.driver)
+	if err != nil {
+		return err
+	}
+	if err := driver.Detach(ctx, a.volume, a.node); err != nil && !errors.Is(err, flexvolume.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// inStatus reports whether the node's status contains the attachment, so that upstream's controller
+// finds it at its start.
+func inStatus(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
+	node, err := client.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read status of node %q: %w", a.node, err)
+	}
+	for _, volume := range node.Status.VolumesAttached {
+		if string(volume.Name) == a.driver+"/"+a.volume {
+			return true, nil
+		}
+	}
+	return false, nil
+}
