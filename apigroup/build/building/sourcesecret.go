@@ -3,7 +3,6 @@ package building
 import (
 	"cmp"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func matchesRepository(pattern string, address *url.URL) bool {
 	} else if host != "*" && !strings.EqualFold(host, address.Host) {
 		return false
 	}
-	if strings.Contains(path.Clean("/"+address.Path), "/../") {
+	if slices.Contains(strings.Split(address.Path, "/"), "..") { // servers resolve it, and it would lead out of the pattern's folder
 		return false
 	}
 	return glob(below, strings.TrimPrefix(address.Path, "/"))
