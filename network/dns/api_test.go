@@ -33,7 +33,7 @@ const (
 	slicesPath     = "/apis/discovery.k8s.io/v1/endpointslices"
 )
 
-func newAPI(t *testing.T) (*api, *rest.Config) {
+func newAPI(t testing.TB) (*api, *rest.Config) {
 	a := &api{objects: map[string][]runtime.Object{}, watches: map[string][]chan watchedEvent{}}
 	server := httptest.NewServer(a)
 	t.Cleanup(func() {

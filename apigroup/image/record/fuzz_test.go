@@ -1,0 +1,30 @@
+package record
+
+import "testing"
+
+// FuzzParseReference proves that the parts of a reference name the same image when they are put together again.
+func FuzzParseReference(f *testing.F) {
+	for _, seed := range []string{
+		"busybox", "registry.example.com:5000/team/app:v1", "localhost/app:v1", "[::1]:5000/app", "a@sha256:" + digits, "A/b", "a/../b", "x:\n", "//", "user@host/app",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		first, err := ParseReference(text)
+		if err != nil {
+			return
+		}
+		whole := first.Name()
+		if first.Tag != "" {
+			whole += ":" + first.Tag
+		}
+		if first.Digest != "" {
+			whole += "@" + first.Digest
+		}
+		if again, err := ParseReference(whole); err != nil || again != first {
+			t.Errorf("%q is %+v, and %q is %+v, %v", text, first, whole, again, err)
+		}
+	})
+}
+
+const digits = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -1,0 +1,41 @@
+package broker
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// FuzzRequest proves that a request of a platform is refused or understood, and that nobody is taken for no user.
+func FuzzRequest(f *testing.F) {
+	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)
+	f.Add("2.", "", "kubernetes", "{")
+	f.Add("3.0", "text/html;", "cf e30=", "[]")
+	f.Add("2.99999999999999999999", "application/json; charset=\"", "Kubernetes e30=", `{"parameters":{"a":1}}`)
+	f.Fuzz(func(t *testing.T, version, media, identity, body string) {
+		r := httptest.NewRequest(http.MethodPut, "/brokers/template.openshift.io/v2/service_instances/x", strings.NewReader(body))
+		r.Header.Set(versionHeader, version)
+		r.Header.Set("Content-Type", media)
+		r.Header.Set(identityHeader, identity)
+		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
+		answer := httptest.NewRecorder()
+		serve(answer, r, func(r *http.Request) (response, error) {
+			who, err := originator(r)
+			if err != nil {
+				return response{}, err
+			}
+			if who.GetName() == "" {
+				t.Errorf("header %q names no user", identity)
+			}
+			var asked provisionRequest
+			return response{http.StatusOK, struct{}{}}, read(r, &asked)
+		})
+		if answer.Code == http.StatusInternalServerError {
+			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, answer.Body)
+		}
+	})
+}

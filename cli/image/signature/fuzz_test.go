@@ -1,0 +1,18 @@
+package signature
+
+import "testing"
+
+// FuzzClaims proves that what is signed names an image and an identity, and that nothing unsigned is believed.
+func FuzzClaims(f *testing.F) {
+	f.Add([]byte(`{"critical":{"type":"atomic container signature","image":{"docker-manifest-digest":"sha256:0"},"identity":{"docker-reference":"a"}},"optional":{"timestamp":1e300}}`))
+	f.Add([]byte(`{"critical":{"type":"atomic container signature"}}{}`))
+	f.Add([]byte{0xc0, 0xff})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if read, err := parse(text); err == nil && (read.digest == "" || read.identity == "") {
+			t.Errorf("%q names %+v", text, read)
+		}
+		if read, err := open(text, nil); err == nil {
+			t.Errorf("%q is believed: %+v", text, read)
+		}
+	})
+}

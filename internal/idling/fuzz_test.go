@@ -1,0 +1,17 @@
+package idling
+
+import "testing"
+
+// FuzzRead proves that no annotation of a service ends the process.
+func FuzzRead(f *testing.F) {
+	f.Add(`[{"kind":"Deployment","name":"web","replicas":2}]`, "2020-01-01T00:00:00Z")
+	f.Add(`{}`, "")
+	f.Add(`[{"replicas":99999999999}]`, "x")
+	f.Fuzz(func(t *testing.T, targets, since string) {
+		annotations := map[string]string{Targets: targets, IdledAt: since}
+		if list, err := Read(annotations); err != nil && list != nil && len(list) > len(targets) {
+			t.Errorf("%q has %d targets", targets, len(list))
+		}
+		Since(annotations)
+	})
+}

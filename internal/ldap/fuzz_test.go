@@ -1,0 +1,50 @@
+package ldap
+
+import (
+	"testing"
+
+	ber "github.com/go-asn1-ber/asn1-ber"
+	"github.com/go-ldap/ldap/v3"
+)
+
+// FuzzFilter proves that what a person types as a user name is one value of a filter, and nothing more of it.
+func FuzzFilter(f *testing.F) {
+	for _, seed := range []string{"ann", "*", "a)(uid=*", "\\2a", "\x00", "a*b", "ann))(|(uid=root", "ä", "\xff", ""} {
+		f.Add("uid", seed)
+	}
+	f.Fuzz(func(t *testing.T, attribute, value string) {
+		q := Query{Filter: "(objectClass=person)"}.With("uid", value)
+		packet, err := ldap.CompileFilter(q.Filter)
+		if err != nil {
+			t.Fatalf("%q gives the filter %q: %v", value, q.Filter, err)
+		}
+		if packet.Tag != ldap.FilterAnd || len(packet.Children) != 2 {
+			t.Fatalf("%q gives the filter %q", value, q.Filter)
+		}
+		own := packet.Children[1]
+		if value == "" && own.Tag != ldap.FilterEqualityMatch {
+			return
+		}
+		if own.Tag != ldap.FilterEqualityMatch || text(own.Children[0]) != "uid" || text(own.Children[1]) != value {
+			t.Errorf("%q gives the filter %q", value, q.Filter)
+		}
+		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter) // of a configuration
+	})
+}
+
+func text(packet *ber.Packet) string { return string(packet.Data.Bytes()) }
+
+// FuzzURL proves that a query that is read from an address is valid.
+func FuzzURL(f *testing.F) {
+	for _, seed := range []string{"ldap://h/dc=a?uid?sub?(a=b)", "ldaps://[::1]:1/", "ldap:///", "ldap://h/%zz", "ldap://h/dc=a????", "ldap://h/a?%28"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		server, query, attribute, err := ParseURL(address)
+		if err == nil && (query.Validate() != nil || server.Address == "") {
+			t.Errorf("%q is %+v, %+v, %q", address, server, query, attribute)
+		}
+		query.Contains(address)
+		SameDN(address, query.BaseDN)
+	})
+}

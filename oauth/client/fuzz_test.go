@@ -1,0 +1,39 @@
+package client
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzRedirect proves that an answer goes to a host of the client's and nowhere else, however the address is written.
+func FuzzRedirect(f *testing.F) {
+	for _, seed := range []string{
+		"https://app.example.com/callback", "https://app.example.com/callback/x?y=z", "https://app.example.com@evil.org/callback", "https://app.example.com.evil.org/callback",
+		"https://app.example.com/callback/../other", `https://app.example.com\@evil.org/callback`, "https://app.example.com/callback#x", "javascript:alert(1)", "//evil.org/callback",
+		"https://app.example.com/callback/%2e%2e/other", "HTTPS://app.example.com/callback", "https:/app.example.com/callback", "https:app.example.com",
+	} {
+		f.Add(seed)
+	}
+	c := &Client{RedirectURIs: []string{"https://app.example.com/callback", "http://localhost:9000/"}}
+	f.Fuzz(func(t *testing.T, asked string) {
+		to, err := c.Redirect(asked)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(to)
+		if err != nil || to != asked {
+			t.Fatalf("%q leads to %q: %v", asked, to, err)
+		}
+		first := strings.HasPrefix(to, "https://app.example.com/callback") && strings.HasPrefix(u.Path, "/callback")
+		if !first && !strings.HasPrefix(to, "http://localhost:9000/") && to != "http://localhost:9000" && !strings.HasPrefix(to, "http://localhost:9000?") {
+			// A scheme in capitals is the same scheme.
+			if u.Scheme+"://"+u.Host != "https://app.example.com" && u.Scheme+"://"+u.Host != "http://localhost:9000" {
+				t.Errorf("%q is allowed", asked)
+			}
+		}
+		if strings.ContainsAny(to, "\\#\r\n\t ") || u.User != nil {
+			t.Errorf("%q is allowed", asked)
+		}
+	})
+}

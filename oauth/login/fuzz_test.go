@@ -1,0 +1,32 @@
+package login
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzState proves that a browser that comes back with a state is sent to an address of this server alone.
+func FuzzState(f *testing.F) {
+	for _, seed := range []string{"/oauth/authorize?client_id=a", "//evil.org", "/\\evil.org", "https://evil.org", "/\t/evil.org", "/%2f/evil.org", "", "javascript:alert(1)"} {
+		f.Add(seed, "")
+		f.Add("/", encodeState("x", seed))
+	}
+	base, err := url.Parse("https://master.example.com:8443/login")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, then, state string) {
+		local := Local(then, "/")
+		if csrf, back := decodeState(encodeState("secret", local)); csrf != "secret" || back != local {
+			t.Errorf("%q comes back as %q and %q", local, csrf, back)
+		}
+		_, back := decodeState(state)
+		for _, to := range []string{local, back} {
+			u, err := base.Parse(to)
+			if err != nil || u.Host != base.Host || u.Scheme != base.Scheme || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+				t.Errorf("it leads to %q: %v", to, err)
+			}
+		}
+	})
+}

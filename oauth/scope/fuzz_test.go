@@ -1,0 +1,29 @@
+package scope
+
+import (
+	"slices"
+	"testing"
+)
+
+// FuzzScopes proves that a scope is read as it is written, and that no unknown one counts.
+func FuzzScopes(f *testing.F) {
+	for _, seed := range []string{
+		"user:full", "user:info user:check-access", "role:edit:shop", "role:system:image-puller:*:!", "role::x", "role:a:b:!:!", "role:a/b:c", "user:", "role:edit:", "role:!:x:!",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, parameter string) {
+		for _, text := range Split(parameter) {
+			role, err := ParseRole(text)
+			if err == nil && role.String() != text {
+				t.Errorf("%q is read as %q", text, role)
+			}
+			if known := slices.Contains(Supported(), text); (Validate(text) == nil) != (known || err == nil) {
+				t.Errorf("%q: %v, as a role %v", text, Validate(text), err)
+			}
+			if some, all := Namespaces([]string{text}); (len(some) > 0 || all) && Validate(text) != nil {
+				t.Errorf("%q is no scope and gives %v, %v", text, some, all)
+			}
+		}
+	})
+}

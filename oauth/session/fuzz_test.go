@@ -1,0 +1,28 @@
+package session
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzCookie proves that a cookie which the server did not make is of nobody.
+func FuzzCookie(f *testing.F) {
+	sessions, err := New("ssn", time.Hour, []Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 32)}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"", "MTcwMDAwMDAwMHx4fHg=", "====", strings.Repeat("A", 4096), "a|b|c", "\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		r := &http.Request{Header: http.Header{"Cookie": {"ssn=" + value, csrfCookie + "=" + value}}}
+		if user, ok := sessions.User(r); ok {
+			t.Errorf("%q is a session of %+v", value, user)
+		}
+		if CheckCSRF(r, "") {
+			t.Errorf("%q answers for an empty form", value)
+		}
+	})
+}
