@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload oc-all test unit scenario s3 bench lint shape coverage clean
+.PHONY: help up down build setup payload oc-all test unit scenario s3 bench soak lint shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ s3: build ## run the registry with a real server of S3, which is built first
 
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench
+
+soak: ## fuzz the parsers of foreign input for an hour, or HOURS=n (docs/soak.md)
+	$(GO) run ./hack/soak -time $(or $(HOURS),1)h -markdown
 
 lint: setup ## gofmt, go vet, shellcheck
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "$$unformatted"; echo 'these files are not formatted; run: gofmt -w .'; exit 1; }

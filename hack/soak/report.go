@@ -1,0 +1,52 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/markdown"
+)
+
+// section is where the table stands in docs/soak.md.
+var section = markdown.Section{
+	Begin: "<!-- results: written by `make soak` -->",
+	End:   "<!-- end of results -->",
+}
+
+// write puts the results into the table of a file. Rows of targets that did not run stay.
+func write(file string, results []result) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read results: %w", err)
+	}
+	return section.Write(file, table(rows(string(page)), results))
+}
+
+// rows reads the rows of a page by target.
+func rows(page string) map[string]string {
+	byTarget := map[string]string{}
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(line, "`"); strings.HasPrefix(line, "| `") && len(cells) == 3 {
+			byTarget[cells[1]] = line
+		}
+	}
+	return byTarget
+}
+
+// table writes former rows and results, sorted by target.
+func table(byTarget map[string]string, results []result) string {
+	for _, r := range results {
+		byTarget[r.target.String()] = fmt.Sprintf("| `%s` | %s | %d | %d | %s |\n",
+			r.target, r.duration.Round(time.Second), r.executions, r.inputs, cmp.Or(r.finding, "none"))
+	}
+	lines := make([]string, 0, len(byTarget))
+	for _, line := range byTarget {
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return "| target | time | executions | inputs | findings |\n|---|--:|--:|--:|---|\n" + strings.Join(lines, "")
+}
