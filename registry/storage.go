@@ -4,11 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // registers the storage `filesystem`
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/s3-aws"     // registers the storage `s3`
+
+	"github.com/slipway-platform/slipway/registry/s3"
 )
+
+// registerS3 adds the storage `s3` to distribution's table of drivers, of which a process has one.
+var registerS3 = sync.OnceFunc(func() {
+	for _, name := range s3.Names() {
+		factory.Register(name, s3.Factory{})
+	}
+})
 
 // Directory is storage in a directory, such as one on a volume.
 func Directory(dir string, readOnly bool) configuration.Storage {
@@ -53,8 +64,13 @@ func understood(settings *configuration.Configuration) error {
 		}
 	}
 	kind := settings.Storage.Type()
-	refuse(kind != "filesystem" && kind != "s3" && kind != "s3aws", "storage %q is not supported: use filesystem or s3", kind)
+	inS3 := slices.Contains(s3.Names(), kind)
+	refuse(kind != "filesystem" && !inS3, "storage %q is not supported: use filesystem or s3", kind)
 	refuse(kind == "filesystem" && settings.Storage.Parameters()["rootdirectory"] == nil, "storage.filesystem needs rootdirectory")
+	if inS3 {
+		err := s3.Check(settings.Storage.Parameters())
+		refuse(err != nil, "%w", err)
+	}
 	http := settings.HTTP
 	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: name http.tls.certificate and http.tls.key")
 	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key go together")

@@ -61,6 +61,7 @@ func openStore(ctx context.Context, settings *configuration.Configuration) (open
 	if err := prepareStorage(settings.Storage); err != nil {
 		return nil, err
 	}
+	registerS3()
 	files, err := factory.Create(ctx, settings.Storage.Type(), settings.Storage.Parameters())
 	if err != nil {
 		return nil, fmt.Errorf("open storage %q of registry: %w", settings.Storage.Type(), err)

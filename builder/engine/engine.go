@@ -155,7 +155,7 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 		},
 		CacheManager:   solver.NewCacheManager(ctx, "local", cache, worker.NewCacheResultStorage(workers)),
 		HistoryDB:      history,
-		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: 1}, // nobody asks for it
+		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // nobody asks for it
 		CacheStore:     cache,
 		LeaseManager:   w.LeaseManager(),
 		ContentStore:   w.ContentStore(),

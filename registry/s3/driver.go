@@ -1,0 +1,198 @@
+// Package s3 keeps the registry's files in a bucket of a server of S3. It is a storage driver for distribution's registry that takes
+// the same settings and writes the same objects as distribution's own one, which needs a library that is no longer maintained.
+//
+// A bucket has no directories: one exists as long as there is an object below it. A file that is being written is a multipart upload,
+// and can't be read before Commit.
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/distribution/distribution/v3/registry/storage/driver/base"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/encrypt"
+	"github.com/minio/minio-go/v7/pkg/signer"
+)
+
+// Names are the names of the driver in the configuration of a registry.
+func Names() []string { return []string{"s3", "s3aws"} }
+
+// Check reports all problems of the settings of a driver.
+func Check(parameters map[string]any) error {
+	if _, err := read(parameters); err != nil {
+		return fmt.Errorf("storage.s3: %w", err)
+	}
+	return nil
+}
+
+// Factory makes drivers. It implements factory.StorageDriverFactory.
+type Factory struct{}
+
+// Create returns the driver that parameters describe. It reports all problems of the parameters together and sends no request.
+func (Factory) Create(_ context.Context, parameters map[string]any) (driver.StorageDriver, error) {
+	s, err := read(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("read storage.s3: %w", err)
+	}
+	client, err := s.connect()
+	if err != nil {
+		return nil, fmt.Errorf("read storage.s3: %w", err)
+	}
+	options, err := s.objectOptions()
+	if err != nil {
+		return nil, fmt.Errorf("read storage.s3: %w", err)
+	}
+	return &base.Base{StorageDriver: &storage{settings: s, client: client, options: options}}, nil
+}
+
+// storage is the driver. base.Base checks paths before it is called.
+type storage struct {
+	settings
+	client  *minio.Core
+	options minio.PutObjectOptions // of each object that is made
+}
+
+// objectOptions are what each object is made with.
+func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
+	// The client computes no checksums itself, since what is sent lies in memory: see sum.
+	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
+	if s.storageClass != noStorageClass {
+		options.StorageClass = s.storageClass
+	}
+	if s.acl != "private" { // which is the default, and all that a bucket without access lists takes
+		options.UserMetadata = map[string]string{"x-amz-acl": s.acl}
+	}
+	var err error
+	switch {
+	case s.encrypt && s.keyID != "":
+		options.ServerSideEncryption, err = encrypt.NewSSEKMS(s.keyID, nil)
+	case s.encrypt:
+		options.ServerSideEncryption = encrypt.NewSSE()
+	}
+	return options, err
+}
+
+// Name is the name of the driver in errors and metrics.
+func (*storage) Name() string { return "s3" }
+
+// key is the name of the object that a file is, or the one that a directory's would begin with, without its slash.
+func (s *storage) key(file string) string {
+	return strings.Trim(strings.TrimRight(s.root, "/")+file, "/")
+}
+
+// file is the path of the file that an object is.
+func (s *storage) file(key string) string {
+	return "/" + strings.Trim(strings.TrimPrefix(key, s.prefix("/")), "/")
+}
+
+// prefix is what the names of all objects in a directory begin with.
+func (s *storage) prefix(dir string) string {
+	if key := s.key(dir); key != "" {
+		return key + "/"
+	}
+	return ""
+}
+
+// GetContent reads a small file.
+func (s *storage) GetContent(ctx context.Context, file string) ([]byte, error) {
+	content, err := s.Reader(ctx, file, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return io.ReadAll(content)
+}
+
+// PutContent writes a small file.
+func (s *storage) PutContent(ctx context.Context, file string, content []byte) error {
+	_, err := s.client.PutObject(ctx, s.bucket, s.key(file), bytes.NewReader(content), int64(len(content)), "", sum(content), s.options)
+	return explain(file, err)
+}
+
+// Reader reads a file from offset on. Beyond its end there is nothing to read.
+func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
+	options := minio.GetObjectOptions{}
+	if offset > 0 {
+		if err := options.SetRange(offset, 0); err != nil {
+			return nil, err
+		}
+	}
+	content, _, _, err := s.client.GetObject(ctx, s.bucket, s.key(file), options)
+	if code(err) == minio.InvalidRange {
+		return io.NopCloser(bytes.NewReader(nil)), nil
+	}
+	return content, explain(file, err)
+}
+
+// Stat describes a file or directory.
+func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error) {
+	info := driver.FileInfoFields{Path: path, IsDir: true}
+	if path != "/" {
+		object, err := s.client.StatObject(ctx, s.bucket, s.key(path), minio.StatObjectOptions{})
+		if err == nil {
+			return driver.FileInfoInternal{FileInfoFields: driver.FileInfoFields{Path: path, Size: object.Size, ModTime: object.LastModified}}, nil
+		}
+		if err := explain(path, err); !missing(err) {
+			return nil, err
+		}
+	}
+	for _, err := range s.objects(ctx, minio.ListObjectsOptions{Prefix: s.prefix(path), Recursive: true, MaxKeys: 1}) {
+		return driver.FileInfoInternal{FileInfoFields: info}, err
+	}
+	if path == "/" {
+		return driver.FileInfoInternal{FileInfoFields: info}, nil
+	}
+	return nil, driver.PathNotFoundError{Path: path}
+}
+
+// redirectPeriod is how long a URL of RedirectURL is valid.
+const redirectPeriod = 20 * time.Minute
+
+// RedirectURL returns a signed URL by which the client of a request reads the file itself, an empty one for requests that don't read.
+func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return "", nil
+	}
+	signed, err := s.client.Presign(r.Context(), r.Method, s.bucket, s.key(file), redirectPeriod, nil)
+	if err == nil && s.redirect != "" {
+		signed, err = s.resign(r.Method, signed)
+	}
+	if err != nil {
+		return "", fmt.Errorf("sign URL of %q: %w", file, err)
+	}
+	return signed.String(), nil
+}
+
+// resign returns a signed URL with the path of another one on the host of redirectendpoint.
+func (s *storage) resign(method string, signed *url.URL) (*url.URL, error) {
+	to, err := url.Parse(s.redirect)
+	if err != nil {
+		return nil, err
+	}
+	to.Path, to.RawPath = signed.Path, signed.RawPath
+	access, err := s.client.GetCreds()
+	if err != nil {
+		return nil, err
+	}
+	request, period := http.Request{Method: method, URL: to, Host: to.Host, Header: http.Header{}}, int64(redirectPeriod/time.Second)
+	if s.v4 {
+		return signer.PreSignV4(request, access.AccessKeyID, access.SecretAccessKey, access.SessionToken, s.signingRegion(), period).URL, nil
+	}
+	return signer.PreSignV2(request, access.AccessKeyID, access.SecretAccessKey, period, s.lookup() == minio.BucketLookupDNS).URL, nil
+}
+
+// sum is the checksum that a request with this body is signed with. The client would sign the body in chunks, which fewer servers accept.
+func sum(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}

@@ -1,0 +1,95 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/minio/minio-go/v7"
+)
+
+// Delete removes a file, or a directory with all that is in it. What is being written there is ended.
+func (s *storage) Delete(ctx context.Context, path string) error {
+	aborted, err := s.abortBelow(ctx, path)
+	if err != nil {
+		return err
+	}
+	removed, err := s.removeBelow(ctx, path)
+	if err != nil || removed > 0 {
+		return err
+	}
+	if _, err := s.client.StatObject(ctx, s.bucket, s.key(path), minio.StatObjectOptions{}); err != nil {
+		if err := explain(path, err); !missing(err) || aborted == 0 {
+			return err
+		}
+		return nil
+	}
+	return s.client.RemoveObject(ctx, s.bucket, s.key(path), minio.RemoveObjectOptions{})
+}
+
+// removeBelow removes the objects in a directory and returns how many there were.
+func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err error) {
+	var failure error
+	listed := func(yield func(minio.ObjectInfo) bool) {
+		for object, err := range s.objects(ctx, minio.ListObjectsOptions{Prefix: s.prefix(dir), Recursive: true}) {
+			if failure = err; err != nil || !yield(object) {
+				return
+			}
+		}
+	}
+	results, err := s.client.RemoveObjectsWithIter(ctx, s.bucket, listed, minio.RemoveObjectsOptions{})
+	if err != nil {
+		return 0, err
+	}
+	var problems []error
+	for result := range results {
+		if count++; result.Err != nil {
+			problems = append(problems, fmt.Errorf("remove object %q: %w", result.ObjectName, result.Err))
+		}
+	}
+	return count, errors.Join(append(problems, failure, ctx.Err())...)
+}
+
+// abortBelow ends the uploads of a file, or of all files in a directory, and returns how many there were. Their parts would take
+// space for ever.
+func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
+	for upload, err := range s.uploads(ctx, s.key(path)) {
+		if err != nil {
+			return count, err
+		}
+		if upload.Key != s.key(path) && !strings.HasPrefix(upload.Key, s.prefix(path)) {
+			continue
+		}
+		err := s.client.AbortMultipartUpload(ctx, s.bucket, upload.Key, upload.UploadID)
+		if err != nil && code(err) != minio.NoSuchUpload {
+			return count, fmt.Errorf("end upload of object %q: %w", upload.Key, err)
+		}
+		count++
+	}
+	return count, nil
+}
+
+// Move gives a file another name.
+func (s *storage) Move(ctx context.Context, from, to string) error {
+	object, err := s.client.StatObject(ctx, s.bucket, s.key(from), minio.StatObjectOptions{})
+	if err != nil {
+		return explain(from, err)
+	}
+	if object.Size <= s.copyThreshold {
+		headers := map[string]string{}
+		for name := range s.options.Header() {
+			headers[name] = s.options.Header().Get(name)
+		}
+		_, err = s.client.CopyObject(ctx, s.bucket, s.key(from), s.bucket, s.key(to), headers, minio.CopySrcOptions{}, minio.PutObjectOptions{})
+	} else {
+		err = s.copyParts(ctx, from, to, object.Size)
+	}
+	if err != nil {
+		return fmt.Errorf("copy object %q to %q: %w", s.key(from), s.key(to), explain(from, err))
+	}
+	return s.client.RemoveObject(ctx, s.bucket, s.key(from), minio.RemoveObjectOptions{})
+}
+
+var _ driver.StorageDriver = (*storage)(nil)

@@ -1,0 +1,197 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/minio/minio-go/v7"
+)
+
+// writer writes a file as a multipart upload: parts of equal size, and a last one. Close ends a writer, and leaves the upload to be
+// gone on with by another one or by Commit.
+type writer struct {
+	*storage
+	ctx    context.Context // of the request, because Write has none
+	key    string
+	upload string
+	parts  []minio.ObjectPart
+	stored int64  // bytes in parts
+	buffer []byte // what no part has yet
+	ended  string // how, if nothing more can be written
+}
+
+// Writer starts to write a file, or goes on with one that was not committed. An empty file can also be gone on with.
+func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.FileWriter, error) {
+	w := &writer{storage: s, ctx: ctx, key: s.key(file)}
+	if !more {
+		return w, w.start()
+	}
+	for upload, err := range s.uploads(ctx, w.key) {
+		if err != nil {
+			return nil, err
+		}
+		if upload.Key == w.key {
+			w.upload = upload.UploadID
+			return w, w.resume()
+		}
+	}
+	object, err := s.client.StatObject(ctx, s.bucket, w.key, minio.StatObjectOptions{})
+	if err != nil {
+		return nil, explain(file, err)
+	}
+	if object.Size > 0 {
+		return nil, fmt.Errorf("append to %q: it is complete", file)
+	}
+	return w, w.start()
+}
+
+// start makes a new upload.
+func (w *writer) start() (err error) {
+	w.upload, err = w.client.NewMultipartUpload(w.ctx, w.bucket, w.key, w.options)
+	w.parts, w.stored = nil, 0
+	return err
+}
+
+// resume reads which parts an upload has.
+func (w *writer) resume() error {
+	for marker := 0; ; {
+		page, err := w.client.ListObjectParts(w.ctx, w.bucket, w.key, w.upload, marker, 0)
+		if err != nil {
+			return fmt.Errorf("list parts of object %q: %w", w.key, err)
+		}
+		for _, part := range page.ObjectParts {
+			w.add(part)
+		}
+		if marker = page.NextPartNumberMarker; !page.IsTruncated {
+			return nil
+		}
+	}
+}
+
+// add notes a part that is stored.
+func (w *writer) add(part minio.ObjectPart) {
+	w.parts = append(w.parts, part)
+	w.stored += part.Size
+}
+
+// Size is how many bytes were written, by the writers before this one too.
+func (w *writer) Size() int64 { return w.stored + int64(len(w.buffer)) }
+
+// Write adds to the file.
+func (w *writer) Write(content []byte) (count int, err error) {
+	if err := w.open(); err != nil {
+		return 0, err
+	}
+	if last := len(w.parts) - 1; last >= 0 && w.parts[last].Size < minPart {
+		if err := w.reopen(); err != nil {
+			return 0, err
+		}
+	}
+	for len(content) > 0 {
+		piece := content[:min(len(content), int(w.part)-len(w.buffer))]
+		w.buffer = append(w.buffer, piece...)
+		content, count = content[len(piece):], count+len(piece)
+		if len(w.buffer) == int(w.part) {
+			if err := w.flush(); err != nil {
+				return count, err
+			}
+		}
+	}
+	return count, nil
+}
+
+// flush stores what is in the buffer as a part.
+func (w *writer) flush() error {
+	if len(w.buffer) == 0 {
+		return nil
+	}
+	if err := w.store(w.buffer); err != nil {
+		return err
+	}
+	w.buffer = w.buffer[:0]
+	return nil
+}
+
+// store makes content the next part.
+func (w *writer) store(content []byte) error {
+	options := minio.PutObjectPartOptions{Sha256Hex: sum(content), DisableContentSha256: true}
+	number, size := len(w.parts)+1, int64(len(content))
+	part, err := w.client.PutObjectPart(w.ctx, w.bucket, w.key, w.upload, number, bytes.NewReader(content), size, options)
+	if err != nil {
+		return fmt.Errorf("write part %d of object %q: %w", number, w.key, err)
+	}
+	w.add(part)
+	return nil
+}
+
+// Close stores what was written, so that another writer can go on.
+func (w *writer) Close() error {
+	if w.ended == "closed" {
+		return w.open()
+	}
+	ended := w.ended
+	w.ended = "closed"
+	if ended != "" {
+		return nil
+	}
+	defer func() { w.buffer = nil }()
+	return w.flush()
+}
+
+// Cancel throws away what was written.
+func (w *writer) Cancel(ctx context.Context) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	w.ended = "cancelled"
+	return w.abort(ctx)
+}
+
+// abort ends the upload.
+func (w *writer) abort(ctx context.Context) error {
+	return w.client.AbortMultipartUpload(ctx, w.bucket, w.key, w.upload)
+}
+
+// Commit completes the file.
+func (w *writer) Commit(ctx context.Context) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	w.ended = "committed"
+	if len(w.parts) > 0 {
+		return w.complete(ctx)
+	}
+	// S3 makes no object of no parts, and not every server accepts an empty part.
+	if _, err := w.client.PutObject(ctx, w.bucket, w.key, bytes.NewReader(nil), 0, "", sum(nil), w.options); err != nil {
+		return fmt.Errorf("write object %q: %w", w.key, err)
+	}
+	return w.abort(ctx)
+}
+
+// complete makes an object of the parts. If that fails, the upload is ended.
+func (w *writer) complete(ctx context.Context) error {
+	parts := make([]minio.CompletePart, len(w.parts))
+	for i, part := range w.parts {
+		parts[i] = minio.CompletePart{PartNumber: part.PartNumber, ETag: part.ETag}
+	}
+	_, err := w.client.CompleteMultipartUpload(ctx, w.bucket, w.key, w.upload, parts, minio.PutObjectOptions{})
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("complete object %q: %w", w.key, err)
+	return errors.Join(err, w.abort(context.WithoutCancel(ctx)))
+}
+
+// open returns an error if nothing more can be written.
+func (w *writer) open() error {
+	if w.ended != "" {
+		return fmt.Errorf("write object %q: already %s", w.key, w.ended)
+	}
+	return nil
+}
