@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload oc-all test unit scenario s3 bench soak lint shape coverage clean
+.PHONY: help up down build setup payload sbom oc-all test unit scenario s3 bench soak lint shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,13 +36,16 @@ build: payload ## build bin/slipway and bin/oc
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
 
+sbom: build ## write bin/slipway.cdx.json: what the programs are made of, in CycloneDX form
+	$(GO) run ./hack/dependencies --sbom bin/slipway.cdx.json --version '$(VERSION)'
+
 oc-all: ## build the client for linux, darwin and windows
 	@for os in linux darwin windows; do \
 		echo "bin/oc-$$os-amd64"; \
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-test: build lint unit oc-all scenario s3 ## run everything; needs root
+test: build sbom lint unit oc-all scenario s3 ## run everything; needs root
 
 unit: build ## run the tests beside the code
 	$(GO) test $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)

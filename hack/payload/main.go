@@ -43,20 +43,20 @@ func run(ctx context.Context, dir string, names []string) error {
 	}
 	built := previous(dir)
 	for _, recipe := range recipes {
-		if len(names) > 0 && !slices.Contains(names, recipe.name) {
+		if len(names) > 0 && !slices.Contains(names, recipe.Name) {
 			continue
 		}
 		inputs, err := recipe.inputs(ctx)
 		if err != nil {
-			return fmt.Errorf("build %s: %w", recipe.name, err)
+			return fmt.Errorf("build %s: %w", recipe.Name, err)
 		}
-		if old, ok := built.Find(recipe.name); ok && old.Inputs == inputs && exists(dir, old) {
+		if old, ok := built.Find(recipe.Name); ok && old.Inputs == inputs && exists(dir, old) {
 			continue
 		}
 		start := time.Now()
 		program, compressed, err := recipe.build(ctx, dir)
 		if err != nil {
-			return fmt.Errorf("build %s: %w", recipe.name, err)
+			return fmt.Errorf("build %s: %w", recipe.Name, err)
 		}
 		program.Inputs = inputs
 		built = with(built, program)

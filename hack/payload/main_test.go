@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
+	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
 // build runs the tool in the root of the repository and returns the manifest that it leaves in dir.
@@ -94,7 +95,7 @@ func TestInputsAreTheSourcesOfThePackagesOfARecipe(t *testing.T) {
 	write("lib/lib.go", "package lib\n")
 	write("lib/lib_test.go", "package lib\n")
 	write("unrelated/unrelated.go", "package unrelated\n")
-	r := recipe{name: "a", pkg: "./cmd/a"}
+	r := programRecipe{Recipe: recipe.Recipe{Name: "a", Package: "./cmd/a"}}
 	inputs := func() string {
 		t.Helper()
 		got, err := r.inputs(t.Context())
@@ -118,7 +119,7 @@ func TestInputsAreTheSourcesOfThePackagesOfARecipe(t *testing.T) {
 		}
 		write(path, string(original))
 	}
-	r.tags = []string{"other"}
+	r.Tags = []string{"other"}
 	if inputs() == base {
 		t.Error("a change of the recipe does not change the inputs")
 	}

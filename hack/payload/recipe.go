@@ -14,72 +14,54 @@ import (
 	"strings"
 
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
+	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// recipe says how a program is built.
-type recipe struct {
-	name string
-	// pkg is its main package.
-	pkg string
-	// tags and ldflags are those of go build.
-	tags, ldflags []string
-	// cgo: it has C parts and is linked statically with the host's C compiler and libraries.
-	cgo bool
+// programRecipe says how a program is built.
+type programRecipe struct {
+	recipe.Recipe
+	ldflags []string
 }
 
-// recipes returns how each program is built. The tags leave out what slipway does not use: snapshotters of other file systems,
-// tracing, generated help texts. The version flags are those of the projects' own release builds.
-func recipes(ctx context.Context) ([]recipe, error) {
-	const containerd = "github.com/containerd/containerd/v2"
-	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", containerd)
+// recipes returns how each program is built. The version flags are those of the projects' own release builds.
+func recipes(ctx context.Context) (all []programRecipe, err error) {
+	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
 		return nil, err
 	}
-	containerdVersion := []string{"-X", containerd + "/version.Version=" + version, "-X", containerd + "/version.Package=" + containerd}
-	return []recipe{
-		{
-			name: manifest.Containerd, pkg: containerd + "/cmd/containerd", ldflags: containerdVersion,
-			tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace",
-				"no_btrfs", "no_zfs", "no_devmapper", "no_tracing", "no_rdt"},
-		},
-		{
-			name: manifest.Shim, pkg: containerd + "/cmd/containerd-shim-runc-v2", ldflags: containerdVersion,
-			tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace", "no_grpc"},
-		},
-		{
-			name: manifest.Runc, pkg: "github.com/opencontainers/runc", cgo: true,
-			tags: []string{"seccomp", "urfave_cli_no_docs", "netgo", "osusergo"},
-		},
-		{name: manifest.CNI, pkg: "./cmd/slipway-cni"},
-		{name: manifest.Pause, pkg: "./cmd/pause"},
-		{name: manifest.Deployer, pkg: "./cmd/slipway-deployer"},
-		{name: manifest.Builder, pkg: "./cmd/slipway-builder"},
-	}, nil
+	for _, r := range recipe.All() {
+		p := programRecipe{Recipe: r}
+		if strings.HasPrefix(r.Package, recipe.Containerd+"/") {
+			p.ldflags = []string{"-X", recipe.Containerd + "/version.Version=" + version, "-X", recipe.Containerd + "/version.Package=" + recipe.Containerd}
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // arguments returns those of the go build command that writes the program to output.
-func (r recipe) arguments(output string) []string {
+func (r programRecipe) arguments(output string) []string {
 	ldflags := append([]string{"-s", "-w"}, r.ldflags...)
-	if r.cgo {
+	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
 	// Without the commit in it, a program stays the same until its own sources change, and with it the running pods'.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
-	if len(r.tags) > 0 {
-		args = append(args, "-tags", strings.Join(r.tags, ","))
+	if len(r.Tags) > 0 {
+		args = append(args, "-tags", strings.Join(r.Tags, ","))
 	}
-	return append(args, r.pkg)
+	return append(args, r.Package)
 }
 
 // inputs identifies everything the program is built from.
-func (r recipe) inputs(ctx context.Context) (string, error) {
+func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), runtime.GOARCH, r.arguments(""))
 	files := []string{"go.mod", "go.sum"}
-	if strings.HasPrefix(r.pkg, "./") {
+	if strings.HasPrefix(r.Package, "./") {
 		// Only packages of this repository: the others are named by go.sum.
 		list, err := goCommand(ctx, "list", "-deps", "-f",
-			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.pkg)
+			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.Package)
 		if err != nil {
 			return "", err
 		}
@@ -98,16 +80,16 @@ func (r recipe) inputs(ctx context.Context) (string, error) {
 }
 
 // build builds the program and writes its compressed form to dir. It returns the program and its compressed size in bytes.
-func (r recipe) build(ctx context.Context, dir string) (manifest.Program, int64, error) {
+func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program, int64, error) {
 	temp, err := os.MkdirTemp("", "slipway-payload-")
 	if err != nil {
 		return manifest.Program{}, 0, err
 	}
 	defer os.RemoveAll(temp)
-	output := filepath.Join(temp, r.name)
+	output := filepath.Join(temp, r.Name)
 	command := exec.CommandContext(ctx, "go", r.arguments(output)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if r.cgo {
+	if r.CGO {
 		if err := checkCompiler(ctx); err != nil {
 			return manifest.Program{}, 0, err
 		}
@@ -117,7 +99,7 @@ func (r recipe) build(ctx context.Context, dir string) (manifest.Program, int64,
 	if err := command.Run(); err != nil {
 		return manifest.Program{}, 0, fmt.Errorf("go build: %w", err)
 	}
-	program := manifest.Program{Name: r.name}
+	program := manifest.Program{Name: r.Name}
 	sum := sha256.New()
 	compressed, err := compress(output, filepath.Join(dir, program.Archive()), func(content io.Reader) io.Reader {
 		return io.TeeReader(content, sum)

@@ -1,0 +1,66 @@
+// Command dependencies describes the modules that this repository requires, and those that its programs are linked with.
+//
+//	go run ./hack/dependencies                    writes docs/dependencies.md
+//	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs that `make build` built
+//
+// It runs in the root folder of the repository. It fails if a module that go.mod requires directly has no row in docs/dependencies.tsv, if a linked
+// module has a licence that nobody allowed, and if NOTICE lacks what a linked module asks to pass on.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/slipway-platform/slipway/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	bill := flag.String("sbom", "", "write the bill of materials to this file")
+	release := flag.String("version", version.Slipway(), "version of slipway that the bill of materials names")
+	flag.Parse()
+	if err := run(ctx, *bill, *release); err != nil {
+		fmt.Fprintln(os.Stderr, "dependencies:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, bill, release string) error {
+	if bill != "" {
+		return writeBill(ctx, ".", bill, release)
+	}
+	page, err := document(ctx, ".")
+	if err != nil {
+		return err
+	}
+	return section.Write(filepath.Join("docs", "dependencies.md"), page)
+}
+
+// document writes the tables of docs/dependencies.md and reports everything that is wrong with the modules.
+func document(ctx context.Context, root string) (string, error) {
+	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
+	if err != nil {
+		return "", err
+	}
+	direct, err := directModules(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	linked, err := linkedModules(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	notice, err := os.ReadFile(filepath.Join(root, "NOTICE"))
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(checkReasons(reasons, direct), checkLicences(linked), checkNotice(string(notice), linked))
+	return tables(reasons, direct, linked), err
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/payload/recipe"
+)
+
+// program is one that was built.
+type program struct {
+	name, version string
+	embedded      bool // in slipway
+	content       []byte
+	info          *buildinfo.BuildInfo
+	libraries     []cdx.Component // that are not Go
+}
+
+// writeBill writes the bill of materials of the programs in bin and of those embedded in slipway, in CycloneDX form. It is made of what the programs say of
+// themselves, and the same for the same programs.
+func writeBill(ctx context.Context, root, path, release string) error {
+	programs, err := builtPrograms(ctx, root, release)
+	if err != nil {
+		return err
+	}
+	linked, err := linkedModules(ctx, root)
+	if err != nil {
+		return err
+	}
+	if err := checkLicences(linked); err != nil {
+		return err
+	}
+	bill, err := billOf(programs, linked)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	encoder := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true)
+	if err := encoder.EncodeVersion(bill, cdx.SpecVersion1_6); err != nil {
+		return fmt.Errorf("encode bill of materials: %w", err)
+	}
+	return atomicfile.Write(path, out.Bytes(), 0o644)
+}
+
+// builtPrograms reads the programs that `make build` left.
+func builtPrograms(ctx context.Context, root, release string) (programs []program, err error) {
+	for _, name := range []string{"slipway", "oc"} {
+		content, err := os.ReadFile(filepath.Join(root, "bin", name))
+		if err != nil {
+			return nil, fmt.Errorf("%w; run: make build", err)
+		}
+		programs = append(programs, program{name: name, version: release, content: content})
+	}
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	for _, r := range recipe.All() {
+		archive, err := os.ReadFile(filepath.Join(root, "internal", "payload", "files", r.Name+".zst"))
+		if err != nil {
+			return nil, fmt.Errorf("%w; run: make build", err)
+		}
+		content, err := decoder.DecodeAll(archive, nil)
+		if err != nil {
+			return nil, fmt.Errorf("decompress %q: %w", r.Name, err)
+		}
+		p := program{name: r.Name, version: release, content: content, embedded: true}
+		if r.CGO {
+			if p.libraries, err = hostLibraries(ctx, content); err != nil {
+				return nil, fmt.Errorf("read libraries of %q: %w", r.Name, err)
+			}
+		}
+		programs = append(programs, p)
+	}
+	for i := range programs {
+		p := &programs[i]
+		if p.info, err = buildinfo.Read(bytes.NewReader(p.content)); err != nil {
+			return nil, fmt.Errorf("read modules of program %q: %w", p.name, err)
+		}
+		if p.info.Main.Sum != "" { // a program of another project
+			p.version = p.info.Main.Version
+		}
+	}
+	return programs, ctx.Err()
+}
+
+// billOf describes programs and the modules that they say they are linked with, whose licences are those of linked.
+func billOf(programs []program, linked []dependency) (*cdx.BOM, error) {
+	known := map[string]dependency{}
+	for _, d := range linked {
+		known[d.Path+"@"+d.Version] = d
+	}
+	libraries := map[string]cdx.Component{}
+	var components []cdx.Component
+	var links []cdx.Dependency
+	for _, p := range programs {
+		uses := []string{standardLibrary(p.info.GoVersion).BOMRef}
+		libraries[uses[0]] = standardLibrary(p.info.GoVersion)
+		for _, module := range modulesOf(p.info) {
+			d, ok := known[module.Path+"@"+module.Version]
+			if !ok {
+				return nil, fmt.Errorf("program %q has %s %s, which go.mod doesn't name; run: make build", p.name, module.Path, module.Version)
+			}
+			library := describe(module, d.licences())
+			libraries[library.BOMRef] = library
+			uses = append(uses, library.BOMRef)
+		}
+		for _, library := range p.libraries {
+			libraries[library.BOMRef] = library
+			uses = append(uses, library.BOMRef)
+		}
+		slices.Sort(uses)
+		ref := "program:" + p.name
+		sum := sha256.Sum256(p.content)
+		component := cdx.Component{
+			BOMRef: ref, Type: cdx.ComponentTypeApplication, Name: p.name, Version: p.version,
+			Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+		}
+		if p.embedded {
+			component.Description = "embedded in slipway"
+		}
+		components = append(components, component)
+		links = append(links, cdx.Dependency{Ref: ref, Dependencies: &uses})
+	}
+	for _, ref := range slices.Sorted(maps.Keys(libraries)) {
+		components = append(components, libraries[ref])
+	}
+	bill := cdx.NewBOM()
+	bill.Metadata = &cdx.Metadata{Component: &cdx.Component{BOMRef: "slipway", Type: cdx.ComponentTypePlatform, Name: "Slipway", Version: programs[0].version}}
+	bill.Components, bill.Dependencies = &components, &links
+	return bill, nil
+}
+
+// modulesOf returns the modules of other projects that are in a program.
+func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
+	if info.Main.Sum != "" {
+		modules = append(modules, info.Main)
+	}
+	for _, module := range info.Deps {
+		if module.Replace != nil {
+			module = &debug.Module{Path: module.Path, Version: module.Replace.Version, Sum: module.Replace.Sum}
+		}
+		if module.Version != "(devel)" { // this repository, in programs of other projects
+			modules = append(modules, *module)
+		}
+	}
+	return modules
+}
+
+// describe returns the component of a module.
+func describe(module debug.Module, licences []string) cdx.Component {
+	identity := "pkg:golang/" + module.Path + "@" + strings.ReplaceAll(module.Version, "+", "%2B")
+	component := cdx.Component{
+		BOMRef: identity, Type: cdx.ComponentTypeLibrary, Name: module.Path, Version: module.Version, PackageURL: identity,
+		Licenses: &cdx.Licenses{},
+	}
+	for _, licence := range licences {
+		*component.Licenses = append(*component.Licenses, cdx.LicenseChoice{License: &cdx.License{ID: licence}})
+	}
+	if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:")); err == nil && len(sum) > 0 {
+		component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}
+	}
+	return component
+}
+
+// standardLibrary returns the component of Go's own packages.
+func standardLibrary(release string) cdx.Component {
+	return describe(debug.Module{Path: "std", Version: strings.TrimPrefix(release, "go")}, []string{"BSD-3-Clause"})
+}
+
+// hostLibraries returns the libraries of the host that runc is linked with, as far as it names their versions.
+func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
+	dir, err := os.MkdirTemp("", "slipway-runc-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "runc")
+	if err := os.WriteFile(path, runc, 0o700); err != nil {
+		return nil, err
+	}
+	output, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return nil, err
+	}
+	library := func(name, version, licence string) cdx.Component {
+		return cdx.Component{
+			BOMRef: "library:" + name, Type: cdx.ComponentTypeLibrary, Name: name, Version: version,
+			Licenses: &cdx.Licenses{{License: &cdx.License{ID: licence}}}, Description: "of the host that built runc",
+		}
+	}
+	_, seccomp, _ := strings.Cut(string(output), "libseccomp:")
+	seccomp, _, _ = strings.Cut(strings.TrimSpace(seccomp), "\n")
+	return []cdx.Component{library("glibc", "", "LGPL-2.1-or-later"), library("libseccomp", seccomp, "LGPL-2.1-only")}, nil
+}

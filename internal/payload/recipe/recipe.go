@@ -1,0 +1,43 @@
+// Package recipe says what the programs that are embedded in slipway are built from.
+package recipe
+
+import "github.com/slipway-platform/slipway/internal/payload/manifest"
+
+// Containerd is the module of containerd and its shim.
+const Containerd = "github.com/containerd/containerd/v2"
+
+// Recipe describes one program.
+type Recipe struct {
+	// Name is one of manifest.Names.
+	Name string
+	// Package is its main package.
+	Package string
+	// Tags are those of go build.
+	Tags []string
+	// CGO says that it has C parts. It is linked statically with the host's C compiler and libraries.
+	CGO bool
+}
+
+// All returns the recipes of all programs. The tags leave out what slipway does not use: snapshotters of other file systems,
+// tracing, generated help texts.
+func All() []Recipe {
+	return []Recipe{
+		{
+			Name: manifest.Containerd, Package: Containerd + "/cmd/containerd",
+			Tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace",
+				"no_btrfs", "no_zfs", "no_devmapper", "no_tracing", "no_rdt"},
+		},
+		{
+			Name: manifest.Shim, Package: Containerd + "/cmd/containerd-shim-runc-v2",
+			Tags: []string{"urfave_cli_no_docs", "static_build", "osusergo", "netgo", "grpcnotrace", "no_grpc"},
+		},
+		{
+			Name: manifest.Runc, Package: "github.com/opencontainers/runc", CGO: true,
+			Tags: []string{"seccomp", "urfave_cli_no_docs", "netgo", "osusergo"},
+		},
+		{Name: manifest.CNI, Package: "./cmd/slipway-cni"},
+		{Name: manifest.Pause, Package: "./cmd/pause"},
+		{Name: manifest.Deployer, Package: "./cmd/slipway-deployer"},
+		{Name: manifest.Builder, Package: "./cmd/slipway-builder"},
+	}
+}
