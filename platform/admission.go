@@ -77,14 +77,28 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 
 // checks are the admission plug-ins that belong to no API group.
 func (h *host) checks() []apiserver.Feature {
-	external := h.Master.NetworkConfig.ExternalIPNetworkCIDRs
-	if external == nil {
-		external = []string{"0.0.0.0/0"} // as OpenShift's own files have it
-	}
-	pods, _ := h.Master.ClusterNetwork()
 	return []apiserver.Feature{
 		pod.Feature(),
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
-		reach.Feature(external, h.Master.IngressNetwork(), []netip.Prefix{pods, h.Master.ServiceNetwork()}),
+		reach.Feature(h.networks()),
 	}
+}
+
+// networks are the addresses that services may have, and those that only the platform has.
+func (h *host) networks() reach.Networks {
+	networks := reach.Networks{
+		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),
+		Platform: []reach.Network{{Prefix: h.Master.ServiceNetwork(), Name: "the service network"}},
+	}
+	for _, entry := range h.Master.NetworkConfig.ClusterNetworks {
+		if pods, err := netip.ParsePrefix(entry.CIDR); err == nil {
+			networks.Platform = append(networks.Platform, reach.Network{Prefix: pods, Name: "the pod network"})
+		}
+	}
+	for name, text := range map[string]string{"the network of the nodes": h.address.String(), "the network of the DNS server": h.dnsHost()} {
+		if address, err := netip.ParseAddr(text); err == nil {
+			networks.Platform = append(networks.Platform, reach.Network{Prefix: netip.PrefixFrom(address, address.BitLen()), Name: name})
+		}
+	}
+	return networks
 }

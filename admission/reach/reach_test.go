@@ -14,42 +14,125 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
 )
 
-func request(object, old runtime.Object, resource schema.GroupVersionResource, who string) admission.Attributes {
+func request(object, old runtime.Object, resource schema.GroupVersionResource, who string, subresource ...string) admission.Attributes {
 	operation := admission.Create
 	if old != nil {
 		operation = admission.Update
 	}
-	return admission.NewAttributesRecord(object, old, resource.GroupVersion().WithKind("x"), "shop", "x", resource, "", operation,
+	return admission.NewAttributesRecord(object, old, resource.GroupVersion().WithKind("x"), "shop", "x", resource, strings.Join(subresource, ""), operation,
 		&metav1.CreateOptions{}, false, &user.DefaultInfo{Name: who})
+}
+
+// platform is a cluster with a node at 198.51.100.10.
+func platform(t *testing.T) *reserved {
+	t.Helper()
+	r := newReserved([]Network{
+		{netip.MustParsePrefix("10.128.0.0/14"), "the pod network"}, {netip.MustParsePrefix("172.30.0.0/16"), "the service network"}, {netip.Prefix{}, "no network"},
+	})
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: "node"}, {Address: "198.51.100.10"}}},
+	}), 0)
+	if err := r.use(factory); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	t.Cleanup(factory.Shutdown)
+	return r
+}
+
+// platformAddresses are of the platform, in the spellings that the service proxy accepts.
+func platformAddresses() []string {
+	return []string{
+		"10.128.0.5", "010.128.0.5", "::ffff:10.128.0.5", "::ffff:a80:5", "172.30.0.1", "::ffff:172.30.0.1", "198.51.100.10", "::ffff:198.51.100.10",
+		"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "0.0.0.0", "::", "224.0.0.1", "ff02::1",
+		"255.255.255.255", "168.63.129.16", "fd00:ec2::254",
+	}
 }
 
 func service(addresses ...string) *corev1.Service {
 	return &corev1.Service{Spec: corev1.ServiceSpec{ExternalIPs: addresses}}
 }
 
+func services() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("services")
+}
+
 func TestExternalAddressesComeFromTheAllowedNetworks(t *testing.T) {
-	plugin, err := newRanger([]string{"192.0.2.0/24", "!192.0.2.128/25"}, netip.Prefix{})
+	plugin, err := newRanger([]string{"192.0.2.0/24", "!::ffff:192.0.2.128/121", "2001:db8::/64"}, netip.Prefix{}, platform(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	services := corev1.SchemeGroupVersion.WithResource("services")
-	for address, ok := range map[string]bool{"192.0.2.1": true, "192.0.2.200": false, "198.51.100.1": false, "x": false} {
-		if err := plugin.Validate(t.Context(), request(service(address), nil, services, "joe"), nil); (err == nil) != ok {
+	for address, ok := range map[string]bool{
+		"192.0.2.1": true, "::ffff:192.0.2.1": true, "192.0.2.200": false, "::ffff:192.0.2.200": false, "198.51.100.1": false, "x": false, "2001:db8::1": true, "2001:db9::1": false,
+	} {
+		if err := plugin.Validate(t.Context(), request(service(address), nil, services(), "joe"), nil); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if err := plugin.Validate(t.Context(), request(service("198.51.100.1"), service("198.51.100.1"), services, "joe"), nil); err != nil {
+	renamed := service("198.51.100.1")
+	renamed.Spec.Selector = map[string]string{"app": "web"}
+	if err := plugin.Validate(t.Context(), request(renamed, service("198.51.100.1"), services(), "joe"), nil); err != nil {
 		t.Errorf("an address that the service has: %v", err)
 	}
-	if _, err := newRanger([]string{"192.0.1.0.0/24"}, netip.Prefix{}); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
+	if _, err := newRanger([]string{"192.0.1.0.0/24"}, netip.Prefix{}, platform(t)); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
 		t.Errorf("a network of five numbers: %v", err)
 	}
 }
 
+func TestNoExternalAddressIsAllowedByDefault(t *testing.T) {
+	plugin, err := newRanger(nil, netip.Prefix{}, platform(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = plugin.Validate(t.Context(), request(service("192.0.2.1"), nil, services(), "joe"), nil)
+	if err == nil || !strings.Contains(err.Error(), "spec.externalIPs[0]") || !strings.Contains(err.Error(), "which allows none") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestAddressesOfThePlatformAreNotForServices(t *testing.T) {
+	plugin, err := newRanger([]string{"0.0.0.0/0", "::/0"}, netip.Prefix{}, platform(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	balanced := func(address string, mode corev1.LoadBalancerIPMode) *corev1.Service {
+		return &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: address, IPMode: ptr.To(mode)}}}}}
+	}
+	for _, address := range platformAddresses() {
+		changed := service(address)
+		changed.Spec.Ports = []corev1.ServicePort{{Port: 10250}}
+		for name, c := range map[string]struct {
+			request admission.Attributes
+			ok      bool
+		}{
+			"new":                     {request(service(address), nil, services(), "joe"), false},
+			"added":                   {request(service("192.0.2.1", address), service("192.0.2.1"), services(), "joe"), false},
+			"kept with another port":  {request(changed, service(address), services(), "joe"), false},
+			"kept":                    {request(service(address), service(address), services(), "joe"), true},
+			"taken away":              {request(service(), service(address), services(), "joe"), true},
+			"wish":                    {request(&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerIP: address}}, nil, services(), "joe"), false},
+			"status":                  {request(balanced(address, corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), false},
+			"status of a real one":    {request(balanced(address, corev1.LoadBalancerIPModeProxy), service(), services(), "joe", "status"), true},
+			"status as it was before": {request(balanced(address, corev1.LoadBalancerIPModeVIP), balanced(address, corev1.LoadBalancerIPModeVIP), services(), "joe", "status"), true},
+		} {
+			if err := plugin.Validate(t.Context(), c.request, nil); (err == nil) != c.ok {
+				t.Errorf("%s, %s: %v", address, name, err)
+			}
+		}
+	}
+	if err := plugin.Validate(t.Context(), request(balanced("203.0.113.5", corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), nil); err != nil {
+		t.Errorf("an address outside of the cluster as that of a load balancer: %v", err)
+	}
+}
+
 func TestAddressesOfTheIngressNetworkAreNotChosen(t *testing.T) {
-	plugin, err := newRanger([]string{"0.0.0.0/0"}, netip.MustParsePrefix("172.29.0.0/16"))
+	plugin, err := newRanger([]string{"0.0.0.0/0"}, netip.MustParsePrefix("172.29.0.0/16"), platform(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +147,14 @@ func TestAddressesOfTheIngressNetworkAreNotChosen(t *testing.T) {
 	}{
 		"another network": {service("192.0.2.1"), nil, true}, "made with one": {balanced("172.29.0.1", "172.29.0.1"), nil, false},
 		"its own": {balanced("172.29.0.1", "172.29.0.1"), balanced("172.29.0.1"), true}, "another's": {balanced("172.29.0.1", "172.29.0.2"), balanced("172.29.0.1"), false},
-		"its own as another type": {service("172.29.0.1"), balanced("172.29.0.1"), false}, "its own, kept": {service("172.29.0.1"), balanced("172.29.0.1", "172.29.0.1"), true},
+		"another's in another spelling": {balanced("172.29.0.1", "::ffff:172.29.0.2"), balanced("172.29.0.1"), false},
+		"its own as another type":       {service("172.29.0.1"), balanced("172.29.0.1"), false}, "its own, kept": {service("172.29.0.1"), balanced("172.29.0.1", "172.29.0.1"), true},
 	} {
 		var old runtime.Object
 		if c.old != nil {
 			old = c.old
 		}
-		if err := plugin.Validate(t.Context(), request(c.object, old, corev1.SchemeGroupVersion.WithResource("services"), "joe"), nil); (err == nil) != c.ok {
+		if err := plugin.Validate(t.Context(), request(c.object, old, services(), "joe"), nil); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -86,30 +170,41 @@ func operators() authorizer.Authorizer {
 	})
 }
 
-func TestEndpointsStayOutOfTheClustersNetworks(t *testing.T) {
-	plugin := &endpoints{
-		Handler: admission.NewHandler(admission.Create, admission.Update), authorizer: operators(),
-		restricted: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")},
+func TestEndpointsStayOutOfThePlatform(t *testing.T) {
+	plugin := newEndpoints(platform(t))
+	plugin.SetAuthorizer(operators())
+	of := func(address string, port int32) *corev1.Endpoints {
+		return &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{
+			NotReadyAddresses: []corev1.EndpointAddress{{IP: address}}, Ports: []corev1.EndpointPort{{Port: port}},
+		}}}
 	}
-	of := func(address string) *corev1.Endpoints {
-		return &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{NotReadyAddresses: []corev1.EndpointAddress{{IP: address}}}}}
+	slice := func(address string, port int32) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}}, Ports: []discoveryv1.EndpointPort{{Port: &port}}}
 	}
-	slice := &discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"172.30.0.1"}}}}
+	annotated := of("10.128.0.5", 80)
+	annotated.Annotations = map[string]string{"a": "b"}
 	resource, slices := corev1.SchemeGroupVersion.WithResource("endpoints"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
-	for _, c := range []struct {
+	type attempt struct {
 		object, old runtime.Object
 		resource    schema.GroupVersionResource
 		who         string
 		ok          bool
-	}{
-		{of("192.0.2.1"), nil, resource, "joe", true},
-		{of("10.128.0.5"), nil, resource, "joe", false},
-		{of("10.128.0.5"), nil, resource, "operator", true},
-		{of("10.128.0.5"), of("10.128.0.5"), resource, "joe", true},
-		{of("10.128.0.6"), of("10.128.0.5"), resource, "joe", false},
-		{slice, nil, slices, "joe", false},
-		{slice, nil, slices, "operator", true},
-	} {
+	}
+	attempts := []attempt{
+		{of("192.0.2.1", 80), nil, resource, "joe", true},
+		{slice("192.0.2.1", 80), nil, slices, "joe", true},
+		{annotated, of("10.128.0.5", 80), resource, "joe", true},
+		{of("10.128.0.5", 10250), of("10.128.0.5", 80), resource, "joe", false},
+		{slice("10.128.0.5", 10250), slice("10.128.0.5", 80), slices, "joe", false},
+	}
+	for _, address := range platformAddresses() {
+		attempts = append(attempts,
+			attempt{of(address, 80), nil, resource, "joe", false}, attempt{slice(address, 80), nil, slices, "joe", false},
+			attempt{of(address, 80), of("192.0.2.1", 80), resource, "joe", false}, attempt{slice(address, 80), slice("192.0.2.1", 80), slices, "joe", false},
+			attempt{of(address, 80), nil, resource, "operator", true}, attempt{slice(address, 80), nil, slices, "operator", true},
+		)
+	}
+	for _, c := range attempts {
 		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.who), nil); (err == nil) != c.ok {
 			t.Errorf("%s, %v after %v: %v", c.who, c.object, c.old, err)
 		}

@@ -22,7 +22,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m) }
+// master lets services choose external addresses of a network that no machine has.
+const master = "networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}"
+
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
 // sleeper is a container that runs until it is told to end; fields are further ones of it, such as `ports: [...]`.
 func sleeper(fields ...string) string {

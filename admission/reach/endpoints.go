@@ -1,0 +1,89 @@
+package reach
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// endpoints is the plugin RestrictedEndpointsAdmission.
+type endpoints struct {
+	plugin
+	authorizer authorizer.Authorizer
+}
+
+var _ admission.ValidationInterface = &endpoints{}
+
+func newEndpoints(reserved *reserved) *endpoints { return &endpoints{plugin: newPlugin(reserved)} }
+
+// SetAuthorizer gives the API server's authorizer.
+func (e *endpoints) SetAuthorizer(a authorizer.Authorizer) { e.authorizer = a }
+
+// ValidateInitialization says whether the caches and the authorizer were given.
+func (e *endpoints) ValidateInitialization() error {
+	if e.authorizer == nil {
+		return fmt.Errorf("%s was given no authorizer", RestrictedEndpoints)
+	}
+	return e.plugin.ValidateInitialization()
+}
+
+// Validate refuses addresses of the platform to users who may not create endpoints/restricted. A change that leaves
+// addresses and ports as they are is allowed.
+func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetSubresource() != "" {
+		return nil
+	}
+	texts, changed := targets(a.GetObject(), a.GetOldObject())
+	if !changed || len(texts) == 0 || e.mayReachPlatform(ctx, a) {
+		return nil
+	}
+	if err := e.ready(a); err != nil {
+		return err
+	}
+	for _, text := range texts {
+		address, ok := parse(text)
+		if !ok {
+			continue // the API server refuses it
+		}
+		if owner := e.reserved.owner(address); owner != "" {
+			return admission.NewForbidden(a, fmt.Errorf("endpoint address %s is not allowed: it is in %s; let the service select pods, or use an address outside of the cluster", text, owner))
+		}
+	}
+	return nil
+}
+
+func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes) bool {
+	decision, _, err := e.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: a.GetUserInfo(), Verb: "create", Namespace: a.GetNamespace(), Resource: a.GetResource().Resource, Subresource: "restricted",
+		APIGroup: a.GetResource().Group, Name: a.GetName(), ResourceRequest: true,
+	})
+	return err == nil && decision == authorizer.DecisionAllow
+}
+
+// targets are the addresses that an object, Endpoints or an EndpointSlice, sends traffic to. It also says whether they
+// or their ports differ from those of the stored object, which is nil for a new one.
+func targets(object, old any) (texts []string, changed bool) {
+	switch now := object.(type) {
+	case *corev1.Endpoints:
+		for _, subset := range now.Subsets {
+			for _, address := range slices.Concat(subset.Addresses, subset.NotReadyAddresses) {
+				texts = append(texts, address.IP)
+			}
+		}
+		before, ok := old.(*corev1.Endpoints)
+		return texts, !ok || !equality.Semantic.DeepEqual(now.Subsets, before.Subsets)
+	case *discoveryv1.EndpointSlice:
+		for _, endpoint := range now.Endpoints {
+			texts = append(texts, endpoint.Addresses...)
+		}
+		before, ok := old.(*discoveryv1.EndpointSlice)
+		return texts, !ok || !equality.Semantic.DeepEqual(now.Endpoints, before.Endpoints) || !equality.Semantic.DeepEqual(now.Ports, before.Ports)
+	}
+	return nil, false
+}

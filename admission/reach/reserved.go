@@ -1,0 +1,140 @@
+package reach
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	netutils "k8s.io/utils/net"
+)
+
+// reserved tells which addresses belong to the platform. The plugins share one.
+type reserved struct {
+	networks []Network
+	nodes    cache.SharedIndexInformer // nil until the API server gives its caches
+}
+
+func newReserved(platform []Network) *reserved {
+	r := &reserved{networks: everyHost()}
+	for _, network := range platform {
+		network.Prefix = unmapped(network.Prefix)
+		r.networks = append(r.networks, network)
+	}
+	return r
+}
+
+// everyHost are the networks that mean something to each host, whatever cluster it belongs to.
+func everyHost() []Network {
+	var networks []Network
+	for prefix, name := range map[string]string{
+		"0.0.0.0/8": "the unspecified network", "::/128": "the unspecified network",
+		"127.0.0.0/8": "the loopback network", "::1/128": "the loopback network",
+		"169.254.0.0/16": "the link-local network", "fe80::/10": "the link-local network",
+		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
+		"255.255.255.255/32": "the broadcast network",
+		// Where clouds answer outside of the link-local network.
+		"fd00:ec2::254/128": "the network of a cloud's metadata", "100.100.100.200/32": "the network of a cloud's metadata",
+		"168.63.129.16/32": "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
+	} {
+		networks = append(networks, Network{netip.MustParsePrefix(prefix), name})
+	}
+	return networks
+}
+
+// byAddress indexes nodes by their addresses.
+const byAddress = "address"
+
+// use takes the API server's caches, once for all plugins.
+func (r *reserved) use(factory informers.SharedInformerFactory) error {
+	if r.nodes != nil {
+		return nil
+	}
+	nodes := factory.Core().V1().Nodes().Informer()
+	if err := nodes.AddIndexers(cache.Indexers{byAddress: addressesOf}); err != nil {
+		return fmt.Errorf("index nodes by address: %w", err)
+	}
+	r.nodes = nodes
+	return nil
+}
+
+func addressesOf(object any) (texts []string, _ error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil, nil
+	}
+	for _, listed := range node.Status.Addresses {
+		if address, ok := parse(listed.Address); ok {
+			texts = append(texts, address.String())
+		}
+	}
+	return texts, nil
+}
+
+// owner names what an address belongs to, such as "the service network". It is empty for an address that is not the
+// platform's.
+func (r *reserved) owner(address netip.Addr) string {
+	if i := slices.IndexFunc(r.networks, func(n Network) bool { return n.Prefix.Contains(address) }); i >= 0 {
+		return r.networks[i].Name
+	}
+	if r.nodes == nil {
+		return ""
+	}
+	if nodes, err := r.nodes.GetIndexer().ByIndex(byAddress, address.String()); err == nil && len(nodes) > 0 {
+		return "the network of the nodes"
+	}
+	return ""
+}
+
+// plugin is what both plugins have.
+type plugin struct {
+	*admission.Handler
+	reserved *reserved
+	problem  error
+}
+
+func newPlugin(r *reserved) plugin {
+	return plugin{Handler: admission.NewHandler(admission.Create, admission.Update), reserved: r}
+}
+
+// SetExternalKubeInformerFactory gives the API server's caches.
+func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	if p.problem = p.reserved.use(factory); p.problem == nil {
+		p.SetReadyFunc(p.reserved.nodes.HasSynced)
+	}
+}
+
+// ValidateInitialization says whether the caches were given.
+func (p *plugin) ValidateInitialization() error {
+	if p.problem == nil && p.reserved.nodes == nil {
+		return fmt.Errorf("check addresses of services: no nodes were given")
+	}
+	return p.problem
+}
+
+// ready waits for the nodes, without which their addresses would be nobody's.
+func (p *plugin) ready(a admission.Attributes) error {
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, fmt.Errorf("the addresses of nodes are not known yet; try again"))
+	}
+	return nil
+}
+
+// parse reads an address as the service proxy does, which accepts leading zeros. An IPv4 address is the same in each
+// of its spellings.
+func parse(text string) (netip.Addr, bool) {
+	address, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
+	return address.Unmap(), ok
+}
+
+// unmapped is a network of IPv4 addresses for one that is written as IPv6 addresses that stand for them.
+func unmapped(prefix netip.Prefix) netip.Prefix {
+	const mapped = 128 - 32
+	if prefix.Addr().Is4In6() && prefix.Bits() >= mapped {
+		return netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mapped)
+	}
+	return prefix
+}
