@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-platform/slipway/admission/pod"
 	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/admission/unenforced"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/serviceca"
@@ -81,6 +82,7 @@ func (h *host) checks() []apiserver.Feature {
 		pod.Feature(),
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		reach.Feature(h.networks()),
+		unenforced.Feature(unenforcedResources()),
 	}
 }
 

@@ -48,6 +48,8 @@ type Status struct {
 	Ready     bool            `json:"ready"`
 	Processes []ProcessStatus `json:"processes"`
 	Nodes     []NodeStatus    `json:"nodes,omitempty"`
+	// Notes are what the administrator should know of the cluster's objects.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // ProcessStatus is one process below the supervisor. Restarts counts how often it was started again;

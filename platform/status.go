@@ -37,7 +37,7 @@ func statusCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			status.Nodes = nodes(cmd.Context(), h.adminKubeconfig())
+			status.Nodes, status.Notes = observe(cmd.Context(), h.adminKubeconfig())
 			switch output {
 			case "json":
 				encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -137,6 +137,9 @@ func printStatus(out io.Writer, status Status) error {
 			fmt.Fprintf(out, "\nnode %s takes no more pods: %s\n", node.Name, why)
 		}
 	}
+	for _, note := range status.Notes {
+		fmt.Fprintf(out, "\n%s\n", note)
+	}
 	return nil
 }
 
@@ -148,18 +151,24 @@ func age(moment time.Time) string {
 	return time.Since(moment).Round(time.Second).String()
 }
 
-// nodes asks the API for the nodes. An API that does not answer has none: the parts' table says why.
-func nodes(ctx context.Context, kubeconfig string) []NodeStatus {
+// observe asks the API for the nodes, and for what else the administrator should know. An API that does not answer has
+// neither: the parts' table says why.
+func observe(ctx context.Context, kubeconfig string) ([]NodeStatus, []string) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
+	return nodes(ctx, client), unenforcedNotes(ctx, config)
+}
+
+// nodes are the nodes that the API has.
+func nodes(ctx context.Context, client kubernetes.Interface) []NodeStatus {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
