@@ -30,7 +30,7 @@ func admissionPlugins() []string {
 		"ValidatingAdmissionWebhook",
 		"ClusterResourceOverride", "ExternalIPRanger", "OriginPodNodeEnvironment", "PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
 		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings", "openshift.io/RestrictedEndpointsAdmission",
-		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission", "BuildByStrategy", "SCCExecRestrictions", BuildDefaults, BuildOverrides,
+		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission", "openshift.io/SystemPriority", "BuildByStrategy", "SCCExecRestrictions", BuildDefaults, BuildOverrides,
 	}
 }
 

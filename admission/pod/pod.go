@@ -1,6 +1,7 @@
 // Package pod holds admission plug-ins that check and complete pods by rules of the cluster's administrator: how long pods that run
 // once may be active (RunOnceDuration), who may choose nodes (PodNodeConstraints), and how requests of processor and memory follow
-// from limits (ClusterResourceOverride). Each is on when the configuration has it (admissionConfig.pluginConfig).
+// from limits (ClusterResourceOverride). Each of these is on when the configuration has it (admissionConfig.pluginConfig).
+// SystemPriority, which keeps the priority classes of the platform for the platform, is always on unless it is disabled.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master configuration.
 package pod
@@ -19,6 +20,7 @@ const (
 	RunOnceDuration         = "RunOnceDuration"
 	PodNodeConstraints      = "PodNodeConstraints"
 	ClusterResourceOverride = "ClusterResourceOverride"
+	SystemPriority          = "openshift.io/SystemPriority"
 )
 
 // Feature has the plug-ins.
@@ -30,6 +32,7 @@ func Feature() apiserver.Feature {
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},
+		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
 	}}
 }
 

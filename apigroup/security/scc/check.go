@@ -22,6 +22,7 @@ func (r *resolved) check(pod *corev1.Pod, at *field.Path) field.ErrorList {
 	eachContainer(spec, func(c container) {
 		errs = append(errs, r.checkContainer(*c.context, spec.SecurityContext, c.at(at).Child("securityContext"))...)
 		errs = append(errs, r.checkPorts(c.ports, c.at(at).Child("ports"))...)
+		errs = append(errs, r.checkHosts(c.hosts, c.at(at))...)
 	})
 	return errs
 }
@@ -70,6 +71,9 @@ func (r *resolved) checkContainer(context *corev1.SecurityContext, pod *corev1.P
 	}
 	if context.Privileged != nil && *context.Privileged && !r.AllowPrivilegedContainer {
 		errs = append(errs, field.Invalid(at.Child("privileged"), true, "privileged containers are not allowed"))
+	}
+	if context.ProcMount != nil && *context.ProcMount != corev1.DefaultProcMount && !r.AllowPrivilegedContainer {
+		errs = append(errs, field.Invalid(at.Child("procMount"), *context.ProcMount, "must be Default: only constraints that allow privileged containers allow another one"))
 	}
 	if r.ReadOnlyRootFilesystem && (context.ReadOnlyRootFilesystem == nil || !*context.ReadOnlyRootFilesystem) {
 		errs = append(errs, field.Invalid(at.Child("readOnlyRootFilesystem"), false, "the root file system must be read-only"))
@@ -174,6 +178,18 @@ func (r *resolved) checkPorts(ports []corev1.ContainerPort, at *field.Path) (err
 		if port.HostPort > 0 {
 			errs = append(errs, field.Invalid(at.Index(i).Child("hostPort"), port.HostPort, "host ports are not allowed to be used"))
 		}
+	}
+	return errs
+}
+
+// checkHosts refuses hosts that probes and hooks name: the node connects to them, also to its own loopback addresses.
+func (r *resolved) checkHosts(hosts []namedHost, at *field.Path) (errs field.ErrorList) {
+	if r.AllowHostNetwork {
+		return nil
+	}
+	for _, host := range hosts {
+		errs = append(errs, field.Invalid(at.Child(host.field[0], append(host.field[1:], "host")...), host.name,
+			"must not be set without the host's network: the node connects to the pod's own address"))
 	}
 	return errs
 }

@@ -1,6 +1,8 @@
 package scc
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -12,6 +14,14 @@ type container struct {
 	index   int
 	context **corev1.SecurityContext
 	ports   []corev1.ContainerPort
+	hosts   []namedHost
+}
+
+// namedHost is a host that the node connects to on behalf of a container.
+type namedHost struct {
+	// field is its place in the container, such as livenessProbe.httpGet.
+	field []string
+	name  string
 }
 
 // at is the container's path below that of the pod's spec.
@@ -21,14 +31,47 @@ func (c container) at(spec *field.Path) *field.Path { return spec.Child(c.list).
 func eachContainer(spec *corev1.PodSpec, visit func(container)) {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		visit(container{"initContainers", i, &c.SecurityContext, c.Ports})
+		visit(container{"initContainers", i, &c.SecurityContext, c.Ports, hosts(c)})
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		visit(container{"containers", i, &c.SecurityContext, c.Ports})
+		visit(container{"containers", i, &c.SecurityContext, c.Ports, hosts(c)})
 	}
 	for i := range spec.EphemeralContainers {
 		c := &spec.EphemeralContainers[i]
-		visit(container{"ephemeralContainers", i, &c.SecurityContext, c.Ports})
+		common := corev1.Container(c.EphemeralContainerCommon)
+		visit(container{"ephemeralContainers", i, &c.SecurityContext, c.Ports, hosts(&common)})
 	}
+}
+
+// hosts are those that the probes and hooks of a container name.
+func hosts(c *corev1.Container) (named []namedHost) {
+	add := func(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at ...string) {
+		if get != nil && get.Host != "" {
+			named = append(named, namedHost{append(slices.Clone(at), "httpGet"), get.Host})
+		}
+		if socket != nil && socket.Host != "" {
+			named = append(named, namedHost{append(slices.Clone(at), "tcpSocket"), socket.Host})
+		}
+	}
+	for _, probe := range []struct {
+		field string
+		*corev1.Probe
+	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
+		if probe.Probe != nil {
+			add(probe.HTTPGet, probe.TCPSocket, probe.field)
+		}
+	}
+	if c.Lifecycle == nil {
+		return named
+	}
+	for _, hook := range []struct {
+		field string
+		*corev1.LifecycleHandler
+	}{{"postStart", c.Lifecycle.PostStart}, {"preStop", c.Lifecycle.PreStop}} {
+		if hook.LifecycleHandler != nil {
+			add(hook.HTTPGet, hook.TCPSocket, "lifecycle", hook.field)
+		}
+	}
+	return named
 }

@@ -48,9 +48,10 @@ func TestPriorityClassesGiveTheirValue(t *testing.T) {
 		}
 	}
 	critical := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: critical}, spec: {%s, priorityClassName: system-node-critical}}`, sleeper())
-	if err := create(t, c, critical); err != nil {
-		t.Error(err)
-	}
+	refused(t, c, critical, "system-node-critical is for namespaces of the platform")
+	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: critical}, spec: {hard: {pods: 1}, scopeSelector: {matchExpressions: [" +
+		"{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}}}")
+	c.WaitFor("the quota that allows the class", func(context.Context) error { return create(t, c, critical) })
 }
 
 func TestPodsOfGreaterPriorityTakeThePlaceOfOthers(t *testing.T) {
