@@ -117,14 +117,21 @@ func validateRequest(asked *projectv1.ProjectRequest) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *asked.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: asked.DisplayName}
 	errs := validate(project)
-	reserved := slices.Contains([]string{"default", "openshift", "kube", "kubernetes"}, asked.Name)
-	for _, prefix := range []string{"openshift-", "kube-", "kubernetes-"} {
-		reserved = reserved || strings.HasPrefix(asked.Name, prefix)
-	}
-	if reserved {
+	if reserved(asked.Name) {
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("cannot request a project with the reserved name %q", asked.Name)))
 	}
 	return errs
+}
+
+// reserved tells whether a name is the platform's: one of its projects has or may get it, or it reads like one of the
+// platform's users and groups, whose names begin with `system:`.
+func reserved(name string) bool {
+	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
+		return true
+	}
+	return slices.ContainsFunc([]string{"openshift-", "kube-", "kubernetes-", "system-", "slipway-"}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // expand makes the objects of the configured template.

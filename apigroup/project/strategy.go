@@ -6,7 +6,9 @@ import (
 
 	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +79,7 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	errs := validation.ValidateObjectMetaUpdate(&project.ObjectMeta, &previous.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, validate(project)...)
+	errs = append(errs, validateLifecycle(&project.ObjectMeta, &previous.ObjectMeta, field.NewPath("metadata"))...)
 	at := field.NewPath("metadata", "annotations")
 	for _, pair := range [][2]map[string]string{{project.Annotations, previous.Annotations}, {previous.Annotations, project.Annotations}} {
 		for key, value := range pair[0] {
@@ -89,6 +92,25 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "labels"), project.Labels, "field is immutable, try updating the namespace"))
 	}
 	return unique(errs)
+}
+
+// validateLifecycle gives the problems of a change of when a project ends, which is the cluster administrator's to decide:
+// a finalizer would keep it for ever, and an owner would take it along.
+func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (errs field.ErrorList) {
+	for _, one := range []struct {
+		field         string
+		value, before any
+	}{
+		{"finalizers", project.Finalizers, previous.Finalizers},
+		{"ownerReferences", project.OwnerReferences, previous.OwnerReferences},
+		{"deletionTimestamp", project.DeletionTimestamp, previous.DeletionTimestamp},
+		{"deletionGracePeriodSeconds", project.DeletionGracePeriodSeconds, previous.DeletionGracePeriodSeconds},
+	} {
+		if !equality.Semantic.DeepEqual(one.value, one.before) {
+			errs = append(errs, field.Invalid(at.Child(one.field), one.value, "field is immutable, try updating the namespace"))
+		}
+	}
+	return errs
 }
 
 // unique drops errors that say the same, which the two ways of comparing annotations give.
