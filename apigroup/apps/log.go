@@ -62,7 +62,8 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	if err != nil {
 		return nil, err
 	}
-	version, err := versionOf(found.(*appsv1.DeploymentConfig), options)
+	dc := found.(*appsv1.DeploymentConfig)
+	version, err := versionOf(dc, options)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +78,9 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	}
 	if rc == nil {
 		return &apiserver.Stream{Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
+	}
+	if !metav1.IsControlledBy(rc, dc) {
+		return nil, errors.NewBadRequest(fmt.Sprintf("replication controller %q is not a deployment of deployment config %q; remove it", rc.Name, dc.Name))
 	}
 	pod, err := podOf(ctx, core, rc)
 	if err != nil {
@@ -147,18 +151,26 @@ func started(ctx context.Context, core coreclient.CoreV1Interface, namespace, na
 	return event.Object.(*corev1.ReplicationController), nil
 }
 
-// podOf is the pod whose log is a deployment's.
+// podOf is the pod whose log is a deployment's. Whoever may read logs of deployments may not read those of all pods:
+// a pod that only has the labels or the name of one doesn't count.
 func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
-	if rollout.Phase(rc) != appsv1.DeploymentStatusComplete {
-		return rollout.DeployerName(rc.Name), nil
+	if rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
+		pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})
+		if err != nil {
+			return "", err
+		}
+		own := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, rc) })
+		if len(own) > 0 {
+			first := slices.MinFunc(own, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+			return first.Name, nil
+		}
 	}
-	pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})
+	pod, err := core.Pods(rc.Namespace).Get(ctx, rollout.DeployerName(rc.Name), metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
-	if len(pods.Items) == 0 {
-		return rollout.DeployerName(rc.Name), nil
+	if !rollout.Owns(rc, pod) {
+		return "", errors.NewNotFound(corev1.Resource("pods"), pod.Name)
 	}
-	first := slices.MinFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return first.Name, nil
+	return pod.Name, nil
 }

@@ -63,8 +63,8 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 		if found == nil {
 			return false, nil
 		}
-		if found.Annotations[rollout.DeploymentAnnotation] != r.to {
-			return false, fmt.Errorf("pod %q is none of this deployment", pod.Name)
+		if !rollout.Owns(to, found) {
+			return false, fmt.Errorf("pod %q belongs to something else than this deployment; remove it", pod.Name)
 		}
 		failed = found.Status.Phase == corev1.PodFailed
 		return failed || found.Status.Phase == corev1.PodSucceeded, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "github.com/openshift/api/apps/v1"
@@ -79,7 +78,7 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	if apierrors.IsAlreadyExists(err) {
 		made, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
-		case err == nil && !deploys(made, rc):
+		case err == nil && !rollout.Owns(rc, made):
 			return l.fail(ctx, rc, rollout.UnrelatedPod)
 		case err == nil && made.DeletionTimestamp != nil: // that of an earlier attempt, which ends
 			return controller.After(firstRetry)
@@ -126,11 +125,6 @@ func (l *deployerLoop) firstStep(ctx context.Context, rc *corev1.ReplicationCont
 	return nil
 }
 
-// deploys says whether a pod is the deployer of a deployment, and not of an earlier one of the same name.
-func deploys(pod *corev1.Pod, rc *corev1.ReplicationController) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
-}
-
 // follow writes down what has become of the deployer pod, and ends it when the deployment is cancelled.
 func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationController) error {
 	pod, err := l.find(ctx, rc)
@@ -139,7 +133,7 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 		return l.fail(ctx, rc, rollout.DeployerGone)
 	case err != nil:
 		return err
-	case !deploys(pod, rc):
+	case !rollout.Owns(rc, pod):
 		return l.fail(ctx, rc, rollout.UnrelatedPod)
 	}
 	switch phase := pod.Status.Phase; {

@@ -146,6 +146,12 @@ func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bo
 	return slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == of })
 }
 
+// Owns says whether a pod is a deployer or a hook of a deployment. The name and the labels of a pod prove nothing: an
+// earlier deployment may have had the same name, and a user chooses both.
+func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
+}
+
 // Owner is the reference by which what a configuration owns is removed with it.
 func Owner(dc *appsv1.DeploymentConfig) metav1.OwnerReference {
 	return *metav1.NewControllerRef(dc, appsv1.GroupVersion.WithKind("DeploymentConfig"))
