@@ -19,6 +19,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/internal/endpoints"
 	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
 )
@@ -254,5 +255,6 @@ func (v *view) source() model.Source {
 			}
 			return found
 		},
+		Host: endpoints.OfHost,
 	}
 }

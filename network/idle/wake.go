@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	rules "github.com/slipway-platform/slipway/internal/endpoints"
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
@@ -101,7 +102,7 @@ func (p *Proxy) endpoints(ctx context.Context, of target) (found []netip.AddrPor
 					continue
 				}
 				for _, text := range endpoint.Addresses {
-					if address, err := netip.ParseAddr(text); err == nil && address.Is4() {
+					if address, err := netip.ParseAddr(text); err == nil && address.Is4() && rules.Reachable(&slice, address, rules.OfHost) {
 						found = append(found, netip.AddrPortFrom(address, uint16(*port.Port)))
 					}
 				}

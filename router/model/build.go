@@ -14,12 +14,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	rules "github.com/slipway-platform/slipway/internal/endpoints"
 )
 
-// Source is where services are found. Both functions return nothing for a service that is not there.
+// Source is where services are found. Service and Slices return nothing for a service that is not there.
 type Source struct {
 	Service func(namespace, name string) *corev1.Service
 	Slices  func(namespace, name string) []*discoveryv1.EndpointSlice
+	// Host tells whether an address is one of the router's own host, where users' Endpoints may not lead. Without it, the
+	// router reaches every endpoint.
+	Host func(netip.Addr) bool
 }
 
 // idled are the annotations of a service whose pods were taken away until somebody asks for them.
@@ -81,7 +86,7 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 			continue
 		}
 		for i := range slice.Endpoints {
-			unit.EndpointTable = append(unit.EndpointTable, endpoints(slice, &slice.Endpoints[i])...)
+			unit.EndpointTable = append(unit.EndpointTable, s.endpoints(slice, &slice.Endpoints[i])...)
 		}
 	}
 	if len(unit.EndpointTable) == 0 {
@@ -93,12 +98,13 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 }
 
 // endpoints are the ports of an endpoint, which whoever edits Endpoints may have written: its texts go into the configuration of HAProxy.
-func endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.Endpoint) (ports []Endpoint) {
+func (s Source) endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.Endpoint) (ports []Endpoint) {
 	if ready := found.Conditions.Ready; ready != nil && !*ready || len(found.Addresses) == 0 {
 		return nil
 	}
 	target := found.Addresses[0]
-	if _, err := netip.ParseAddr(target); err != nil {
+	address, err := netip.ParseAddr(target)
+	if err != nil || s.Host != nil && !rules.Reachable(slice, address, s.Host) {
 		return nil
 	}
 	if ref := found.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 { // the API server takes any text

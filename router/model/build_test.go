@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -80,6 +81,21 @@ func TestTextsOfEndpointsAreNamesOrNotUsed(t *testing.T) {
 	}
 	if alias.ActiveEndpoints != 2 {
 		t.Errorf("the route has %d endpoints", alias.ActiveEndpoints)
+	}
+}
+
+func TestTheRouterDoesNotReachTheHostForUsers(t *testing.T) {
+	for by, want := range map[string]int{"endpointslice-controller.k8s.io": 2, "endpointslicemirroring-controller.k8s.io": 0} {
+		made := slice("198.51.100.10")
+		made.Namespace, made.Labels = "shop", map[string]string{discoveryv1.LabelManagedBy: by}
+		source := Source{
+			Service: func(string, string) *corev1.Service { return nil },
+			Slices:  func(string, string) []*discoveryv1.EndpointSlice { return []*discoveryv1.EndpointSlice{made} },
+			Host:    func(address netip.Addr) bool { return address.String() == "198.51.100.10" },
+		}
+		if got := source.Endpoints("shop", "web"); len(got) != want {
+			t.Errorf("endpoints by %s are %v", by, got)
+		}
 	}
 }
 

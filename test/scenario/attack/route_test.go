@@ -1,0 +1,63 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestRouteCannotReachHost has endpoints at the host that the administrator wrote, as those that were there before the
+// API server refused them.
+func TestRouteCannotReachHost(t *testing.T) {
+	s := tenants(t)
+	const port = "1936" // where the router answers about its health, on each address of the host
+	route := func(user *kit.User, namespace, name, service string) string {
+		host := name + "." + namespace + ".example.com"
+		user.May("POST", kit.GroupPath("route.openshift.io", namespace, "routes"),
+			fmt.Sprintf("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: %s}, spec: {host: %s, to: {kind: Service, name: %s}}}", name, host, service))
+		return host
+	}
+	lead := func(namespace, name, address string) {
+		s.Administrator().May("POST", kit.CorePath(namespace, "services"), "{apiVersion: v1, kind: Service, metadata: {name: "+name+"}, spec: {ports: [{port: 80, targetPort: "+port+"}]}}")
+		s.Administrator().May("POST", kit.CorePath(namespace, "endpoints"), "{apiVersion: v1, kind: Endpoints, metadata: {name: "+name+"}, subsets: [{addresses: [{ip: "+address+"}], ports: [{port: "+port+"}]}]}")
+	}
+	lead(s.evil, "host", s.Address.String())
+	stolen := route(s.mallory, s.evil, "stolen", "host")
+	s.Administrator().May("POST", "/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: openshift-attack}}")
+	t.Cleanup(func() { s.OC("delete", "namespace", "openshift-attack", "--wait=false") })
+	lead("openshift-attack", "host", s.Address.String())
+	allowed := route(s.Administrator(), "openshift-attack", "allowed", "host")
+
+	s.WaitFor("the route of the platform", func(context.Context) error {
+		status, body, err := s.visit(allowed, "/healthz")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("it answers %d: %s", status, body)
+		}
+		return err
+	})
+	if status, body, err := s.visit(stolen, "/healthz"); err != nil || status != http.StatusServiceUnavailable {
+		t.Errorf("the route of a tenant reaches the host: %d, %v: %s", status, err, body)
+	}
+}
+
+// visit gets a page of a route from the node's router.
+func (s *stage) visit(host, path string) (status int, body string, err error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
+	request, err := http.NewRequest(http.MethodGet, "http://"+s.Address.String()+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Host = host
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, strings.TrimSpace(string(content)), err
+}
