@@ -21,8 +21,8 @@ type Proxy struct {
 	Kubeconfig string
 	// Bridge is the pods' bridge: traffic from it is local and keeps its source address.
 	Bridge string
-	// HealthAddress and MetricsAddress are host:port pairs to serve on.
-	HealthAddress, MetricsAddress string
+	// HealthAddress is the host:port pair on which the proxy tells about its health, and about nothing else.
+	HealthAddress string
 	// Arguments are the administrator's flags (proxyArguments of node-config.yaml).
 	Arguments arguments.Map
 }
@@ -44,7 +44,6 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		"detect-local-mode":      {"BridgeInterface"},
 		"pod-bridge-interface":   {p.Bridge},
 		"healthz-bind-address":   {p.HealthAddress},
-		"metrics-bind-address":   {p.MetricsAddress},
 		"bind-address-hard-fail": {"true"},
 		"conntrack-max-per-core": {"0"},
 		"nodeport-addresses":     {"all"},
@@ -60,6 +59,9 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	}
 	if err := opts.Validate(); err != nil {
 		return fmt.Errorf("check service proxy options: %w", err)
+	}
+	if err := p.closeMetrics(opts, flags); err != nil {
+		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- opts.Run(ctx) }()
@@ -83,6 +85,25 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 			return nil
 		}
 	}
+}
+
+// closeMetrics keeps the proxy from serving metrics and its configuration without a login, unless the administrator
+// gives it an address for them. Kubelet, which is in the same process, serves the same metrics to those who may see them.
+// Upstream validates no proxy without such an address, so this comes after the validation.
+func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
+	const port = "metrics-port"
+	for _, name := range []string{"metrics-bind-address", port, "config"} {
+		if len(p.Arguments[name]) > 0 {
+			return nil
+		}
+	}
+	if err := flags.Lookup(port).Value.Set("0"); err != nil {
+		return fmt.Errorf("close metrics of service proxy: %w", err)
+	}
+	if err := opts.Complete(flags); err != nil {
+		return fmt.Errorf("set up service proxy: %w", err)
+	}
+	return nil
 }
 
 // healthy says whether the proxy's health page is good, which it is after its first write of rules.

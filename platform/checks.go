@@ -64,16 +64,19 @@ func (h *host) requirements() (preflight.Requirements, error) {
 // ports are the addresses that the parts will bind, with the setting that each comes from.
 func (h *host) ports() ([]preflight.Port, error) {
 	master, node := h.configFile(config.MasterFile(h.dataDir)), h.configFile(config.NodeFile(h.dataDir))
-	rows := []struct{ use, network, address, setting, file string }{
+	type binding struct{ use, network, address, setting, file string }
+	rows := []binding{
 		{"API", "tcp", address(h.Master.APIAddress()), "servingInfo.bindAddress", master},
 		{"etcd", "tcp", h.Master.EtcdAddress(), "etcdConfig.address", master},
 		{"etcd peers", "tcp", h.Master.EtcdPeerAddress(), "etcdConfig.peerAddress", master},
 		{"registry", "tcp", h.Master.Slipway.Registry.BindAddress, "slipway.registry.bindAddress", master},
 		{"kubelet", "tcp", address(h.Node.KubeletAddress()), "servingInfo.bindAddress", node},
 		{"proxy health", "tcp", h.proxyHealthAddress(), "proxyArguments.healthz-bind-address", node},
-		{"proxy metrics", "tcp", h.proxyMetricsAddress(), "proxyArguments.metrics-bind-address", node},
 		{"DNS", "tcp", h.Node.DNSAddress(), "dnsBindAddress", node},
 		{"DNS", "udp", h.Node.DNSAddress(), "dnsBindAddress", node},
+	}
+	if metrics := lastOr(h.Node.ProxyArguments["metrics-bind-address"], ""); metrics != "" { // none by default
+		rows = append(rows, binding{"proxy metrics", "tcp", metrics, "proxyArguments.metrics-bind-address", node})
 	}
 	var ports []preflight.Port
 	for _, row := range rows {
@@ -99,14 +102,9 @@ func (h *host) configFile(usual string) string {
 
 func address(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// The service proxy's own addresses, unless its arguments say otherwise.
-
+// proxyHealthAddress is where the service proxy tells about its health.
 func (h *host) proxyHealthAddress() string {
 	return lastOr(h.Node.ProxyArguments["healthz-bind-address"], "127.0.0.1:10256")
-}
-
-func (h *host) proxyMetricsAddress() string {
-	return lastOr(h.Node.ProxyArguments["metrics-bind-address"], "127.0.0.1:10249")
 }
 
 // lastOr is the last value of an argument, which is the one that counts, or the fallback.

@@ -109,12 +109,11 @@ func (h *host) usesDriver(driver string) bool {
 
 func (h *host) proxy() (Component, error) {
 	return &node.Proxy{
-		NodeName:       h.Node.NodeName,
-		Kubeconfig:     h.identity.ProxyKubeconfig,
-		Bridge:         h.Node.Slipway.Bridge,
-		HealthAddress:  h.proxyHealthAddress(),
-		MetricsAddress: h.proxyMetricsAddress(),
-		Arguments:      arguments.Map(h.Node.ProxyArguments),
+		NodeName:      h.Node.NodeName,
+		Kubeconfig:    h.identity.ProxyKubeconfig,
+		Bridge:        h.Node.Slipway.Bridge,
+		HealthAddress: h.proxyHealthAddress(),
+		Arguments:     arguments.Map(h.Node.ProxyArguments),
 	}, nil
 }
 

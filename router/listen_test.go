@@ -23,14 +23,14 @@ func TestMetricsSpeakTLSAndHealthIsOpen(t *testing.T) {
 	authority := certtest.New(t)
 	first, second := authority.Issue(t, "first", "localhost"), authority.Issue(t, "second", "localhost")
 	port := freePort(t)
-	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": first.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": first.KeyFile})
+	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": first.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": first.KeyFile, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
 	parttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
 		return serve(ctx, "127.0.0.1:"+port, access{settings: s}, running{}, newMetrics(), func() string { return "" })
 	})
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, DisableKeepAlives: true}}
 	get := func(url string) string {
-		response, err := client.Get(strings.Replace(url, "://", "://localhost:"+port, 1))
+		response, err := client.Get(strings.Replace(url, "://", "://admin:open@localhost:"+port, 1))
 		if err != nil {
 			return err.Error()
 		}

@@ -36,7 +36,8 @@ func TestStatisticsAreForThoseWhoMaySeeThem(t *testing.T) {
 		name, secret   string // of the request
 		want           int
 	}{
-		{"this machine", "127.0.0.1:4711", "", "", "", "", http.StatusOK},
+		{"this machine", "127.0.0.1:4711", "", "", "", "", http.StatusForbidden},
+		{"this machine, which guesses", "127.0.0.1:4711", "", "", "admin", "", http.StatusForbidden},
 		{"a pod", "10.128.0.7:4711", "", "", "", "", http.StatusForbidden},
 		{"a pod that guesses", "10.128.0.7:4711", "", "", "admin", "", http.StatusForbidden},
 		{"who knows the password", "192.0.2.7:4711", "admin", "open", "admin", "open", http.StatusOK},
@@ -121,10 +122,10 @@ func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 	defer page.Close()
 	parttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
-		return serve(ctx, address, access{settings: read(t, nil)}, running{socket}, newMetrics(), func() string { return *reason.Load() })
+		return serve(ctx, address, access{settings: read(t, map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})}, running{socket}, newMetrics(), func() string { return *reason.Load() })
 	})
 	get := func(path string) string {
-		response, err := http.Get("http://" + address + path)
+		response, err := http.Get("http://admin:open@" + address + path)
 		if err != nil {
 			return err.Error()
 		}

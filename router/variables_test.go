@@ -91,7 +91,7 @@ func freePort(t *testing.T) string {
 func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
 	for kind, want := range map[string]string{"haproxy": "haproxy_exporter_up", "none": ""} {
 		address := "127.0.0.1:" + freePort(t)
-		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind})
+		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
 		engine := &haproxy.Engine{Dir: t.TempDir()} // where no HAProxy runs
 		parttest.Start(t, func(ctx context.Context, ready func()) error {
 			ready()
@@ -99,7 +99,7 @@ func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
 		})
 		var body string
 		eventually.True(t, "an answer on "+address, func() bool {
-			response, err := http.Get("http://" + address + "/metrics")
+			response, err := http.Get("http://admin:open@" + address + "/metrics")
 			if err != nil {
 				return false
 			}
