@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -61,7 +62,19 @@ func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, as
 		return dc, nil
 	}
 	streams := i.deps.Stores[imagev1.GroupVersion.WithResource("imagestreams").GroupResource()]
+	account, check := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec), pull.Authorized(i.deps.Authorizer)
+	var failure error
 	find := func(namespace, name string) *imagev1.ImageStream {
+		if namespace != dc.Namespace {
+			allowed, err := check(ctx, account, pull.Get, namespace, name)
+			if err == nil && !allowed {
+				err = errors.NewForbidden(imagev1.Resource("imagestreams"), name, fmt.Errorf("%s", pull.Forbidden(account, namespace, name)))
+			}
+			if err != nil {
+				failure = err
+				return nil
+			}
+		}
 		stream, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 		if err != nil {
 			return nil
@@ -69,14 +82,14 @@ func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, as
 		return stream.(*imagev1.ImageStream)
 	}
 	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return asked.Force }
-	if !rollout.BringImages(dc.DeepCopy(), force, find) {
-		return dc, nil
+	if !rollout.BringImages(dc.DeepCopy(), force, find) || failure != nil {
+		return dc, failure
 	}
 	changed, _, err := i.store("deploymentconfigs").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
 			rollout.BringImages(current, force, find)
-			return current, nil
+			return current, failure
 		}), nil, nil, false, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err

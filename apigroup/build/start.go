@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -10,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -69,15 +68,7 @@ func (s starter) mayPull(ctx context.Context, config *buildv1.BuildConfig, names
 	if namespace == config.Namespace {
 		return true, nil
 	}
-	account := generate.UserOf(config.Namespace, &config.Spec.CommonSpec)
-	decision, _, err := s.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: account, Verb: "get", Namespace: namespace, Name: stream, ResourceRequest: true,
-		APIGroup: imagev1.GroupName, APIVersion: imagev1.GroupVersion.Version, Resource: "imagestreams", Subresource: "layers",
-	})
-	if err != nil {
-		return false, fmt.Errorf("check the right to pull: %w", err)
-	}
-	return decision == authorizer.DecisionAllow, nil
+	return pull.Authorized(s.deps.Authorizer)(ctx, generate.UserOf(config.Namespace, &config.Spec.CommonSpec), pull.Get, namespace, stream)
 }
 
 // start makes the next build of a configuration.

@@ -6,17 +6,21 @@ import (
 	"io"
 	"strings"
 
+	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -67,7 +71,10 @@ const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(used usage, annotations map[string]string) error {
-		reference, local, err := p.resolve(ctx, a, used.image, rule.LocalNames, annotations[resolveNames] == "*")
+		reference, local, err := p.resolve(ctx, a, used.image, naming{
+			local: rule.LocalNames, always: annotations[resolveNames] == "*",
+			readable: func(namespace, stream string) (bool, error) { return p.mayPull(ctx, a, namespace, stream) },
+		})
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
@@ -84,7 +91,7 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 // Validate decides whether the images may run.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	return p.each(a, func(used usage, _ map[string]string) error {
-		reference, _, err := p.resolve(ctx, a, used.image, false, false)
+		reference, _, err := p.resolve(ctx, a, used.image, naming{})
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
@@ -125,11 +132,20 @@ func (p *policy) ignored(name string) ([]string, error) {
 	return strings.FieldsFunc(namespace.Annotations[ignoreRules], func(r rune) bool { return r == ',' }), nil
 }
 
+// naming is how a reference is read.
+type naming struct {
+	// local reports whether names without a registry can mean image streams of the project, always whether they do for every stream.
+	local, always bool
+	// readable reports whether the result may show what an image stream of another project holds. Nil means that the result stays in the
+	// API server: a rule that rejects an image rejects it whoever uses it.
+	readable func(namespace, stream string) (bool, error)
+}
+
 // resolve finds the image with a digest that a reference stands for: a stream's tag or image, by whatever name. Without one it is "". It is local if
 // nobody else would find it by the name.
-func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, localNames, evenIfNotLocal bool) (reference string, local bool, err error) {
+func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
-		reference, err = p.resolveKind(ctx, a, of)
+		reference, err = p.resolveKind(ctx, a, of, by)
 		return reference, true, err
 	}
 	streamName, tag, tagged := strings.Cut(of.Name, ":")
@@ -137,11 +153,11 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 		tag = "latest"
 	}
 	if !strings.ContainsAny(of.Name, "/@") {
-		if !localNames {
+		if !by.local {
 			return "", false, nil
 		}
 		stream, err := p.stream(ctx, a.GetNamespace(), streamName)
-		if err != nil || stream == nil || !stream.Spec.LookupPolicy.Local && !evenIfNotLocal {
+		if err != nil || stream == nil || !stream.Spec.LookupPolicy.Local && !by.always {
 			return "", false, err
 		}
 		return pullSpec(stream, tag, p.options.Registry), true, nil
@@ -154,7 +170,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 		return "", false, nil // kubelet says what is wrong with it
 	}
 	namespace, streamName, _ := strings.Cut(parsed.Repository, "/")
-	stream, err := p.stream(ctx, namespace, streamName)
+	stream, err := p.readableStream(ctx, a, namespace, streamName, by)
 	if err != nil || stream == nil {
 		return "", false, err
 	}
@@ -164,22 +180,49 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	return pullSpec(stream, tag, p.options.Registry), false, nil
 }
 
-// resolveKind is resolve for the kinds ImageStreamTag and ImageStreamImage. A stream of another project counts if the user may pull from it.
-func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of corev1.ObjectReference) (string, error) {
-	namespace := a.GetNamespace()
-	if of.Namespace != "" && of.Namespace != namespace {
-		name, _, _ := strings.Cut(strings.ReplaceAll(of.Name, "@", ":"), ":")
-		decision, _, err := p.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: a.GetUserInfo(), Verb: "get", Namespace: of.Namespace, Name: name, ResourceRequest: true,
-			APIGroup: imagev1.GroupName, APIVersion: imagev1.GroupVersion.Version, Resource: "imagestreams", Subresource: "layers",
-		})
-		if err != nil || decision != authorizer.DecisionAllow {
-			return "", err
+// readableStream reads an image stream, nil if there is none or the result may not show what it holds.
+func (p *policy) readableStream(ctx context.Context, a admission.Attributes, namespace, name string, by naming) (*imagev1.ImageStream, error) {
+	if namespace != a.GetNamespace() && by.readable != nil {
+		if may, err := by.readable(namespace, name); err != nil || !may {
+			return nil, err
 		}
-		namespace = of.Namespace
+	}
+	return p.stream(ctx, namespace, name)
+}
+
+// mayPull reports whether the user of a request, or the service account under which the object runs, may pull from an image stream.
+// Controllers create pods that users may not even see; the account has the rights of the pods' author.
+func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace, stream string) (bool, error) {
+	check := pull.Authorized(p.deps.Authorizer)
+	if may, err := check(ctx, a.GetUserInfo(), pull.Get, namespace, stream); err != nil || may {
+		return may, err
+	}
+	account := accountOf(a.GetNamespace(), a.GetObject())
+	if account == nil {
+		return false, nil
+	}
+	return check(ctx, account, pull.Get, namespace, stream)
+}
+
+// accountOf returns the service account under which an object runs images, nil if it runs none.
+func accountOf(namespace string, object runtime.Object) user.Info {
+	if build, ok := object.(*buildv1.Build); ok {
+		return generate.UserOf(namespace, &build.Spec.CommonSpec)
+	}
+	if spec, _ := podSpec(object); spec != nil {
+		return pull.AccountOf(namespace, spec)
+	}
+	return nil
+}
+
+// resolveKind is resolve for the kinds ImageStreamTag and ImageStreamImage.
+func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (string, error) {
+	namespace := of.Namespace
+	if namespace == "" {
+		namespace = a.GetNamespace()
 	}
 	name, which, _ := strings.Cut(of.Name, map[string]string{tagKind: ":", imageKind: "@"}[of.Kind])
-	stream, err := p.stream(ctx, namespace, name)
+	stream, err := p.readableStream(ctx, a, namespace, name, by)
 	if err != nil || stream == nil {
 		return "", err
 	}
@@ -202,7 +245,7 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 	if len(items) == 0 {
 		return ""
 	}
-	if wanted := specTag(stream, tag); wanted != nil && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && registry != "" {
+	if wanted := specTag(stream, tag); wanted != nil && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && registry != "" && items[0].Image != "" {
 		return registry + "/" + stream.Namespace + "/" + stream.Name + "@" + items[0].Image
 	}
 	return items[0].DockerImageReference

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -164,11 +164,8 @@ func (s *streams) may(ctx context.Context, namespace, name string) bool {
 	if !ok {
 		return false
 	}
-	decision, _, err := s.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: user, Verb: "get", Namespace: namespace, APIGroup: imagev1.GroupName, APIVersion: "v1",
-		Resource: "imagestreams", Subresource: "layers", Name: name, ResourceRequest: true,
-	})
-	return err == nil && decision == authorizer.DecisionAllow
+	may, err := pull.Authorized(s.deps.Authorizer)(ctx, user, pull.Get, namespace, name)
+	return may && err == nil
 }
 
 func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {

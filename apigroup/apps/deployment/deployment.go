@@ -23,6 +23,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -78,7 +79,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		(&configLoop{kube.CoreV1(), apps.AppsV1(), configs.Lister(), deployments.Lister(), recorder}).loop(configs.Informer(), deployments.Informer()),
 		(&deployerLoop{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister()}).loop(deployments.Informer(), pods.Informer()),
 	}
-	triggered, err := (&imageLoop{apps.AppsV1(), configs.Lister(), streams.Lister()}).loop(configs.Informer(), streams.Informer())
+	triggered, err := (&imageLoop{apps.AppsV1(), configs.Lister(), streams.Lister(), pull.Reviewed(kube.AuthorizationV1()), recorder}).loop(configs.Informer(), streams.Informer())
 	if err != nil {
 		return err
 	}

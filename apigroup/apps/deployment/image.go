@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -11,11 +13,14 @@ import (
 	appslisters "github.com/openshift/client-go/apps/listers/apps/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -24,7 +29,12 @@ type imageLoop struct {
 	apps    appsclient.DeploymentConfigsGetter
 	configs appslisters.DeploymentConfigLister
 	streams imagelisters.ImageStreamLister
+	check   pull.Check
+	events  record.EventRecorder
 }
+
+// rightsInterval is the delay until the controller checks a missing right again: no watch reports that it was granted.
+const rightsInterval = time.Minute
 
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
@@ -66,19 +76,80 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	dc := found.DeepCopy()
-	changed := rollout.BringImages(dc, nil, func(namespace, name string) *imagev1.ImageStream {
-		stream, err := l.streams.ImageStreams(namespace).Get(name)
-		if err != nil { // its creation will wake the loop
-			return nil
+	streams, err := l.readable(ctx, dc)
+	if err != nil {
+		return err
+	}
+	if err := l.report(ctx, dc, streams.forbidden); err != nil {
+		return err
+	}
+	if rollout.BringImages(dc, nil, streams.find) {
+		if _, err := l.apps.DeploymentConfigs(key.Namespace).Update(ctx, dc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("bring new images: %w", err)
 		}
-		return stream
+	}
+	if streams.forbidden != "" {
+		return controller.After(rightsInterval)
+	}
+	return nil
+}
+
+// readable are the image streams of a configuration's triggers that its pods may pull from.
+type readable struct {
+	streams map[controller.Key]*imagev1.ImageStream
+	// forbidden says which of the streams they may not pull from; it is empty if there is none.
+	forbidden string
+}
+
+func (r readable) find(namespace, name string) *imagev1.ImageStream {
+	return r.streams[controller.Key{Namespace: namespace, Name: name}]
+}
+
+// readable checks the right to the streams of other projects before it reads them. The project's own streams need no right.
+func (l *imageLoop) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (readable, error) {
+	streams := readable{streams: map[controller.Key]*imagev1.ImageStream{}}
+	account := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec)
+	for _, text := range rollout.Streams(dc) {
+		namespace, name, _ := strings.Cut(text, "/")
+		if namespace != dc.Namespace {
+			allowed, err := l.check(ctx, account, pull.Get, namespace, name)
+			if err != nil {
+				return streams, err
+			}
+			if !allowed {
+				streams.forbidden = pull.Forbidden(account, namespace, name)
+				continue
+			}
+		}
+		stream, err := l.streams.ImageStreams(namespace).Get(name)
+		if err == nil { // the creation of a missing one wakes the loop
+			streams.streams[controller.Key{Namespace: namespace, Name: name}] = stream
+		}
+	}
+	return streams, nil
+}
+
+// report shows in an event and a condition that a right is missing, and removes the condition when it is there.
+func (l *imageLoop) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
+	next := dc.DeepCopy()
+	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return forbidden == "" && c.Type == pull.ConditionType
 	})
-	if !changed {
+	if forbidden != "" {
+		l.events.Event(dc, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
+		setCondition(&next.Status, *condition(pull.ConditionType, corev1.ConditionFalse, pull.ForbiddenReason, forbidden))
+	}
+	if apiequality.Semantic.DeepEqual(next.Status, dc.Status) {
 		return nil
 	}
-	if _, err := l.apps.DeploymentConfigs(key.Namespace).Update(ctx, dc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("bring new images: %w", err)
+	stored, err := l.apps.DeploymentConfigs(dc.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("update status: %w", err)
+	}
+	dc.ResourceVersion, dc.Status = stored.ResourceVersion, stored.Status
 	return nil
 }
 

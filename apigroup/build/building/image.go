@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -86,8 +87,8 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if config.DeletionTimestamp != nil || generate.Paused(config) {
 		return nil
 	}
-	barred := false
-	images := l.rights.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &barred)
+	forbidden := ""
+	images := l.rights.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &forbidden)
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
 		if trigger == nil || trigger.Paused {
@@ -107,7 +108,8 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},
 		})
 	}
-	if barred {
+	if forbidden != "" {
+		l.events.Event(config, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
 		return controller.After(laterRights)
 	}
 	return nil

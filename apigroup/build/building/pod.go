@@ -18,6 +18,7 @@ import (
 	storageclient "k8s.io/client-go/kubernetes/typed/storage/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
 // maker makes the pods of builds.
@@ -101,7 +102,7 @@ func (m *maker) output(ctx context.Context, build *buildv1.Build) (string, error
 	name, tag, _ := strings.Cut(to.Name, ":")
 	stream, err := m.streams.ImageStreams(namespace).Get(name)
 	if err == nil && stream.Status.DockerImageRepository != "" {
-		may, err := m.rights.may(ctx, build.Namespace, &build.Spec.CommonSpec, toPush, namespace, name)
+		may, err := m.rights.may(ctx, build.Namespace, &build.Spec.CommonSpec, pull.Update, namespace, name)
 		if err != nil {
 			return "", err
 		}

@@ -106,8 +106,8 @@ func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T
 		events := record.NewFakeRecorder(10)
 		l := &imageLoop{client.BuildV1(), buildlisters.NewBuildConfigLister(known), imagelisters.NewImageStreamLister(streams), tt.rights, events}
 		_ = l.reconcile(t.Context(), cache.MetaObjectToName(config)) // may ask to be called again
-		if starts != tt.starts || tt.starts == 0 && len(events.Events) > 0 {
-			t.Errorf("%s: %d builds are started, want %d; there are %d events", name, starts, tt.starts, len(events.Events))
+		if starts != tt.starts || (len(events.Events) == 1) != (tt.starts == 0) {
+			t.Errorf("%s: %d builds are started, want %d, or one event instead; there are %d", name, starts, tt.starts, len(events.Events))
 		}
 	}
 }

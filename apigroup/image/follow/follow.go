@@ -15,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -51,11 +54,20 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for image triggers: %w", err)
 	}
+	kube, err := kubernetes.NewForConfig(s.Client)
+	if err != nil {
+		return fmt.Errorf("connect for image triggers: %w", err)
+	}
+	recorder, shutdown := controller.Recorder(ctx, kube, scheme.Scheme, "image-trigger-controller")
+	defer shutdown()
 	streams := informer(client)
 	factory := metadatainformer.NewSharedInformerFactory(heads, 0)
 	loops := controller.Set{s.importing(client, streams)}
 	for _, workload := range workloads() {
-		t := &triggering{workload: workload, streams: streams, heads: factory.ForResource(workload.resource).Informer(), objects: objects}
+		t := &triggering{
+			workload: workload, streams: streams, heads: factory.ForResource(workload.resource).Informer(), objects: objects,
+			check: pull.Reviewed(kube.AuthorizationV1()), events: recorder,
+		}
 		loop, err := t.loop()
 		if err != nil {
 			return err

@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 )
 
@@ -40,6 +42,8 @@ type trigger struct {
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // where its pod template is
+	// conditions reports whether its status has conditions that its own controller leaves alone.
+	conditions bool
 }
 
 func workloads() []workload {
@@ -48,8 +52,8 @@ func workloads() []workload {
 	}
 	template := []string{"spec", "template"}
 	return []workload{
-		{apps("deployments"), template}, {apps("statefulsets"), template}, {apps("daemonsets"), template},
-		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, []string{"spec", "jobTemplate", "spec", "template"}},
+		{apps("deployments"), template, true}, {apps("statefulsets"), template, true}, {apps("daemonsets"), template, true},
+		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, []string{"spec", "jobTemplate", "spec", "template"}, false},
 	}
 }
 
@@ -59,6 +63,8 @@ type triggering struct {
 	streams cache.SharedIndexInformer
 	heads   cache.SharedIndexInformer // the metadata of the objects
 	objects dynamic.Interface
+	check   pull.Check
+	events  record.EventRecorder
 }
 
 // byStream is the index of objects by the streams that their triggers name, as "namespace/name".
@@ -164,7 +170,8 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	client := t.objects.Resource(t.resource).Namespace(key.Namespace)
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	forbidden := ""
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		current, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -172,12 +179,23 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		if err != nil {
 			return err
 		}
-		if !t.change(current, triggers) {
+		var allowed []trigger
+		if allowed, forbidden, err = t.allowed(ctx, current, triggers); err != nil {
+			return err
+		}
+		if current, err = t.report(ctx, client, current, forbidden); err != nil || current == nil {
+			return err
+		}
+		if !t.change(current, allowed) {
 			return nil
 		}
 		_, err = client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "image-trigger"})
 		return err
 	})
+	if err == nil && forbidden != "" {
+		return controller.After(rightsInterval)
+	}
+	return err
 }
 
 // change puts images into an object and says whether that changed anything.
@@ -202,7 +220,7 @@ func newest(found *imagev1.ImageStream, tag string) string {
 			continue
 		}
 		for _, wanted := range found.Spec.Tags {
-			if wanted.Name == tag && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && found.Status.DockerImageRepository != "" {
+			if wanted.Name == tag && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && found.Status.DockerImageRepository != "" && list.Items[0].Image != "" {
 				return found.Status.DockerImageRepository + "@" + list.Items[0].Image
 			}
 		}
