@@ -20,6 +20,8 @@ const insecureRepository = "openshift.io/image.insecureRepository"
 type found struct {
 	digest string
 	source source
+	// unproven says that the stream names the image without proof that its project has it: only where the stream says that it is counts, and no record of it.
+	unproven bool
 }
 
 // find looks a tag or a digest up in a stream. Without a stream or such an image ok is false.
@@ -38,11 +40,15 @@ func (s *server) find(ctx context.Context, t target) (at found, ok bool, err err
 	}
 	for _, tag := range stream.Status.Tags {
 		for i, event := range tag.Items {
-			if t.reference != event.Image && (t.reference != tag.Tag || i > 0) {
+			id, unproven := event.Image, event.Image == ""
+			if unproven {
+				id = digestIn(event)
+			}
+			if id == "" || t.reference != id && (t.reference != tag.Tag || i > 0) {
 				continue
 			}
 			at, err := s.sourceOf(stream, tag.Tag, event)
-			return found{event.Image, at}, err == nil, err
+			return found{id, at, unproven}, err == nil, err
 		}
 	}
 	if !strings.Contains(t.reference, ":") {
@@ -60,8 +66,9 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
 			if slices.Contains(content.Images[event.Image].Manifests, digest) {
+				_, proven := content.Images[digest]
 				at, err := s.sourceOf(stream, tag.Tag, event)
-				return found{digest, at}, err == nil, err
+				return found{digest, at, !proven}, err == nil, err
 			}
 		}
 	}
@@ -103,6 +110,12 @@ func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 		return true
 	}
 	return slices.ContainsFunc(blobs.Manifests, func(child string) bool { return holds(content, child, digest) })
+}
+
+// digestIn is the digest in the place of an image, if the place has one.
+func digestIn(event imagev1.TagEvent) string {
+	parsed, _ := record.ParseReference(event.DockerImageReference) // sourceOf says what is wrong with it
+	return parsed.Digest
 }
 
 // sourceOf tells where a stream's image is.

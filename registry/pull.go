@@ -32,7 +32,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 		return
 	}
 	if at.source.remote == "" {
-		if at.source.repository != t.repository() {
+		if at.source.repository != t.repository() && !at.unproven {
 			s.remember(r.Context(), t, at)
 		}
 		store.ServeHTTP(w, redirect(r, at.source.repository, "manifests", at.digest))
@@ -53,7 +53,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 		store.ServeHTTP(w, r)
 		return
 	}
-	s.passOn(w, r, t, found{t.reference, at})
+	s.passOn(w, r, t, found{digest: t.reference, source: at})
 }
 
 // redirect is the request for the same thing in another repository, by its digest.
@@ -86,6 +86,10 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 
 // pullThrough answers a manifest of another registry: the one that was imported, or else the registry's own answer.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
+	if at.unproven {
+		s.passOn(w, r, t, at)
+		return
+	}
 	image, err := s.images.Images().Get(r.Context(), at.digest, metav1.GetOptions{})
 	if err != nil && !errors.IsNotFound(err) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))

@@ -22,7 +22,7 @@ func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
 		case asked.Add(1) > most:
 			http.NotFound(w, r)
 		case strings.Contains(r.URL.Path, "/manifests/"):
-			s.pullThrough(w, r, known, found{someDigest, at})
+			s.pullThrough(w, r, known, found{digest: someDigest, source: at})
 		default:
 			s.pullBlobThrough(w, r, nil, known, at)
 		}

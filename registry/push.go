@@ -109,6 +109,9 @@ func mappingOf(ctx context.Context, store *store, t target, content record.Conte
 	if err != nil {
 		return nil, err
 	}
+	if record.IsIndex(content.MediaType) && store.hasChildren(ctx, t.repository(), image) {
+		image.Annotations[record.ChildrenProven] = "true"
+	}
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
 	image.Annotations[record.Managed], image.Annotations[record.ManifestStored] = "true", "true"
 	image.DockerImageReference = ServiceHost + "/" + t.repository() + "@" + image.Name

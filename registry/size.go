@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/opencontainers/go-digest"
+	imagev1 "github.com/openshift/api/image/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
@@ -25,6 +26,16 @@ func (s *store) largest(ctx context.Context, repository string, index []byte) (m
 		most = max(most, size)
 	}
 	return most
+}
+
+// hasChildren says whether a repository holds all images of an index.
+func (s *store) hasChildren(ctx context.Context, repository string, index *imagev1.Image) bool {
+	for _, child := range index.DockerImageManifests {
+		if !s.hasManifest(ctx, repository, digest.Digest(child.Digest)) {
+			return false
+		}
+	}
+	return true
 }
 
 // size is that of an image, the layers with the configuration, as its manifest tells it; an index has none.

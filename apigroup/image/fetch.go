@@ -74,6 +74,7 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 		}
 		children = append(children, *child)
 	}
+	image.Annotations[record.ChildrenProven] = "true"
 	return image, children, nil
 }
 

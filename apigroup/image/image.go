@@ -91,16 +91,25 @@ func images() apiserver.Served {
 	}
 }
 
-// keepContent keeps what an image is: only its labels, annotations, signatures and its place may change.
-func keepContent(_ context.Context, image, old *imagev1.Image) {
-	if old == nil {
+// keepContent keeps what an image is: only its labels, annotations, signatures and its place may change. A record that the server completes itself changes as
+// the context says.
+func keepContent(ctx context.Context, image, old *imagev1.Image) {
+	if old == nil || ctx.Value(completion{}) != nil {
 		return
 	}
-	image.DockerImageMetadata, image.DockerImageMetadataVersion = old.DockerImageMetadata, old.DockerImageMetadataVersion
-	image.DockerImageManifest, image.DockerImageManifestMediaType = old.DockerImageManifest, old.DockerImageManifestMediaType
-	image.DockerImageConfig, image.DockerImageLayers = old.DockerImageConfig, old.DockerImageLayers
-	image.DockerImageManifests = old.DockerImageManifests
+	copyContent(image, old)
 }
+
+// copyContent gives a record the content of another one: all that follows from the manifest.
+func copyContent(to, from *imagev1.Image) {
+	to.DockerImageMetadata, to.DockerImageMetadataVersion = from.DockerImageMetadata, from.DockerImageMetadataVersion
+	to.DockerImageManifest, to.DockerImageManifestMediaType = from.DockerImageManifest, from.DockerImageManifestMediaType
+	to.DockerImageConfig, to.DockerImageLayers = from.DockerImageConfig, from.DockerImageLayers
+	to.DockerImageManifests = from.DockerImageManifests
+}
+
+// completion in a context lets the content of a record change.
+type completion struct{}
 
 func (s *streams) resource() apiserver.Served {
 	type stream = *imagev1.ImageStream

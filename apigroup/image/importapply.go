@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
 )
@@ -95,19 +94,10 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 			continue
 		}
 		for _, image := range slices.Concat(r.children, []imagev1.Image{*r.image}) {
-			if err := i.keepImage(ctx, &image, dryRun); err != nil {
-				return err
+			if err := i.keep(ctx, &image, dryRun); err != nil {
+				return fmt.Errorf("store image %q: %w", image.Name, err)
 			}
 		}
-	}
-	return nil
-}
-
-// keepImage stores an image unless it is there.
-func (i *imports) keepImage(ctx context.Context, image *imagev1.Image, dryRun []string) error {
-	_, err := i.images.Create(request.WithNamespace(ctx, ""), image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
-	if err != nil && !errors.IsAlreadyExists(err) {
-		return fmt.Errorf("store image %q: %w", image.Name, err)
 	}
 	return nil
 }

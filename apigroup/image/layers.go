@@ -42,6 +42,9 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
+			if event.Image == "" { // a place, of which the cluster knows no image
+				continue
+			}
 			if err := l.add(ctx, list, event.Image); err != nil {
 				return nil, err
 			}
@@ -50,7 +53,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	return list, nil
 }
 
-// add lists an image, and if it is an index those in it.
+// add lists an image, and if it is an index whose author had its images those in it. Of other indexes the images are only named: they may be other projects'.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
 	if _, known := list.Images[name]; known {
 		return nil
@@ -81,6 +84,9 @@ func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers,
 		blobs.Manifests = append(blobs.Manifests, child.Digest)
 	}
 	list.Images[name] = blobs
+	if image.Annotations[record.ChildrenProven] != "true" {
+		return nil
+	}
 	for _, child := range slices.Clone(blobs.Manifests) {
 		if err := l.add(ctx, list, child); err != nil {
 			return err

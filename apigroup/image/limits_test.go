@@ -126,15 +126,15 @@ func TestAPushIsRefusedOverTheLimit(t *testing.T) {
 	large := &mappings{limits: limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})}
 	many := &mappings{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "1"})}
 	stream := streamOf(nil, "1")
-	if err := large.checkLimits(stream, "latest", sized(2<<20)); !errors.IsForbidden(err) {
+	if err := large.checkLimits(stream, "latest", sized(2<<20), imagev1.TagEvent{Image: "2"}); !errors.IsForbidden(err) {
 		t.Errorf("a large image: %v", err)
 	}
-	if err := many.checkLimits(stream, "latest", sized(1)); !errors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
+	if err := many.checkLimits(stream, "latest", sized(1), imagev1.TagEvent{Image: "2"}); !errors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
 		t.Errorf("one image too many: %v", err)
 	}
 	again := sized(1)
 	again.Name = "1"
-	if err := many.checkLimits(stream, "latest", again); err != nil {
+	if err := many.checkLimits(stream, "latest", again, imagev1.TagEvent{Image: "1", DockerImageReference: stream.Status.Tags[0].Items[0].DockerImageReference}); err != nil {
 		t.Errorf("an image that the stream has: %v", err)
 	}
 	if history(stream, "latest") != nil {

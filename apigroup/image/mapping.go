@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -15,11 +16,14 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// mappings is what a registry sends for each image that was pushed: the image is made if there is none,
-// and becomes the newest of a tag.
+// mappings is what a registry sends for each image that was pushed: the image is recorded if it is new, and becomes the newest of a tag.
+//
+// Users may send mappings, too. What is stored of an image then is only what its manifest proves. A mapping without a manifest gives the tag a place to pull
+// from, and nothing that the cluster knows of an image of that name, unless the user may read the image where it is.
 type mappings struct {
 	view
 	options    Options
@@ -42,18 +46,22 @@ func (*mappings) GetSingularName() string { return "imagestreammapping" }
 // is to know: one that is pushed by its digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
-	if problems := validateMapping(mapping); len(problems) > 0 {
-		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
-	}
 	mapping.Namespace = request.NamespaceValue(ctx)
-	if problems := m.options.checkPlace(mapping); len(problems) > 0 {
+	m.options.setPlace(mapping)
+	problems := validateMapping(mapping)
+	if len(problems) == 0 {
+		problems = m.options.checkPlace(mapping)
+	}
+	if len(problems) > 0 {
 		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
 	}
 	if err := validate(ctx, mapping); err != nil {
 		return nil, err
 	}
-	image := m.believed(ctx, &mapping.Image)
-	image.Namespace = ""
+	image, err := m.recordOf(ctx, mapping)
+	if err != nil {
+		return nil, err
+	}
 	tag := mapping.Tag
 	if tag == "" && len(options.DryRun) > 0 {
 		return &metav1.Status{Status: metav1.StatusSuccess}, m.limits.checkImage(mapping.Namespace, image)
@@ -65,26 +73,93 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 	if err != nil {
 		return nil, err
 	}
-	if err := m.checkLimits(stream, tag, image); err != nil {
+	event := imagev1.TagEvent{Image: image.Name, DockerImageReference: mapping.Image.DockerImageReference}
+	if err := m.checkLimits(stream, tag, image, event); err != nil {
 		return nil, err
 	}
-	if _, err := m.images.Create(request.WithNamespace(ctx, ""), image, rest.ValidateAllObjectFunc, options); err != nil && !errors.IsAlreadyExists(err) {
-		return nil, err
+	if image.Name != "" {
+		if err := m.keep(ctx, image, options.DryRun); err != nil {
+			return nil, err
+		}
 	}
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stream, err := m.stream(ctx, mapping.Name)
 		if err != nil {
 			return err
 		}
-		return m.tagInto(ctx, stream.DeepCopy(), tag, mapping, &metav1.UpdateOptions{DryRun: options.DryRun})
+		return m.tagInto(ctx, stream.DeepCopy(), tag, event, &metav1.UpdateOptions{DryRun: options.DryRun})
 	})
-	if err == nil && len(options.DryRun) == 0 {
+	if err == nil && image.Name != "" && len(options.DryRun) == 0 {
 		err = m.hold(ctx, image, options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// recordOf is what is stored of a mapping's image: all of it if the registry sends it, or another user who may write images; else what the manifest proves, or
+// the record that the user may read anyway. Otherwise the record has no name: the tag gets the place alone.
+func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
+	claimed := &mapping.Image
+	var image *imagev1.Image
+	if len(claimed.DockerImageManifest) > 0 {
+		var err error
+		if image, err = proven(claimed); err != nil {
+			problem := field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error())
+			return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, field.ErrorList{problem})
+		}
+	}
+	switch {
+	case m.writesImages(ctx):
+		trusted := claimed.DeepCopy()
+		trusted.Namespace = ""
+		if image != nil {
+			copyContent(trusted, image)
+		}
+		return trusted, nil
+	case image != nil:
+		return image, nil
+	}
+	stored, err := m.images.Get(request.WithNamespace(ctx, ""), claimed.Name, &metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	image = stored.(*imagev1.Image)
+	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
+		return image.DeepCopy(), err
+	}
+	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
+}
+
+// mayRead reports whether the user can read an image by a stream: the one of the mapping has it, or one that holds it and from which the user may pull.
+func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
+	in := func(namespace, name string) (bool, error) {
+		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
+		if errors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && knows(stream, image.Name), err
+	}
+	if there, err := in(mapping.Namespace, mapping.Name); err != nil || there {
+		return there, err
+	}
+	parsed, err := record.ParseReference(image.DockerImageReference)
+	if err != nil || !m.options.integrated(parsed.Registry) {
+		return false, nil
+	}
+	namespace, name, _ := strings.Cut(parsed.Repository, "/")
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, nil
+	}
+	if may, err := pull.Authorized(m.authorizer)(ctx, user, pull.Get, namespace, name); err != nil || !may {
+		return false, err
+	}
+	return in(namespace, name)
 }
 
 // tagged on an image is when it was last mapped into a stream.
@@ -112,12 +187,12 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 }
 
 // checkLimits refuses an image before it is stored that the project may not have, or with which the stream would have too many.
-func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image) error {
+func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image, event imagev1.TagEvent) error {
 	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
 		return err
 	}
 	planned := stream.DeepCopy()
-	addEvent(planned, tag, imagev1.TagEvent{Image: image.Name, DockerImageReference: image.DockerImageReference})
+	addEvent(planned, tag, event)
 	if problems := m.limits.checkStream(planned, stream); len(problems) > 0 {
 		return errors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate())
 	}
@@ -125,10 +200,8 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 }
 
 // tagInto makes the image the newest of a tag; the history is kept whatever the tag is pointed at.
-func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag string, mapping *imagev1.ImageStreamMapping, options *metav1.UpdateOptions) error {
-	event := imagev1.TagEvent{
-		Created: metav1.Now(), Image: mapping.Image.Name, DockerImageReference: mapping.Image.DockerImageReference, Generation: stream.Generation,
-	}
+func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, options *metav1.UpdateOptions) error {
+	event.Created, event.Generation = metav1.Now(), stream.Generation
 	if !addEvent(stream, tag, event) {
 		return nil
 	}
@@ -136,39 +209,48 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
-// believed is what is stored of an image: all of it if the registry tells, or another user who may write images, else what can be proved.
-func (m *mappings) believed(ctx context.Context, claimed *imagev1.Image) *imagev1.Image {
+// writesImages reports whether the user may write the records of images, as the registry may.
+func (m *mappings) writesImages(ctx context.Context) bool {
 	user, _ := request.UserFrom(ctx)
 	for _, verb := range []string{"create", "update"} {
 		decision, _, err := m.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 			User: user, Verb: verb, APIGroup: imagev1.GroupName, APIVersion: "v1", Resource: "images", ResourceRequest: true,
 		})
 		if err == nil && decision == authorizer.DecisionAllow {
-			return claimed.DeepCopy()
+			return true
 		}
 	}
-	return proven(claimed)
+	return false
 }
 
-// proven is an image with no more than its place and what its manifest and configuration say, which the image's name proves. Labels, annotations,
-// signatures and metadata decide whether an image may run: they are not for everyone to claim.
-func proven(claimed *imagev1.Image) *imagev1.Image {
-	content := record.Content{MediaType: claimed.DockerImageManifestMediaType, Manifest: []byte(claimed.DockerImageManifest)}
+// proven is an image with no more than what its manifest and configuration say, which the image's name proves, and the place that the user claims. Labels,
+// annotations, signatures and metadata decide whether an image may run, and that the cluster's registry holds it keeps its layers from being
+// removed: they are not for everyone to claim.
+func proven(claimed *imagev1.Image) (*imagev1.Image, error) {
+	manifest := []byte(claimed.DockerImageManifest)
+	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
 	config := []byte(claimed.DockerImageConfig)
 	if digest, err := record.ConfigDigest(content.Manifest); err == nil && digest == record.Digest(config) {
 		content.Config = config
 	}
 	image, err := record.Of(content)
 	if err != nil {
-		image = &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+		return nil, err
 	}
-	image.Name, image.DockerImageReference = claimed.Name, claimed.DockerImageReference
-	for _, kept := range []string{record.Managed, record.ManifestStored, record.LayersOrder} {
-		if value, found := claimed.Annotations[kept]; found {
-			image.Annotations[kept] = value
-		}
+	parsed, err := record.ParseReference(claimed.DockerImageReference)
+	if err != nil {
+		return nil, err
 	}
-	return image
+	image.DockerImageReference = parsed.AtDigest(image.Name)
+	image.Annotations[record.ReferenceClaimed] = "true"
+	return image, nil
+}
+
+// setPlace gives a mapping that does not say where its image is the place in the cluster's registry, as OpenShift 3 does.
+func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
+	if image := &mapping.Image; image.DockerImageReference == "" && image.Name != "" && o.Registry != "" {
+		image.DockerImageReference = o.Registry + "/" + mapping.Namespace + "/" + mapping.Name + "@" + image.Name
+	}
 }
 
 // checkPlace keeps mappings from naming images of other projects in the cluster's registry, which would serve them to whoever may pull from this one.

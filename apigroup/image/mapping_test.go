@@ -52,15 +52,17 @@ func claimed(t *testing.T) *imagev1.Image {
 }
 
 func TestOfAnImageOnlyWhatItsNameProvesIsBelieved(t *testing.T) {
-	whole, bare, other := claimed(t), claimed(t), claimed(t)
-	bare.DockerImageManifest = ""
+	whole, other, lied := claimed(t), claimed(t), claimed(t)
 	other.DockerImageConfig = `{"config":{"Labels":{"vendor":"Trusted"}}}`
+	lied.DockerImageManifestMediaType = string(types.OCIImageIndex)
 	for what, tt := range map[string]struct {
 		image  *imagev1.Image
-		layers int
 		vendor string
-	}{"with its manifest": {whole, 2, "Example"}, "without": {bare, 0, ""}, "with another's configuration": {other, 2, ""}} {
-		image := proven(tt.image)
+	}{"with its manifest": {whole, "Example"}, "with another's configuration": {other, ""}, "with another type": {lied, "Example"}} {
+		image, err := proven(tt.image)
+		if err != nil {
+			t.Fatal(err)
+		}
 		described, err := record.Metadata(image)
 		if err != nil {
 			t.Fatal(err)
@@ -69,13 +71,13 @@ func TestOfAnImageOnlyWhatItsNameProvesIsBelieved(t *testing.T) {
 		if described.Config != nil {
 			vendor = described.Config.Labels["vendor"]
 		}
-		if vendor != tt.vendor || len(image.DockerImageLayers) != tt.layers {
-			t.Errorf("%s: vendor %q, %d layers, want %q and %d", what, vendor, len(image.DockerImageLayers), tt.vendor, tt.layers)
+		if vendor != tt.vendor || len(image.DockerImageLayers) != 2 || image.DockerImageManifestMediaType != string(types.OCIManifestSchema1) {
+			t.Errorf("%s: vendor %q, %d layers, type %q, want %q and 2", what, vendor, len(image.DockerImageLayers), image.DockerImageManifestMediaType, tt.vendor)
 		}
-		if image.Name != tt.image.Name || image.DockerImageReference != tt.image.DockerImageReference || image.Annotations[record.Managed] != "true" {
+		if image.Name != tt.image.Name || image.DockerImageReference != tt.image.DockerImageReference || image.Annotations[record.ReferenceClaimed] != "true" {
 			t.Errorf("%s: image %q at %q with annotations %v", what, image.Name, image.DockerImageReference, image.Annotations)
 		}
-		if image.Annotations["example.com/scan"] != "" || len(image.Labels)+len(image.Signatures) > 0 {
+		if image.Annotations["example.com/scan"] != "" || image.Annotations[record.Managed] != "" || len(image.Labels)+len(image.Signatures) > 0 {
 			t.Errorf("%s: annotations %v, labels %v, %d signatures", what, image.Annotations, image.Labels, len(image.Signatures))
 		}
 	}
@@ -100,10 +102,34 @@ func TestWhoeverWritesImagesIsBelieved(t *testing.T) {
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})}
+	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Image: *claimed(t)}
 	for name, want := range map[string]bool{"registry": true, "admin": true, "developer": false} {
-		image := mappings.believed(request.WithUser(t.Context(), &user.DefaultInfo{Name: name}), claimed(t))
+		image, err := mappings.recordOf(request.WithUser(t.Context(), &user.DefaultInfo{Name: name}), mapping)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := image.Labels["approved"] == "true" && len(image.Signatures) == 1; got != want {
 			t.Errorf("%s is believed: %v, want %v", name, got, want)
+		}
+		if described, err := record.Metadata(image); err != nil || described.Config == nil || described.Config.Labels["vendor"] != "Example" {
+			t.Errorf("the metadata from %s is not that of the manifest: %s", name, image.DockerImageMetadata.Raw)
+		}
+	}
+}
+
+func TestAMappingWithoutAPlaceMeansTheRegistry(t *testing.T) {
+	options := Options{Registry: "registry:5000"}
+	for want, image := range map[string]imagev1.Image{
+		"registry:5000/shop/app@" + id: {ObjectMeta: metav1.ObjectMeta{Name: id}},
+		"example.com/app:v1":           {ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "example.com/app:v1"},
+	} {
+		mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Image: image}
+		options.setPlace(mapping)
+		if got := mapping.Image.DockerImageReference; got != want {
+			t.Errorf("the image is at %q, want %q", got, want)
+		}
+		if problems := append(validateMapping(mapping), options.checkPlace(mapping)...); len(problems) > 0 {
+			t.Errorf("%s: %v", want, problems)
 		}
 	}
 }

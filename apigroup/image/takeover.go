@@ -96,8 +96,11 @@ func weighed(ctx context.Context, id string, read func(context.Context, string) 
 	return images, nil
 }
 
-// image reads the record of an image. Of one that is gone there is no more than its name.
+// image reads the record of an image. Of one that is gone there is no more than its name, and of a place without an image not even that.
 func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) {
+	if id == "" {
+		return &imagev1.Image{}, nil
+	}
 	found, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -44,8 +45,12 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 }
 
 // image reads an image without the parts that only registries need; one that is gone is an empty one with
-// its name.
+// its name. An event without an image has only a place: nothing of an image is shown for it.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
+	if event.Image == "" {
+		parsed, _ := record.ParseReference(event.DockerImageReference)
+		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: parsed.Digest}, DockerImageReference: event.DockerImageReference}, nil
+	}
 	found, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: event.Image}, DockerImageReference: event.DockerImageReference}, nil
@@ -59,6 +64,29 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 		image.DockerImageReference = event.DockerImageReference
 	}
 	return image, nil
+}
+
+// keep stores the record of an image, or completes the one that exists. Only a record that comes with the manifest, or from the registry that has it, completes
+// another.
+func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
+	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
+	_, err := v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	if !errors.IsAlreadyExists(err) {
+		return err
+	}
+	if image.DockerImageManifest == "" && image.Annotations[record.ManifestStored] != "true" {
+		return nil
+	}
+	complete := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
+		next, _ := record.Complete(stored.(*imagev1.Image), image)
+		return next, nil
+	}
+	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,
+		&metav1.UpdateOptions{DryRun: dryRun})
+	if errors.IsNotFound(err) { // a prune removed it meanwhile
+		_, err = v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	}
+	return err
 }
 
 // metadata is that of an object which is a part of a stream.

@@ -28,6 +28,11 @@ const (
 	ManifestStored = "image.openshift.io/manifestBlobStored"
 	// LayersOrder tells that layers are listed from the lowest to the topmost with "ascending".
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
+	// ChildrenProven on an index says with "true" that whoever imported or pushed it had all of its images, too. An index can name images that its author
+	// cannot read; without the annotation it shows no more of them than their names.
+	ChildrenProven = "slipway.openshift.io/children-proven"
+	// ReferenceClaimed says with "true" that nobody has seen the image at its DockerImageReference: a user wrote it in a mapping.
+	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
 // metadataVersion is the version of the metadata's format.
@@ -63,6 +68,9 @@ func ConfigDigest(manifest []byte) (string, error) {
 // errors.
 func Of(c Content) (*imagev1.Image, error) {
 	mediaType := types.MediaType(c.MediaType)
+	if err := checkType(c); err != nil {
+		return nil, err
+	}
 	image := &imagev1.Image{
 		ObjectMeta:                   metav1.ObjectMeta{Name: Digest(c.Manifest), Annotations: map[string]string{LayersOrder: "ascending"}},
 		DockerImageManifest:          string(c.Manifest),
@@ -78,6 +86,45 @@ func Of(c Content) (*imagev1.Image, error) {
 		return image, single(image, c)
 	}
 	return nil, fmt.Errorf("image %q has a manifest of the unknown type %q", image.Name, c.MediaType)
+}
+
+// checkType refuses a manifest that can be read as another type than the one under which it is sent: the type would decide what the image is, and is no part
+// of the digest. What is no manifest at all has its own error.
+func checkType(c Content) error {
+	var fields struct {
+		MediaType string          `json:"mediaType"`
+		Config    json.RawMessage `json:"config"`
+		Layers    json.RawMessage `json:"layers"`
+		Manifests json.RawMessage `json:"manifests"`
+	}
+	if json.Unmarshal(c.Manifest, &fields) != nil {
+		return nil
+	}
+	if fields.MediaType != "" && fields.MediaType != c.MediaType {
+		return fmt.Errorf("image %q has a manifest of type %q that is sent as %q: send it with its own type", Digest(c.Manifest), fields.MediaType, c.MediaType)
+	}
+	isIndex := IsIndex(c.MediaType)
+	if isIndex && (fields.Config != nil || fields.Layers != nil) || !isIndex && fields.Manifests != nil {
+		return fmt.Errorf("image %q has a manifest that is both one image and an index: build it again", Digest(c.Manifest))
+	}
+	return nil
+}
+
+// TypeOf is the media type of a manifest as it says itself. OCI's manifests may leave it out.
+func TypeOf(manifest []byte) string {
+	var fields struct {
+		MediaType string          `json:"mediaType"`
+		Manifests json.RawMessage `json:"manifests"`
+	}
+	switch err := json.Unmarshal(manifest, &fields); {
+	case err != nil:
+		return ""
+	case fields.MediaType != "":
+		return fields.MediaType
+	case fields.Manifests != nil:
+		return string(types.OCIImageIndex)
+	}
+	return string(types.OCIManifestSchema1)
 }
 
 // index lists the images of an index.

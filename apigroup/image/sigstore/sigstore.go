@@ -132,8 +132,8 @@ func identity(content []byte) string {
 // signatures are those that an image has in its store, as far as they could be read.
 func signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
-	if err != nil {
-		return nil, nil // it is nowhere
+	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
+		return nil, nil // it is nowhere, or only a user says where
 	}
 	if reference.Digest = image.Name; digest.Digest(image.Name).Validate() != nil {
 		return nil, nil

@@ -1,0 +1,57 @@
+package record
+
+import (
+	"slices"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Complete returns the record of an image with what another record of the same image proves beyond it, and whether that is anything. Each record must follow
+// from the manifest (Of). Who is the first to record an image does not decide what its record says: a record without configuration gets it
+// when somebody brings it, and one that says something else gives way.
+func Complete(stored, proven *imagev1.Image) (*imagev1.Image, bool) {
+	next := stored.DeepCopy()
+	if knowsMore(stored, proven) {
+		next.DockerImageMetadata, next.DockerImageMetadataVersion = proven.DockerImageMetadata, proven.DockerImageMetadataVersion
+		next.DockerImageLayers, next.DockerImageManifests = proven.DockerImageLayers, proven.DockerImageManifests
+		next.DockerImageManifestMediaType, next.DockerImageConfig = proven.DockerImageManifestMediaType, proven.DockerImageConfig
+	}
+	if next.DockerImageManifest == "" && proven.DockerImageManifest != "" && stored.Annotations[ManifestStored] != "true" {
+		next.DockerImageManifest = proven.DockerImageManifest
+	}
+	if proven.Annotations[ReferenceClaimed] != "true" && (stored.Annotations[ReferenceClaimed] == "true" ||
+		proven.Annotations[Managed] == "true" && stored.Annotations[Managed] != "true") {
+		next.DockerImageReference = proven.DockerImageReference
+		delete(next.Annotations, ReferenceClaimed)
+	}
+	for _, name := range []string{Managed, ManifestStored, LayersOrder, ChildrenProven} {
+		if value := proven.Annotations[name]; value != "" && next.Annotations[name] == "" {
+			if next.Annotations == nil {
+				next.Annotations = map[string]string{}
+			}
+			next.Annotations[name] = value
+		}
+	}
+	return next, !apiequality.Semantic.DeepEqual(stored, next)
+}
+
+// knowsMore reports whether the content of a stored record gives way to that of a proven one.
+func knowsMore(stored, proven *imagev1.Image) bool {
+	before, err := Metadata(stored)
+	if err != nil {
+		return true
+	}
+	after, err := Metadata(proven)
+	if err != nil {
+		return false
+	}
+	if IsIndex(proven.DockerImageManifestMediaType) {
+		return !slices.Equal(stored.DockerImageManifests, proven.DockerImageManifests) || after.Size > 0 && after.Size != before.Size
+	}
+	sameLayers := slices.Equal(stored.DockerImageLayers, proven.DockerImageLayers)
+	if after.Config == nil && after.Architecture == "" { // a manifest without its configuration
+		return len(proven.DockerImageLayers) > 0 && !sameLayers
+	}
+	return !sameLayers || !apiequality.Semantic.DeepEqual(before, after) || stored.DockerImageManifestMediaType != proven.DockerImageManifestMediaType
+}

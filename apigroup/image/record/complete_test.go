@@ -1,0 +1,127 @@
+package record
+
+import (
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/openshift/api/image/docker10"
+	imagev1 "github.com/openshift/api/image/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestTheFirstRecordOfAnImageDoesNotDecideWhatIsRecorded(t *testing.T) {
+	built, err := random.Image(100, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(c Content) *imagev1.Image {
+		t.Helper()
+		image, err := Of(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return image
+	}
+	whole := content(t, built)
+	bare := whole
+	bare.Config = nil
+	proven := of(whole)
+	pushed := of(whole)
+	pushed.DockerImageManifest, pushed.DockerImageConfig = "", ""
+	pushed.Annotations[Managed], pushed.Annotations[ManifestStored] = "true", "true"
+	pushed.DockerImageReference = "registry:5000/shop/app@" + proven.Name
+	empty := &imagev1.Image{ObjectMeta: proven.ObjectMeta, DockerImageReference: "evil.example.com/app:v1"}
+	forged := of(whole)
+	forged.DockerImageMetadata = runtime.RawExtension{Raw: []byte(`{"Config":{"User":"0"}}`)}
+	claimed := of(whole)
+	claimed.DockerImageReference, claimed.Annotations[ReferenceClaimed] = "evil.example.com/app@"+proven.Name, "true"
+	for name, tt := range map[string]struct {
+		stored, brought *imagev1.Image
+		changed         bool
+	}{
+		"empty, then pushed":                        {empty, pushed, true},
+		"forged, then imported":                     {forged, proven, true},
+		"claimed, then pushed":                      {claimed, pushed, true},
+		"without configuration, then with":          {of(bare), proven, true},
+		"complete, then the same":                   {proven, proven, false},
+		"pushed, then the same":                     {pushed, pushed, false},
+		"complete, then without configuration":      {proven, of(bare), false},
+		"pushed, then claimed by somebody in a map": {pushed, claimed, false},
+	} {
+		before := tt.stored.DeepCopy()
+		got, changed := Complete(tt.stored, tt.brought)
+		if changed != tt.changed {
+			t.Errorf("%s: changed %v, want %v", name, changed, tt.changed)
+		}
+		if string(got.DockerImageMetadata.Raw) != string(proven.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != whole.MediaType {
+			t.Errorf("%s: the record is %+v", name, got)
+		}
+		if tt.brought == pushed && (got.DockerImageReference != pushed.DockerImageReference || got.Annotations[ReferenceClaimed] != "") {
+			t.Errorf("%s: the image is at %q, annotations %v", name, got.DockerImageReference, got.Annotations)
+		}
+		if before.DockerImageReference != tt.stored.DockerImageReference {
+			t.Errorf("%s: the stored record was changed", name)
+		}
+	}
+}
+
+func TestThePushedSizeOfAnIndexStays(t *testing.T) {
+	child, err := random.Image(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: child}).RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(largest int64) *imagev1.Image {
+		t.Helper()
+		image, err := Of(Content{MediaType: string(types.OCIImageIndex), Manifest: manifest, Largest: largest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return image
+	}
+	size := func(image *imagev1.Image) int64 {
+		var described docker10.DockerImage
+		if described, err = Metadata(image); err != nil {
+			t.Fatal(err)
+		}
+		return described.Size
+	}
+	if got, changed := Complete(of(10), of(0)); changed || size(got) != 10 {
+		t.Errorf("an import changed the size to %d", size(got))
+	}
+	if got, changed := Complete(of(0), of(10)); !changed || size(got) != 10 {
+		t.Errorf("a push left the size %d", size(got))
+	}
+}
+
+func TestAManifestHasOneType(t *testing.T) {
+	const config = `"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","size":1}`
+	for name, tt := range map[string]struct {
+		mediaType types.MediaType
+		manifest  string
+		want      bool
+	}{
+		"its own":                    {types.OCIManifestSchema1, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` + config + `,"layers":[]}`, true},
+		"not said":                   {types.OCIManifestSchema1, `{"schemaVersion":2,` + config + `,"layers":[]}`, true},
+		"another":                    {types.OCIImageIndex, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` + config + `,"layers":[]}`, false},
+		"an index by its type only":  {types.OCIImageIndex, `{"schemaVersion":2,` + config + `,"layers":[]}`, false},
+		"an image by its type only":  {types.OCIManifestSchema1, `{"schemaVersion":2,"manifests":[]}`, false},
+		"both an image and an index": {types.OCIManifestSchema1, `{"schemaVersion":2,"manifests":[],` + config + `,"layers":[]}`, false},
+	} {
+		if _, err := Of(Content{MediaType: string(tt.mediaType), Manifest: []byte(tt.manifest)}); (err == nil) != tt.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for manifest, want := range map[string]types.MediaType{`{"layers":[]}`: types.OCIManifestSchema1, `{"manifests":[]}`: types.OCIImageIndex,
+		`{"mediaType":"application/vnd.docker.distribution.manifest.v2+json"}`: types.DockerManifestSchema2, "<html>": ""} {
+		if got := TypeOf([]byte(manifest)); got != string(want) {
+			t.Errorf("type of %s is %q, want %q", manifest, got, want)
+		}
+	}
+}
