@@ -101,6 +101,8 @@ func defaultImages(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.Registry.BindAddress, "0.0.0.0:5000")
 	fill(&c.Slipway.Registry.Directory, filepath.Join(dataDir, "registry"))
 	fill(&c.Slipway.Registry.SignatureDirectory, "/etc/containers/registries.d")
+	fill(&c.Slipway.Registry.Reserve, "16%")
+	fill(&c.Slipway.Registry.ProjectQuota, "50Gi")
 }
 
 // DefaultNode completes what c leaves out; dataDir is absolute and hostName the machine's name as a

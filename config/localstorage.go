@@ -20,16 +20,21 @@ func (c *checker) localStorage(s *LocalStorage) {
 
 // Reserved is what volumes leave of the disk: a number of bytes, or a part of its size between 0 and 1.
 func (s *LocalStorage) Reserved() (bytes int64, share float64, err error) {
-	if percent, ok := strings.CutSuffix(s.Reserve, "%"); ok {
+	return parseReserve(s.Reserve)
+}
+
+// parseReserve reads a number of bytes, or a part of a disk between 0 and 1.
+func parseReserve(text string) (bytes int64, share float64, err error) {
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)
 		if err != nil || !(share >= 0 && share < 100) {
-			return 0, 0, fmt.Errorf("is %q, must be at least 0%% and less than 100%%", s.Reserve)
+			return 0, 0, fmt.Errorf("is %q, must be at least 0%% and less than 100%%", text)
 		}
 		return 0, share / 100, nil
 	}
-	quantity, err := resource.ParseQuantity(s.Reserve)
+	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
-		return 0, 0, fmt.Errorf("is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", s.Reserve)
+		return 0, 0, fmt.Errorf("is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", text)
 	}
 	return quantity.Value(), 0, nil
 }

@@ -52,6 +52,12 @@ type Registry struct {
 	// SignatureDirectory holds files that name the signature stores of other registries, in the format of podman and skopeo (registries.d);
 	// `/etc/containers/registries.d` by default.
 	SignatureDirectory string `json:"signatureDirectory"`
+	// Reserve is what pushes leave of the disk that holds Directory: a quantity such as `10Gi`, or a part of the disk, `16%` by default. The disk is usually
+	// etcd's and kubelet's, too, and kubelet evicts pods when less than 15% of it is free.
+	Reserve string `json:"reserve"`
+	// ProjectQuota is how many bytes a project may have in the registry, `50Gi` by default, or `none`. The annotation
+	// slipway.openshift.io/registry-quota of a namespace takes its place for one project.
+	ProjectQuota string `json:"projectQuota"`
 }
 
 // NodeConfig is OpenShift 3's configuration of a node with a block of ours.

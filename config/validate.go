@@ -38,7 +38,7 @@ func (c *Config) validate() Problems {
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
 	c.tls("servingInfo", &m.ServingInfo.ServingInfo)
-	c.listen("slipway.registry.bindAddress", m.Slipway.Registry.BindAddress)
+	c.registry(&m.Slipway.Registry)
 	c.url("masterPublicURL", m.MasterPublicURL)
 	for i, expression := range m.CORSAllowedOrigins {
 		if _, err := regexp.Compile(expression); err != nil || expression == "" {

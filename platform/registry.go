@@ -45,7 +45,19 @@ func (h *host) registry() (Component, error) {
 		}
 	}
 	logrus.SetLevel(logrus.WarnLevel) // distribution's logger, which writes a line for each request
+	bytes, share, err := settings.Reserved()
+	if err != nil {
+		return nil, err
+	}
+	quota, limited, err := settings.Quota()
+	if err != nil {
+		return nil, err
+	}
+	if !limited {
+		quota = registry.Unlimited
+	}
 	return &registry.Registry{
+		Reserve: registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.identity.Registry.Cert, KeyFile: h.identity.Registry.Key,
 		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Storage: storage, Route: h.registryRoute(),
 	}, nil

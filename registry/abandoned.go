@@ -10,9 +10,8 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// abandonAge is how long nothing must have been written to an upload that a client or a registry has left in the middle, before it is removed. It is long,
-// because some storage does not show what is being written.
-const abandonAge = 24 * time.Hour
+// abandonAge is how long nothing must have been written to an upload that a client or a registry has left in the middle, before it is removed.
+const abandonAge = 45 * time.Minute
 
 // abandoned removes what pushes left that ended in the middle: uploads, and files that the registry was writing when it was killed.
 func (c *collection) abandoned(ctx context.Context) error {
@@ -37,6 +36,9 @@ func (c *collection) abandoned(ctx context.Context) error {
 		return fmt.Errorf("look for abandoned uploads: %w", err)
 	}
 	for what, last := range changed {
+		if written := c.written(path.Base(what)); written.After(last) {
+			last = written
+		}
 		if c.now.Sub(last) < abandonAge {
 			continue
 		}
@@ -60,4 +62,17 @@ func upload(file string) string {
 	}
 	id, _, _ := strings.Cut(after, "/")
 	return path.Join(before, uploadsDir, id)
+}
+
+// written is when a client last wrote to an upload, as far as this process knows. Files show it themselves; other storage does not, so what a former process
+// has begun there counts from the start of this one.
+func (c *collection) written(id string) time.Time {
+	if c.uploads == nil {
+		return time.Time{}
+	}
+	last := c.uploads.written(id)
+	if c.files && last.Equal(c.uploads.start) {
+		return time.Time{}
+	}
+	return last
 }

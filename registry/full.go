@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -16,22 +17,45 @@ import (
 // fullMessage is what a client reads when there is no room for what it pushes.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
-// upload passes a request of an upload on. One that fails because the disk is full says so, and gives back what it had taken.
-func (s *store) upload(w http.ResponseWriter, r *http.Request) {
+// upload passes a request of an upload on. One that fails because the disk is full, or because its body was refused, says so and gives back what it had taken.
+func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
 	answer := &failing{ResponseWriter: w}
 	s.Handler.ServeHTTP(answer, r)
 	if answer.status < http.StatusInternalServerError {
 		return
 	}
-	if !full(answer.kept.Bytes()) {
+	err := refused()
+	if err == nil && !full(answer.kept.Bytes()) {
 		answer.release()
 		return
 	}
+	if err == nil {
+		err = &refusal{full: true, message: fullMessage}
+	}
+	s.refuse(w, r, err)
+}
+
+// neverRefused is for uploads whose size nobody limits.
+func neverRefused() error { return nil }
+
+// refuse answers that a part of an upload is not stored, and removes the others.
+func (s *store) refuse(w http.ResponseWriter, r *http.Request, why error) {
 	t, name := routeOf(r)
 	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
 		_ = s.driver.Delete(context.WithoutCancel(r.Context()), path.Join(repositoriesDir, name, uploadsDir, t.upload))
 	}
-	serveFull(w)
+	w.Header().Set("Connection", "close") // the rest of the body is not read
+	serveRefusal(w, why)
+}
+
+// serveRefusal answers why something is not stored.
+func serveRefusal(w http.ResponseWriter, why error) {
+	var known *refusal
+	if errors.As(why, &known) {
+		known.serve(w)
+		return
+	}
+	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(why.Error()))
 }
 
 // full says whether the answer of distribution tells of a disk or a quota that is used up. The causes that it gives are texts and errors in JSON.
@@ -47,20 +71,20 @@ func full(answer []byte) bool {
 // serveProblem answers that something could not be written.
 func serveProblem(w http.ResponseWriter, err error) {
 	if full([]byte(err.Error())) {
-		serveFull(w)
+		serveFull(w, fullMessage)
 		return
 	}
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
 // serveFull answers with a status that clients show, unlike the texts of server errors.
-func serveFull(w http.ResponseWriter) {
+func serveFull(w http.ResponseWriter, message string) {
 	header := w.Header()
 	header.Del("Content-Length")
 	header.Del("Location")
 	header.Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusInsufficientStorage)
-	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAVAILABLE","message":%q}]}`+"\n", fullMessage)
+	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`+"\n", message)
 }
 
 // maxFailure bounds what is kept of an answer, in bytes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/distribution/distribution/v3"
@@ -24,6 +25,10 @@ type collection struct {
 	images  map[string][]string
 	streams map[string][]string
 	now     time.Time
+	// skip are projects whose repositories count as if they were removed already.
+	skip map[string]bool
+	// uploads, if set, know when clients last wrote.
+	uploads *uploads
 
 	going      map[string]bool // images that a dry run takes for removed
 	candidates map[string]bool // blobs that may go; everything if nil
@@ -60,6 +65,9 @@ func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	}
 	c.keepImages()
 	err := c.content.(distribution.RepositoryEnumerator).Enumerate(ctx, func(name string) error {
+		if project, _, _ := strings.Cut(name, "/"); c.skip[project] {
+			return nil
+		}
 		if err := c.visit(ctx, name, removed[name]); err != nil {
 			return fmt.Errorf("read repository %q: %w", name, err)
 		}

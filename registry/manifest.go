@@ -44,7 +44,7 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 	answer := &held{header: http.Header{}}
 	s.Handler.ServeHTTP(answer, put)
 	if answer.status >= http.StatusInternalServerError && full(answer.body.Bytes()) {
-		serveFull(w)
+		serveFull(w, fullMessage)
 		return
 	}
 	if answer.status == http.StatusCreated && name != id {

@@ -32,6 +32,9 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 		return
 	}
 	if at.source.remote == "" {
+		if id, err := digest.Parse(at.digest); err == nil && at.source.repository != t.repository() && store.hasManifest(r.Context(), t.repository(), id) {
+			at.source.repository = t.repository() // it was moved here when the other project was deleted
+		}
 		if at.source.repository != t.repository() && !at.unproven {
 			s.remember(r.Context(), t, at)
 		}
@@ -217,6 +220,11 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 // mirror copies a blob to the client and into the repository. When it cannot be kept, for instance because the disk is full, the client still gets it.
 func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target, size int64) error {
 	repository, err := store.repository(ctx, t.repository())
+	if err == nil {
+		if err = s.guard.take(ctx, store, t.namespace, size+entryBytes); err == nil {
+			s.guard.give(t.namespace, size+entryBytes) // what is written takes it
+		}
+	}
 	if err != nil || store.readOnly {
 		_, err = io.Copy(w, content)
 		return err
@@ -226,7 +234,7 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 		_, err = io.Copy(w, content)
 		return err
 	}
-	copied := &copier{Writer: kept}
+	copied := &copier{Writer: guarded{kept, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
 	if _, err := io.Copy(w, io.TeeReader(content, copied)); err != nil {
 		_ = kept.Cancel(ctx)
 		return fmt.Errorf("pass blob %q on: %w", t.digest, err)
@@ -238,6 +246,20 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 		_ = kept.Cancel(ctx)
 	}
 	return nil
+}
+
+// guarded takes bytes before it writes them.
+type guarded struct {
+	io.Writer
+	take func(bytes int64) error
+}
+
+// Write fails if the project or the disk has no room for p.
+func (g guarded) Write(p []byte) (int, error) {
+	if err := g.take(int64(len(p))); err != nil {
+		return 0, err
+	}
+	return g.Writer.Write(p)
 }
 
 // copier writes until the first error, and never fails.

@@ -33,12 +33,16 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage(err.Error()))
 		return
 	}
+	if err := s.guard.take(r.Context(), store, t.namespace, int64(len(manifest))+entryBytes); err != nil {
+		serveRefusal(w, err)
+		return
+	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
 	mapping, problem := mappingOf(r.Context(), store, t, content) // a problem may be one of the push, of which storing it tells the client
 	if problem == nil {
 		if err := s.mayHave(r.Context(), mapping); err != nil {
-			serveError(w, refusal(err))
+			serveError(w, pushRefusal(err))
 			return
 		}
 	}
@@ -52,7 +56,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		problem = s.tag(r.Context(), callerOf(r), mapping)
 	}
 	if problem != nil {
-		serveError(w, refusal(problem))
+		serveError(w, pushRefusal(problem))
 		return
 	}
 	answer.release(w)
@@ -66,8 +70,8 @@ func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMappin
 	return err
 }
 
-// refusal says why a push was stored but not accepted.
-func refusal(err error) errcode.Error {
+// pushRefusal says why a push was stored but not accepted.
+func pushRefusal(err error) errcode.Error {
 	if errors.IsForbidden(err) || errors.IsInvalid(err) || errors.IsNotFound(err) {
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
 	}
@@ -101,7 +105,7 @@ func mappingOf(ctx context.Context, store *store, t target, content record.Conte
 		if err != nil {
 			return nil, err
 		}
-		if content.Config, err = store.blob(ctx, t.repository(), digest.Digest(config)); err != nil {
+		if content.Config, err = store.smallBlob(ctx, t.repository(), digest.Digest(config), maxManifest); err != nil {
 			return nil, fmt.Errorf("read configuration of the pushed image: %w", err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
@@ -42,7 +43,8 @@ type Registry struct {
 	CertFile, KeyFile string
 	// Hosts are further names, with ports, under which references mean this registry.
 	Hosts []string
-	// Client reaches the API server with the rights of system:registry or more. Users' requests go out with their own tokens.
+	// Client reaches the API server with the rights of system:registry, and those to watch namespaces and to list and remove images. Users' requests go out with
+	// their own tokens.
 	Client *rest.Config
 	// Advertise is the IP address of this host that the service docker-registry leads to.
 	Advertise net.IP
@@ -50,7 +52,16 @@ type Registry struct {
 	Storage configuration.Storage
 	// Route is the host by which clients outside reach the registry, below the domain of routes; none if empty.
 	Route string
+	// Reserve is what pushes leave of the disk of Storage, if it is a directory.
+	Reserve Reserve
+	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it for one project.
+	ProjectQuota int64
+
+	note func(string)
 }
+
+// Notes takes a function that shows in the status of the host what the registry does without; "" for nothing.
+func (r *Registry) Notes(note func(string)) { r.note = note }
 
 // Name is the part's name.
 func (*Registry) Name() string { return "registry" }
@@ -66,12 +77,11 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("listen for registry: %w", err)
 	}
-	announced := make(chan struct{})
-	go func() {
-		defer close(announced)
-		r.announce(ctx)
-	}()
-	defer func() { <-announced }()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() { r.announce(ctx) })
+	tasks.Go(func() { server.namespaces.run(ctx) })
+	tasks.Go(func() { server.tidy(ctx, r.note) })
 	front := frontOf(ctx, server)
 	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate(r.CertFile, r.KeyFile)}
 	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
@@ -129,7 +139,23 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	projects, err := newNamespaces(r.Client)
+	if err != nil {
+		return nil, err
+	}
+	dir := ""
+	if r.Storage.Type() == "filesystem" {
+		dir, _ = r.Storage.Parameters()["rootdirectory"].(string)
+	}
+	if r.note == nil {
+		r.note = func(string) {}
+	}
 	return &server{
+		namespaces: projects, uploads: newUploads(),
+		guard: &guard{
+			dir: dir, reserve: r.Reserve, usage: newUsage(),
+			quota: func(project string) int64 { return projects.quota(project, r.ProjectQuota) },
+		},
 		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups),
 		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), settings) }),
 	}, nil

@@ -33,6 +33,11 @@ type server struct {
 	reviewed singleflight.Group
 	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
 	pushes sync.RWMutex
+
+	namespaces *namespaces
+	owners     owners
+	guard      *guard
+	uploads    *uploads
 }
 
 // maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
@@ -110,6 +115,10 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 		return
 	}
+	if err := s.own(r.Context(), store, t.namespace); err != nil {
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
+		return
+	}
 	switch {
 	case t.route == routeReferrers:
 		s.pullReferrers(w, r, store, t)
@@ -122,9 +131,9 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	case t.route == v2.RouteNameManifest && verb == "update":
 		s.pushManifest(w, r, store, t)
 	case t.route == v2.RouteNameBlobUpload && verb == "update":
-		s.startUpload(w, r, store)
+		s.startUpload(w, r, store, t)
 	case t.route == v2.RouteNameBlobUploadChunk:
-		store.upload(w, r)
+		s.upload(w, r, store, t.namespace)
 	default:
 		store.ServeHTTP(w, r)
 	}
@@ -167,11 +176,14 @@ func (t target) in(repository string) (target, error) {
 
 // startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
 // What is asked for stands in the query alone: distribution would take it from a form in the body too, which nobody has checked.
-func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store) {
+func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
 		namespace, stream, _ := strings.Cut(from, "/")
 		ok, err := s.may(r.Context(), callerOf(r), layers("get", namespace, stream))
+		if ok && err == nil {
+			err = s.own(r.Context(), store, namespace)
+		}
 		if !ok || err != nil || !mountable(query.Get("mount")) {
 			query.Del("from")
 			query.Del("mount")
@@ -179,7 +191,7 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 		}
 	}
 	r.Form, r.PostForm = query, url.Values{}
-	store.upload(w, r)
+	s.upload(w, r, store, t.namespace)
 }
 
 // mountable says whether distribution can mount a blob: it would link a digest of another algorithm than sha256 to nothing.

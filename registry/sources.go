@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"strings"
 	"sync"
 )
 
@@ -43,5 +44,16 @@ func (s *sources) put(repository string, digests []string, at source) {
 	}
 	for _, digest := range digests {
 		s.known[blobOf{repository, digest}] = at
+	}
+}
+
+// forget drops what is known of the repositories of a project.
+func (s *sources) forget(project string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for blob := range s.known {
+		if strings.HasPrefix(blob.repository, project+"/") {
+			delete(s.known, blob)
+		}
 	}
 }

@@ -47,6 +47,13 @@ func (l *lazyStore) get() (*store, error) {
 	return made, err
 }
 
+// opened reports whether anybody has used the store.
+func (l *lazyStore) opened() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.made != nil
+}
+
 func (l *lazyStore) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,11 +108,18 @@ func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool
 	return err == nil
 }
 
-// blob reads a small blob of a repository.
-func (s *store) blob(ctx context.Context, name string, id digest.Digest) ([]byte, error) {
+// smallBlob reads a blob of a repository, which must not be larger than most bytes.
+func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest, most int64) ([]byte, error) {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	described, err := repository.Blobs(ctx).Stat(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if described.Size > most {
+		return nil, fmt.Errorf("blob %q has %d bytes, and may have %d", id, described.Size, most)
 	}
 	return repository.Blobs(ctx).Get(ctx, id)
 }

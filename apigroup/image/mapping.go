@@ -128,9 +128,10 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	if err != nil {
 		return nil, err
 	}
-	image = stored.(*imagev1.Image)
+	image = stored.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		return image.DeepCopy(), err
+		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{} // it is stored again if a prune removes it meanwhile
+		return image, err
 	}
 	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 }

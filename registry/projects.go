@@ -1,0 +1,291 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+	imagev1 "github.com/openshift/api/image/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// What a project has in the registry ends with the project. A file for each project holds the UID of its namespace, so that a new project of the same name
+// never gets what the former one left, whatever has happened in between.
+
+// projectsDir holds those files, <project>.
+const projectsDir = rootDir + "/projects"
+
+// owners remembers the projects whose content is known to be theirs.
+type owners struct {
+	// changing is held while the content of a project changes hands.
+	changing sync.Mutex
+	mu       sync.Mutex
+	uids     map[string]types.UID
+}
+
+func (o *owners) get(project string) types.UID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.uids[project]
+}
+
+// set records the owner of a project; an empty one forgets it.
+func (o *owners) set(project string, uid types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.uids == nil {
+		o.uids = map[string]types.UID{}
+	}
+	o.uids[project] = uid
+}
+
+// own makes sure that what the repositories of a project hold is of the project that has the name now.
+func (s *server) own(ctx context.Context, store *store, project string) error {
+	if s.namespaces == nil {
+		return nil
+	}
+	uid, err := s.namespaces.uid(ctx, project)
+	if err != nil || uid == "" || s.owners.get(project) == uid { // without a namespace only administrators of the cluster have a right
+		return err
+	}
+	s.owners.changing.Lock()
+	defer s.owners.changing.Unlock()
+	file := path.Join(projectsDir, project)
+	owner, err := store.driver.GetContent(ctx, file)
+	if err != nil && !missing(err) {
+		return fmt.Errorf("read owner of project %q: %w", project, err)
+	}
+	if err == nil && types.UID(owner) != uid {
+		if store.readOnly {
+			return fmt.Errorf("what the read-only registry has of project %q is of a deleted one of that name", project)
+		}
+		if err := s.removeProjects(ctx, store, []string{project}); err != nil {
+			return fmt.Errorf("remove what a deleted project %q left: %w", project, err)
+		}
+	}
+	if !store.readOnly && types.UID(owner) != uid {
+		if err := store.driver.PutContent(ctx, file, []byte(uid)); err != nil {
+			return fmt.Errorf("record owner of project %q: %w", project, err)
+		}
+	}
+	s.owners.set(project, uid)
+	return nil
+}
+
+// removeDeleted removes what projects have that no longer exist.
+func (s *server) removeDeleted(ctx context.Context, store *store) error {
+	if !s.namespaces.synced() || store.readOnly {
+		return nil
+	}
+	var gone []string
+	dirs, err := store.driver.List(ctx, repositoriesDir)
+	if err != nil && !missing(err) {
+		return fmt.Errorf("list projects of the registry: %w", err)
+	}
+	for _, dir := range dirs {
+		uid, err := s.namespaces.uid(ctx, path.Base(dir))
+		if err != nil {
+			return err
+		}
+		if uid == "" {
+			gone = append(gone, path.Base(dir))
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	s.owners.changing.Lock()
+	defer s.owners.changing.Unlock()
+	return s.removeProjects(ctx, store, gone)
+}
+
+// removeProjects removes repositories, uploads and blobs of projects, and the records of images that nobody else has. An image that a stream of another
+// project has goes into the repository of that stream first. Directories go last: what a crash interrupts is found again by them. The caller
+// holds s.owners.changing.
+func (s *server) removeProjects(ctx context.Context, store *store, projects []string) error {
+	s.pushes.Lock()
+	defer s.pushes.Unlock()
+	streams, err := s.images.ImageStreams("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	search := collection{
+		store: store, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now(), skip: map[string]bool{},
+	}
+	for _, project := range projects {
+		search.skip[project] = true
+	}
+	inUse := map[string]bool{}
+	for _, stream := range streams.Items {
+		if search.skip[stream.Namespace] {
+			continue
+		}
+		for _, tag := range stream.Status.Tags {
+			for _, event := range tag.Items {
+				inUse[event.Image] = true
+				if err := s.adopt(ctx, store, stream.Namespace+"/"+stream.Name, event, search.skip); err != nil {
+					return err
+				}
+				name := stream.Namespace + "/" + stream.Name
+				search.streams[name] = append(search.streams[name], event.Image)
+			}
+		}
+	}
+	if err := s.removeImages(ctx, search, inUse); err != nil {
+		return err
+	}
+	blobs, err := store.linked(ctx, projects)
+	if err != nil {
+		return err
+	}
+	if len(blobs) > 0 {
+		search.request = record.GarbageRequest{Images: []record.GarbageImage{{Blobs: blobs}}}
+		if _, err := search.run(ctx); err != nil {
+			return err
+		}
+	}
+	for _, project := range projects {
+		for _, dir := range []string{repositoriesDir, projectsDir} {
+			if err := store.driver.Delete(ctx, path.Join(dir, project)); err != nil && !missing(err) {
+				return fmt.Errorf("remove %q of project %q: %w", dir, project, err)
+			}
+		}
+		s.owners.set(project, "")
+		s.blobs.forget(project)
+		if s.guard != nil {
+			s.guard.usage.forget(project)
+		}
+	}
+	return nil
+}
+
+// repositoryOf is the repository of this registry that a reference names, empty for other registries.
+func (s *server) repositoryOf(reference string) string {
+	parsed, err := record.ParseReference(reference)
+	if err != nil || parsed.Registry != ServiceHost && !slices.Contains(s.Hosts, parsed.Registry) {
+		return ""
+	}
+	return parsed.Repository
+}
+
+// adopt gives an image of a stream that lies in a project to be removed to the repository of the stream.
+func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent, projects map[string]bool) error {
+	from := s.repositoryOf(event.DockerImageReference)
+	project, _, _ := strings.Cut(from, "/")
+	id := digest.Digest(event.Image)
+	if !projects[project] || id.Validate() != nil {
+		return nil
+	}
+	if err := store.link(ctx, from, to, id); err != nil {
+		return fmt.Errorf("move image %q from repository %q to %q: %w", id, from, to, err)
+	}
+	return nil
+}
+
+// removeImages removes the records of images that lie in a project to be removed and that no stream has, and notes what the others use.
+func (s *server) removeImages(ctx context.Context, search collection, inUse map[string]bool) error {
+	images, err := s.images.Images().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range images.Items {
+		image := &images.Items[i]
+		project, _, _ := strings.Cut(s.repositoryOf(image.DockerImageReference), "/")
+		if inUse[image.Name] || image.Annotations[record.Managed] != "true" || !search.skip[project] {
+			search.images[image.Name] = record.Blobs(image)
+			continue
+		}
+		err := s.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: ptr.To(image.UID), ResourceVersion: ptr.To(image.ResourceVersion)},
+		})
+		if errors.IsConflict(err) { // it was pushed again meanwhile, elsewhere
+			search.images[image.Name] = record.Blobs(image)
+			continue
+		}
+		if err != nil && !errors.IsNotFound(err) {
+			return fmt.Errorf("remove image %q: %w", image.Name, err)
+		}
+	}
+	return nil
+}
+
+// linked are the blobs that repositories of projects have, as digests of their content.
+func (s *store) linked(ctx context.Context, projects []string) (blobs []string, err error) {
+	for _, project := range projects {
+		err := s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
+			at := file.Path()
+			if file.IsDir() || path.Base(at) != linkFile || !strings.Contains(at, "/"+layersDir+"/") && !strings.Contains(at, "/"+revisionsDir+"/") {
+				return nil
+			}
+			if id := s.target(ctx, at); id.Validate() == nil {
+				blobs = append(blobs, id.String())
+			}
+			return nil
+		})
+		if err != nil && !missing(err) {
+			return nil, fmt.Errorf("list blobs of project %q: %w", project, err)
+		}
+	}
+	return blobs, nil
+}
+
+// link gives a manifest with all that it refers to, and what refers to it, to another repository. Parts that are not there are left out.
+func (s *store) link(ctx context.Context, from, to string, id digest.Digest) error {
+	if s.hasManifest(ctx, to, id) || !s.hasManifest(ctx, from, id) {
+		return nil
+	}
+	repository, err := s.repository(ctx, from)
+	if err != nil {
+		return err
+	}
+	manifests, err := repository.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	manifest, err := manifests.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	put := func(kind string, blob digest.Digest) error {
+		content := s.target(ctx, path.Join(linkDir(from, kind, blob), linkFile))
+		if content == "" {
+			return nil
+		}
+		return s.driver.PutContent(ctx, path.Join(linkDir(to, kind, blob), linkFile), []byte(content))
+	}
+	for _, reference := range manifest.References() {
+		if err := s.link(ctx, from, to, reference.Digest); err != nil {
+			return err
+		}
+		if err := put(layersDir, reference.Digest); err != nil {
+			return err
+		}
+	}
+	if err := put(revisionsDir, id); err != nil {
+		return err
+	}
+	bySubject, err := s.referrers(ctx, from)
+	if err != nil {
+		return err
+	}
+	for _, referrer := range bySubject[id] {
+		if err := s.noteReferrer(ctx, to, id, referrer); err != nil {
+			return err
+		}
+		if err := s.link(ctx, from, to, referrer); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	imagev1 "github.com/openshift/api/image/v1"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+)
+
+// inCluster is a registry of a cluster with namespaces, by their UIDs, and with streams and images.
+func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	resource := namespaceResource()
+	n := &namespaces{
+		client: metadatafake.NewSimpleMetadataClient(scheme).Resource(resource), store: cache.NewStore(cache.MetaNamespaceKeyFunc),
+		synced: func() bool { return true }, deleted: make(chan struct{}, 1),
+	}
+	for name, uid := range uids {
+		if err := n.store.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := imagefake.NewSimpleClientset(objects...) //nolint: the generated client of images has no other
+	return &server{
+		Registry: &Registry{}, namespaces: n, uploads: newUploads(), blobs: newSources(), images: client.ImageV1(),
+		guard: &guard{usage: newUsage(), quota: func(string) int64 { return Unlimited }},
+	}
+}
+
+// managed is the record of an image of a repository.
+func managed(repository, digest string) *imagev1.Image {
+	return &imagev1.Image{
+		ObjectMeta:           metav1.ObjectMeta{Name: digest, Annotations: map[string]string{record.Managed: "true"}},
+		DockerImageReference: ServiceHost + "/" + repository + "@" + digest,
+	}
+}
+
+// blobs are the digests of all that lies on the disk.
+func (g *testRegistry) blobs() (all []string) {
+	g.t.Helper()
+	err := g.content.Blobs().Enumerate(g.t.Context(), func(id digest.Digest) error {
+		all = append(all, id.String())
+		return nil
+	})
+	if err != nil && !missing(err) {
+		g.t.Fatal(err)
+	}
+	return all
+}
+
+func TestWhatAProjectHasEndsWithIt(t *testing.T) {
+	g := newTestRegistry(t)
+	shared, own := g.layer(), g.layer()
+	gone, promoted, staying := g.push("old/app", shared, own), g.push("old/app", g.layer()), g.push("shop/app", shared)
+	bill := g.attach("old/app", promoted, billType)
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "live"}}
+	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: promoted, DockerImageReference: ServiceHost + "/old/app@" + promoted}}}}
+	s := inCluster(t, map[string]types.UID{"shop": "1"}, stream, managed("old/app", gone), managed("old/app", promoted), managed("shop/app", staying))
+	if err := s.removeDeleted(t.Context(), g.store); err != nil {
+		t.Fatal(err)
+	}
+	if dirs, err := g.driver.List(t.Context(), repositoriesDir); err != nil || len(dirs) != 1 {
+		t.Errorf("there are the projects %q, %v", dirs, err)
+	}
+	if _, err := s.images.Images().Get(t.Context(), gone, metav1.GetOptions{}); !errors.IsNotFound(err) {
+		t.Errorf("the record of an image that nobody has: %v", err)
+	}
+	for _, name := range []string{promoted, staying} {
+		if _, err := s.images.Images().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	left := g.blobs()
+	if slices.Contains(left, gone) || slices.Contains(left, digestOf(t, own)) {
+		t.Error("blobs of the project are still on the disk")
+	}
+	if !slices.Contains(left, digestOf(t, shared)) {
+		t.Error("a layer that another project has is gone")
+	}
+	// A stream of another project keeps its image, with what refers to it.
+	for _, id := range []string{promoted, bill} {
+		if !g.hasManifest(t.Context(), "shop/live", digest.Digest(id)) {
+			t.Errorf("manifest %s did not go to the repository of the stream that has it", id)
+		}
+	}
+	_, content, err := g.manifest(t.Context(), "shop/live", digest.Digest(promoted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := record.ConfigDigest(content)
+	if err != nil || !g.hasBlob(t.Context(), "shop/live", digest.Digest(config)) {
+		t.Errorf("its configuration %s is not there, %v", config, err)
+	}
+	if err := s.removeDeleted(t.Context(), g.store); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
+	g := newTestRegistry(t)
+	s := inCluster(t, map[string]types.UID{"shop": "1"})
+	if err := s.own(t.Context(), g.store, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	former := g.push("shop/app", g.layer())
+	if err := s.own(t.Context(), g.store, "shop"); err != nil || !g.hasManifest(t.Context(), "shop/app", digest.Digest(former)) {
+		t.Fatalf("the project lost its image, %v", err)
+	}
+	for name, next := range map[string]*server{
+		"while the registry runs": s, "while the registry is stopped": inCluster(t, nil),
+	} {
+		g.push("shop/app", g.layer())
+		if err := g.driver.PutContent(t.Context(), projectsDir+"/shop", []byte("1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.namespaces.store.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "2"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.own(t.Context(), g.store, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		if left := g.blobs(); len(left) > 0 {
+			t.Errorf("%s: %q are left of the former project", name, left)
+		}
+		if owner, err := g.driver.GetContent(t.Context(), projectsDir+"/shop"); err != nil || string(owner) != "2" {
+			t.Errorf("%s: the owner is %q, %v", name, owner, err)
+		}
+		next.owners.set("shop", "1")
+	}
+	if _, err := g.driver.Stat(t.Context(), repositoriesDir+"/shop"); !missing(err) {
+		t.Errorf("the repositories of the former project: %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The intervals at which the registry looks at its disk, and for uploads that were abandoned.
+const (
+	diskInterval   = 10 * time.Second
+	uploadInterval = 10 * time.Minute
+)
+
+// tidy removes what nobody needs until ctx ends: content of deleted projects and abandoned uploads. It reports a disk that is too full for pushes.
+func (s *server) tidy(ctx context.Context, note func(string)) {
+	ticker := time.NewTicker(diskInterval)
+	defer ticker.Stop()
+	var lastUploads time.Time
+	var lastNote string
+	projects := true // of which some may have been deleted before the start
+	for {
+		if text := s.diskNote(); text != lastNote {
+			note(text)
+			lastNote = text
+		}
+		if store := s.inUse(); store != nil {
+			if projects {
+				if err := s.removeDeleted(ctx, store); err != nil && ctx.Err() == nil {
+					slog.Warn("remove content of deleted projects", "error", err)
+				} else {
+					projects = !s.namespaces.synced()
+				}
+			}
+			if time.Since(lastUploads) > uploadInterval {
+				lastUploads = time.Now()
+				if err := s.removeAbandoned(ctx, store); err != nil && ctx.Err() == nil {
+					slog.Warn("remove abandoned uploads", "error", err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.namespaces.deleted:
+			projects = true
+		}
+	}
+}
+
+// inUse is the store if anybody has used it, so that a registry that nobody uses stays closed.
+func (s *server) inUse() *store {
+	if s.guard != nil && s.guard.dir != "" {
+		if _, err := os.Stat(filepath.Join(s.guard.dir, rootDir)); err != nil {
+			return nil
+		}
+	} else if !s.store.opened() {
+		return nil
+	}
+	store, err := s.store.get()
+	if err != nil {
+		return nil
+	}
+	return store
+}
+
+// diskNote says why the registry refuses pushes, if it does.
+func (s *server) diskNote() string {
+	if s.guard == nil || s.guard.dir == "" {
+		return ""
+	}
+	var full *refusal
+	if errors.As(s.guard.reserve.check(s.guard.dir), &full) {
+		return "pushes are refused: " + full.message
+	}
+	return ""
+}
+
+// removeAbandoned removes uploads to which nobody has written for a while.
+func (s *server) removeAbandoned(ctx context.Context, store *store) error {
+	if store.readOnly {
+		return nil
+	}
+	search := collection{store: store, now: time.Now(), uploads: s.uploads}
+	err := search.abandoned(ctx)
+	s.uploads.forget(time.Now().Add(-2 * abandonAge))
+	return err
+}

@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+)
+
+// usage counts what projects have in the registry: each blob once, and what is being uploaded. A project is counted when it first pushes; from then on what it
+// pushes is added. Blobs that it had before are then counted twice, and what is removed stays in the count, so a project is counted again before it is
+// refused anything.
+type usage struct {
+	mu       sync.Mutex
+	projects map[string]*projectUsage
+}
+
+type projectUsage struct {
+	mu      sync.Mutex
+	bytes   int64
+	counted time.Time
+}
+
+// recountInterval is how long a count is trusted when it says that a project is full.
+const recountInterval = 5 * time.Second
+
+func newUsage() *usage { return &usage{projects: map[string]*projectUsage{}} }
+
+func (u *usage) of(project string) *projectUsage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.projects[project]
+	if p == nil {
+		p = &projectUsage{}
+		u.projects[project] = p
+	}
+	return p
+}
+
+// forget drops the count of a project, which is counted again when it is used next.
+func (u *usage) forget(project string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.projects, project)
+}
+
+// add changes the count of a project.
+func (u *usage) add(project string, bytes int64) {
+	p := u.of(project)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += bytes
+}
+
+// take adds bytes to the count of a project unless it would be over the quota.
+func (u *usage) take(ctx context.Context, store *store, project string, bytes, quota int64) error {
+	p := u.of(project)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if quota == Unlimited {
+		p.bytes += bytes
+		return nil
+	}
+	if p.counted.IsZero() || p.bytes+bytes > quota && time.Since(p.counted) > recountInterval {
+		counted, err := store.bytesOf(ctx, project)
+		if err != nil {
+			return fmt.Errorf("count what project %q has in the registry: %w", project, err)
+		}
+		p.bytes, p.counted = counted, time.Now()
+	}
+	if p.bytes+bytes > quota {
+		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, and its quota is %s: remove tags and prune images, or ask an administrator of the cluster for a larger quota "+
+			"(annotation %s of the namespace)", project, readable(p.bytes), readable(quota), QuotaAnnotation)}
+	}
+	p.bytes += bytes
+	return nil
+}
+
+// bytesOf counts what a project has.
+func (s *store) bytesOf(ctx context.Context, project string) (total int64, err error) {
+	blobs := map[digest.Digest]bool{}
+	err = s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
+		at := file.Path()
+		switch {
+		case file.IsDir():
+			if path.Base(path.Dir(at)) == uploadsDir {
+				total += entryBytes
+			}
+		case upload(at) != "":
+			total += file.Size()
+		case path.Base(at) == linkFile && (strings.Contains(at, "/"+layersDir+"/") || strings.Contains(at, "/"+revisionsDir+"/")):
+			id, err := digestOfPath(path.Dir(at))
+			if err != nil {
+				return nil
+			}
+			if id.Algorithm() != digest.Canonical {
+				id = s.target(ctx, at)
+			}
+			blobs[id] = true
+		}
+		return nil
+	})
+	if err != nil && !missing(err) {
+		return 0, err
+	}
+	for id := range blobs {
+		if id.Validate() != nil {
+			continue
+		}
+		total += entryBytes
+		if blob, err := s.driver.Stat(ctx, blobPath(id)); err == nil {
+			total += blob.Size()
+		}
+	}
+	return total, nil
+}
+
+// target is the digest that a link leads to, empty if there is none.
+func (s *store) target(ctx context.Context, link string) digest.Digest {
+	content, err := s.driver.GetContent(ctx, link)
+	if err != nil {
+		return ""
+	}
+	return digest.Digest(content)
+}

@@ -1,0 +1,233 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	imagev1 "github.com/openshift/api/image/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// password is what mallory must not read: it is in the environment of alice's images.
+const password = "correct-horse-battery-staple"
+
+// built is an image with a password in its environment, as a registry would have it.
+type built struct {
+	v1.Image
+	digest           string
+	manifest, config string
+}
+
+func build(t *testing.T) built {
+	t.Helper()
+	plain, err := random.Image(1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.Config(mutate.MediaType(plain, types.OCIManifestSchema1), v1.Config{Env: []string{"PASSWORD=" + password}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := built{Image: image}
+	manifest, err := image.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.digest, b.manifest, b.config = digest.String(), string(manifest), string(config)
+	return b
+}
+
+// stream creates an image stream of a user.
+func (s *stage) stream(user *kit.User, project, name string) {
+	user.May("POST", kit.GroupPath(imageGroup, project, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: "+name+"}}")
+}
+
+// mapping is an ImageStreamMapping for the tag latest of a stream. The change completes it.
+func mapping(t *testing.T, stream, digest, reference string, change func(*imagev1.Image)) string {
+	t.Helper()
+	m := imagev1.ImageStreamMapping{Tag: "latest"}
+	m.APIVersion, m.Kind, m.Name = "image.openshift.io/v1", "ImageStreamMapping", stream
+	m.Image.Name, m.Image.DockerImageReference = digest, reference
+	if change != nil {
+		change(&m.Image)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// proof puts manifest and configuration of an image into a record.
+func (b built) proof(image *imagev1.Image) {
+	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
+}
+
+// shows fails the test if a user sees a text in any view of the image stream "copy" of mallory's.
+func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
+	t.Helper()
+	for _, view := range []string{"imagestreams/copy", "imagestreams/copy/layers", "imagestreamtags/copy:latest", "imagetags/copy:latest", "imagestreamimages/copy@" + digest,
+		"imagestreamtags", "imagetags"} {
+		response, _ := s.mallory.Try("GET", kit.GroupPath(imageGroup, s.evil, view), "")
+		for _, text := range texts {
+			if strings.Contains(response, text) {
+				t.Errorf("mallory reads %q in %s:\n%s", text, view, response)
+			}
+		}
+	}
+}
+
+// pull asks the registry with the token of a service account and returns status and body.
+func (s *stage) pull(t *testing.T, account, project, method, path string) (int, string) {
+	t.Helper()
+	token := strings.TrimSpace(s.OC("create", "token", account, "-n", project))
+	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+s.Address.String()+":5000"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth("any", token)
+	resp, err := (&http.Client{Transport: s.transport()}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// layer returns the digest of the first layer, which mallory must not learn either.
+func (b built) layer(t *testing.T) string {
+	t.Helper()
+	layers, err := b.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
+	for _, first := range []string{"alice", "mallory"} {
+		t.Run(first+" comes first", func(t *testing.T) {
+			s := tenants(t)
+			image := build(t)
+			s.stream(s.alice, s.shop, "app")
+			s.stream(s.mallory, s.evil, "copy")
+			mine := mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof)
+			theirs := mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, nil)
+			if first == "alice" {
+				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mine)
+			}
+			s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), theirs)
+			if first == "mallory" {
+				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mine)
+			}
+			s.hidden(t, image.digest, password, image.layer(t))
+			if status, body := s.pull(t, "builder", s.evil, "GET", "/v2/"+s.evil+"/copy/manifests/latest"); status == http.StatusOK {
+				t.Errorf("mallory pulls the manifest: %s", body)
+			}
+			if got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:latest"), ""); !strings.Contains(got, password) || strings.Contains(got, "evil.example.com") {
+				t.Errorf("alice's tag is\n%s", got)
+			}
+			record := s.OC("get", "image", image.digest, "-o", "json")
+			if !strings.Contains(record, password) || strings.Contains(record, "evil.example.com") {
+				t.Errorf("the record of alice's image is\n%s", record)
+			}
+			// The tag still gives mallory what she said herself.
+			if got := s.mallory.May("GET", kit.GroupPath(imageGroup, s.evil, "imagestreamtags/copy:latest"), ""); !strings.Contains(got, "evil.example.com/copy@"+image.digest) {
+				t.Errorf("mallory's tag is\n%s", got)
+			}
+		})
+	}
+}
+
+func TestMappingDoesNotDecideTheRecordOfAnother(t *testing.T) {
+	s := tenants(t)
+	image := build(t)
+	s.stream(s.alice, s.shop, "app")
+	s.stream(s.mallory, s.evil, "copy")
+	// Mallory has the manifest, as anybody has of a public image, and says everything about it that she should not.
+	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), mapping(t, "copy", image.digest, "evil.example.com/copy:latest", func(claimed *imagev1.Image) {
+		claimed.DockerImageManifest, claimed.DockerImageManifestMediaType = image.manifest, string(types.OCIImageIndex)
+		claimed.DockerImageConfig = `{"config":{"User":"0","Labels":{"forged":"yes"}}}`
+		claimed.DockerImageMetadata.Raw = []byte(`{"Config":{"Labels":{"forged":"yes"}}}`)
+		claimed.Labels = map[string]string{"forged": "yes"}
+		claimed.Annotations = map[string]string{"openshift.io/image.managed": "true", "image.openshift.io/manifestBlobStored": "true", "forged": "yes"}
+		claimed.Signatures = []imagev1.ImageSignature{{Type: "atomic", Content: []byte("forged")}}
+	}))
+	record := s.OC("get", "image", image.digest, "-o", "json")
+	for _, forged := range []string{"forged", "image.managed", "manifestBlobStored", string(types.OCIImageIndex)} {
+		if strings.Contains(record, forged) {
+			t.Errorf("the record has %q:\n%s", forged, record)
+		}
+	}
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
+	if got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:latest"), ""); !strings.Contains(got, "PASSWORD=") {
+		t.Errorf("the record of alice's image was not completed:\n%s", got)
+	}
+	if got := s.OC("get", "image", image.digest, "-o", "jsonpath={.dockerImageManifestMediaType}"); got != string(types.OCIManifestSchema1) {
+		t.Errorf("the manifest has the type %q", got)
+	}
+}
+
+func TestIndexShowsNoImageOfAnotherProject(t *testing.T) {
+	s := tenants(t)
+	image := build(t)
+	s.stream(s.alice, s.shop, "app")
+	s.stream(s.mallory, s.evil, "copy")
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
+	index, err := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image.Image}), types.OCIImageIndex).RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image.Image}), types.OCIImageIndex).Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"),
+		mapping(t, "copy", parsed.String(), "evil.example.com/copy@"+parsed.String(), func(claimed *imagev1.Image) {
+			claimed.DockerImageManifest, claimed.DockerImageManifestMediaType = string(index), string(types.OCIImageIndex)
+		}))
+	s.hidden(t, image.digest, password, image.layer(t))
+	if status, body := s.pull(t, "builder", s.evil, "GET", "/v2/"+s.evil+"/copy/manifests/"+image.digest); status == http.StatusOK {
+		t.Errorf("mallory pulls the manifest of an image that her index names: %s", body)
+	}
+}
+
+func TestMappingFollowsWhatItsAuthorCanRead(t *testing.T) {
+	s := tenants(t)
+	image := build(t)
+	s.stream(s.alice, s.shop, "app")
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
+	// The stream has the image: its author may tag it again without sending the manifest.
+	again := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), again)
+	got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:again"), "")
+	if want := fmt.Sprintf("docker-registry.default.svc:5000/%s/app@%s", s.shop, image.digest); !strings.Contains(got, want) || !strings.Contains(got, password) {
+		t.Errorf("the tag is not at %s, or without its metadata:\n%s", want, got)
+	}
+}
