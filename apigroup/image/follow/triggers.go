@@ -52,7 +52,7 @@ func workloads() []workload {
 	}
 	template := []string{"spec", "template"}
 	return []workload{
-		{apps("deployments"), template, true}, {apps("statefulsets"), template, true}, {apps("daemonsets"), template, true},
+		{apps("deployments"), template, true}, {apps("statefulsets"), template, false}, {apps("daemonsets"), template, true},
 		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, []string{"spec", "jobTemplate", "spec", "template"}, false},
 	}
 }

@@ -66,7 +66,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 		}
 		return nil
 	})
-	for _, kind := range []string{"deploymentconfigs." + appsGroup, "deployments.apps", "statefulsets.apps", "daemonsets.apps"} {
+	for _, kind := range []string{"deploymentconfigs." + appsGroup, "deployments.apps", "daemonsets.apps"} {
 		got := s.OC("get", kind, "thief", "-n", s.evil, "-o", `jsonpath={.status.conditions[?(@.type=="ImageTriggersAllowed")].reason}`)
 		if got != "ImageTriggerForbidden" {
 			t.Errorf("the condition of %s has the reason %q", kind, got)

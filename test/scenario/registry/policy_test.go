@@ -110,7 +110,18 @@ func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 		t.Errorf("a deployment has the image %s, %v", got, err)
 	}
 
+	// Nobody learns by the policy which image a stream has from which they may not pull.
+	stranger := newProjectOf(t, p)
+	foreign := func() (string, error) {
+		return p.In(p.Namespace+"-other").TryOC("run", "one", "--image="+own+":v1", "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}", "--token="+stranger)
+	}
+	if got, err := foreign(); err != nil || got != own+":v1" {
+		t.Errorf("a pod of another project has the image %q, %v", got, err)
+	}
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
+	if got, err := foreign(); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects`) {
+		t.Errorf("marked, a pod of another project has the image %q, %v", got, err)
+	}
 	try("marked", own+":v1", "", `rule "execution-denied" rejects`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {source: {dockerfile: FROM scratch},
 		strategy: {dockerStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`)
