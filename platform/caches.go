@@ -59,5 +59,5 @@ func (c *caches) sweep(ctx context.Context) error {
 			}
 		}
 	}
-	return c.driver.SweepCaches(named)
+	return c.driver.CollectCaches(named)
 }

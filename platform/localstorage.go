@@ -55,7 +55,7 @@ func (h *host) localStorage() (Component, error) {
 	return &localStorage{
 		driver: local.Driver{
 			Node: h.Node.NodeName, Dir: settings.Directory, Socket: socket,
-			Reserve: local.Reserve{Bytes: bytes, Share: share}, Overcommit: float64(settings.OvercommitPercent) / 100,
+			Reserve: local.Reserve{Bytes: bytes, Fraction: share}, Overcommit: float64(settings.OvercommitPercent) / 100,
 		},
 		kubelet:    h.Node.VolumeDirectory,
 		disabled:   settings.Disabled,

@@ -17,57 +17,60 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// A cache is a volume that a pod brings, like an ephemeral one, and that the next pod finds as it was left. It is known by the project of
-// its pods, which kubelet tells, and a name: no pod reaches a cache of another project. Pods that run together share it. Nothing is promised: a cache may be gone at any time at
-// which no pod has it, and where the node has no room for it a pod gets an empty directory that cannot be written to.
+// A cache is an inline volume of a pod, like an ephemeral volume, whose content stays for the next
+// pod. Its key is the pods' namespace, which kubelet sends, and a name, so a pod cannot access the
+// cache of another namespace. Concurrent pods share a cache. A cache can be deleted whenever no pod
+// uses it. If the node has no space for it, the pod gets an empty read-only directory.
 const (
 	// CacheKey is the attribute with the name of a cache.
 	CacheKey = "cache"
-	// namespaceKey is the project of the pod, as kubelet tells it.
+	// namespaceKey is the attribute with the pod's namespace, which kubelet sets.
 	namespaceKey = "csi.storage.k8s.io/pod.namespace"
 )
 
 const (
-	// cacheForgotten is how long a cache stays that no pod of the node names, and cacheUnused how long one stays that none has used.
-	cacheForgotten, cacheUnused = time.Hour, 14 * 24 * time.Hour
-	// cacheShare is the part of the disk that unused caches may take together.
-	cacheShare = 0.1
+	// unnamedCacheTTL is how long a cache stays that no pod on the node references. unusedCacheTTL
+	// is how long a cache stays that no pod has used.
+	unnamedCacheTTL, unusedCacheTTL = time.Hour, 14 * 24 * time.Hour
+	// maxCacheFraction is the maximum fraction of the disk for all unused caches.
+	maxCacheFraction = 0.1
 )
 
-// Cache is what a cache is known by.
+// Cache identifies a cache.
 type Cache struct{ Namespace, Name string }
 
-// record is the name of its record, which no volume of CreateVolume has.
-func (c Cache) record() string { return "cache/" + c.Namespace + "/" + c.Name }
+// recordName returns the name in the cache's record. No volume of CreateVolume has such a name.
+func (c Cache) recordName() string { return "cache/" + c.Namespace + "/" + c.Name }
 
-// isCache tells caches from other volumes.
+// isCache reports whether the volume is a cache.
 func (v volume) isCache() bool { return !v.Used.IsZero() }
 
-// publishCache gives a pod the cache that it names.
+// publishCache mounts a cache for a pod.
 func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
-	target, wanted := request.GetTargetPath(), request.GetVolumeCapability()
-	given := maps.Clone(request.GetVolumeContext())
-	namespace, name := given[namespaceKey], given[CacheKey]
-	delete(given, CacheKey)
-	if namespace == "" || wanted.GetBlock() != nil || request.GetReadonly() {
-		return status.Error(codes.InvalidArgument, "a cache is a mounted volume that pods of a project write to")
+	target, capability := request.GetTargetPath(), request.GetVolumeCapability()
+	attributes := maps.Clone(request.GetVolumeContext())
+	namespace, name := attributes[namespaceKey], attributes[CacheKey]
+	delete(attributes, CacheKey)
+	if namespace == "" || capability.GetBlock() != nil || request.GetReadonly() {
+		return status.Error(codes.InvalidArgument, "a cache must be a mounted, writable volume of a pod with a namespace")
 	}
-	content, err := contentOf([]*csi.VolumeCapability{wanted})
+	content, err := contentOf([]*csi.VolumeCapability{capability})
 	if err != nil {
 		return err
 	}
-	v := volume{Name: Cache{namespace, name}.record(), State: stateReady, Filesystem: content, Used: time.Now()}
-	if v.Size, v.Allocation, err = ephemeralParameters(given, content); err != nil {
+	v := volume{Name: Cache{namespace, name}.recordName(), State: stateReady, Filesystem: content, Used: time.Now()}
+	if v.Size, v.Allocation, err = ephemeralParameters(attributes, content); err != nil {
 		return err
 	}
-	d.caching.Lock()
-	defer d.caching.Unlock()
-	if mounts, err := filesystem.At(target); err != nil || len(mounts) > 0 { // an earlier call has done it
+	d.cacheMu.Lock()
+	defer d.cacheMu.Unlock()
+	// An earlier call has mounted it.
+	if mounts, err := filesystem.MountsAt(target); err != nil || len(mounts) > 0 {
 		return err
 	}
-	err = d.shareCache(v, target)
-	if errors.Is(err, errUnused) {
-		err = d.mountCache(ctx, v, target, wanted)
+	err = d.bindCache(v, target)
+	if errors.Is(err, errCacheUnused) {
+		err = d.mountCache(ctx, v, target, capability)
 	}
 	if err == nil {
 		return nil
@@ -75,24 +78,24 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 	return errors.Join(filesystem.Unmount(target), filesystem.MountEmpty(target))
 }
 
-// errUnused says that no pod has the cache.
-var errUnused = errors.New("the cache is not in use")
+// errCacheUnused means that no pod uses the cache.
+var errCacheUnused = errors.New("the cache is not in use")
 
-// shareCache gives a pod a cache that another one has; errUnused says that none has it.
-func (d *Driver) shareCache(v volume, target string) error {
+// bindCache publishes a cache that another pod uses. The error is errCacheUnused if no pod uses it.
+func (d *Driver) bindCache(v volume, target string) error {
 	device, err := loop.Find(d.volumes.image(fileName(v.Name)))
 	if err != nil {
 		return err
 	}
 	if device == "" {
-		return errUnused
+		return errCacheUnused
 	}
-	mounts, err := filesystem.Of(device)
+	mounts, err := filesystem.MountsOf(device)
 	if err != nil {
 		return err
 	}
 	if len(mounts) == 0 {
-		return errUnused
+		return errCacheUnused
 	}
 	if err := makeTarget(target, false); err != nil {
 		return err
@@ -100,12 +103,13 @@ func (d *Driver) shareCache(v volume, target string) error {
 	return filesystem.Bind(mounts[0].Mountpoint, target, false)
 }
 
-// mountCache mounts a cache that nobody has. One that cannot be used as it is is made anew.
-func (d *Driver) mountCache(ctx context.Context, v volume, target string, wanted *csi.VolumeCapability) error {
+// mountCache mounts a cache that no pod uses. It recreates a cache that does not match or cannot be
+// mounted.
+func (d *Driver) mountCache(ctx context.Context, v volume, target string, capability *csi.VolumeCapability) error {
 	file := fileName(v.Name)
-	have, err := d.volumes.load(file)
-	if err == nil && have.State == stateReady && have.Size == v.Size && have.Filesystem == v.Filesystem {
-		if d.mount(ctx, file, v, target, wanted) == nil {
+	existing, err := d.volumes.load(file)
+	if err == nil && existing.State == stateReady && existing.Size == v.Size && existing.Filesystem == v.Filesystem {
+		if d.mount(ctx, file, v, target, capability) == nil {
 			return d.volumes.save(file, v)
 		}
 	}
@@ -116,19 +120,20 @@ func (d *Driver) mountCache(ctx context.Context, v volume, target string, wanted
 	if err := d.volumes.save(file, v); err != nil {
 		return err
 	}
-	if err := d.fill(ctx, file, v, origin{}); err != nil {
+	if err := d.createImage(ctx, file, v, contentSource{}); err != nil {
 		return errors.Join(err, d.volumes.remove(file))
 	}
 	v.State = stateReady
 	if err := d.volumes.save(file, v); err != nil {
 		return err
 	}
-	return d.mount(ctx, file, v, target, wanted)
+	return d.mount(ctx, file, v, target, capability)
 }
 
-// isCacheAt tells whether a cache is at path. Its pods know it by handles of which there is no record.
+// isCacheAt reports whether a cache is mounted at path. The volume handles of caches have no
+// record.
 func (d *Driver) isCacheAt(path string) bool {
-	mounts, err := filesystem.At(path)
+	mounts, err := filesystem.MountsAt(path)
 	if err != nil || len(mounts) == 0 {
 		return false
 	}
@@ -136,43 +141,44 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// SweepCaches removes the caches that nobody has and that are not named any more, have not been used for long, or take too much of the disk together, the
-// oldest first. named are those that pods of this node name.
-func (d *Driver) SweepCaches(named map[Cache]bool) error {
-	d.caching.Lock()
-	defer d.caching.Unlock()
+// CollectCaches deletes unused caches: those that no pod in inUse references, those that no pod has
+// used for a long time, and the least recently used ones that together exceed maxCacheFraction.
+// inUse contains the caches that pods on this node reference.
+func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
+	d.cacheMu.Lock()
+	defer d.cacheMu.Unlock()
 	keep := map[string]bool{}
-	for cache := range named {
-		keep[fileName(cache.record())] = true
+	for cache := range inUse {
+		keep[fileName(cache.recordName())] = true
 	}
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	type unused struct {
 		file string
 		used time.Time
 	}
-	var idle []unused
-	for file, v := range d.volumes.all(&problems) {
+	var candidates []unused
+	for file, v := range d.volumes.all(&errs) {
 		if device, err := loop.Find(d.volumes.image(file)); v.isCache() && err == nil && device == "" {
-			idle = append(idle, unused{file, v.Used})
+			candidates = append(candidates, unused{file, v.Used})
 		}
 	}
-	slices.SortFunc(idle, func(a, b unused) int { return b.used.Compare(a.used) })
-	room := int64(float64(disk.Bytes) * cacheShare)
-	for _, cache := range idle {
-		taken, err := image.Allocated(d.volumes.image(cache.file))
+	slices.SortFunc(candidates, func(a, b unused) int { return b.used.Compare(a.used) })
+	budget := int64(float64(disk.Bytes) * maxCacheFraction)
+	for _, cache := range candidates {
+		used, err := image.Allocated(d.volumes.image(cache.file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			problems = append(problems, err)
+			errs = append(errs, err)
 		}
-		room -= taken
+		budget -= used
 		age := time.Since(cache.used)
-		if age > cacheUnused || age > cacheForgotten && !keep[cache.file] || room < 0 {
-			room += taken
-			problems = append(problems, d.removeVolume(cache.file))
+		if age > unusedCacheTTL || age > unnamedCacheTTL && !keep[cache.file] || budget < 0 {
+			budget += used
+			errs = append(errs, d.removeVolume(cache.file))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }

@@ -15,31 +15,31 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// bring gives a pod of a project a cache, and returns where it is.
-func (n *node) bring(pod, project, cache string) string {
+// publishCache publishes a cache for a pod in a namespace and returns its path.
+func (n *node) publishCache(pod, project, cache string) string {
 	n.t.Helper()
 	target := n.target(pod)
 	must[*csi.NodePublishVolumeResponse](n.t)(n.NodePublishVolume(context.Background(), &csi.NodePublishVolumeRequest{
 		VolumeId: pod, TargetPath: target, VolumeCapability: mounted(""),
 		VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true", "csi.storage.k8s.io/pod.namespace": project, "cache": cache, "size": "16Mi"},
 	}))
-	n.used[pod] = true
+	n.staged[pod] = true
 	n.t.Cleanup(func() {
-		if n.used[pod] {
-			n.take(pod)
+		if n.staged[pod] {
+			n.unpublishCache(pod)
 		}
 	})
 	return target
 }
 
-// take takes it away again.
-func (n *node) take(pod string) {
+// unpublishCache unpublishes it.
+func (n *node) unpublishCache(pod string) {
 	n.t.Helper()
 	must[*csi.NodeUnpublishVolumeResponse](n.t)(n.NodeUnpublishVolume(context.Background(), &csi.NodeUnpublishVolumeRequest{VolumeId: pod, TargetPath: n.target(pod)}))
-	delete(n.used, pod)
+	delete(n.staged, pod)
 }
 
-// onlyCache is the path of the one image of a cache, without its ending.
+// onlyCache returns the path of the image of the only cache, without its extension.
 func (n *node) onlyCache() string {
 	n.t.Helper()
 	found, err := filepath.Glob(filepath.Join(n.dir, "data", "volumes", "hash-*.json"))
@@ -49,9 +49,9 @@ func (n *node) onlyCache() string {
 	return found[0][:len(found[0])-len(".json")]
 }
 
-func TestACacheOutlivesItsPods(t *testing.T) {
+func TestCacheOutlivesPods(t *testing.T) {
 	n := start(t, t.TempDir())
-	first := n.bring("csi-1", "red", "uid")
+	first := n.publishCache("csi-1", "red", "uid")
 	if err := write(filepath.Join(first, "layer"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -59,24 +59,24 @@ func TestACacheOutlivesItsPods(t *testing.T) {
 		t.Errorf("writing 32 MiB into 16: %v, want %v", err, unix.ENOSPC)
 	}
 	if stats, err := n.NodeGetVolumeStats(context.Background(), &csi.NodeGetVolumeStatsRequest{VolumeId: "csi-1", VolumePath: first}); err != nil || stats.GetUsage()[0].GetUsed() < 1<<20 {
-		t.Errorf("it is told that of the cache are used %v, %v", stats, err)
+		t.Errorf("the reported usage of the cache is %v, %v", stats, err)
 	}
 	has := func(target string) bool {
 		_, err := os.Stat(filepath.Join(target, "layer"))
 		return err == nil
 	}
-	if !has(n.bring("csi-2", "red", "uid")) {
-		t.Error("a pod beside the first has another cache")
+	if !has(n.publishCache("csi-2", "red", "uid")) {
+		t.Error("a concurrent pod has another cache")
 	}
-	n.take("csi-1")
-	n.take("csi-2")
-	if has(n.bring("csi-3", "blue", "uid")) {
-		t.Error("a pod of another project has the cache")
+	n.unpublishCache("csi-1")
+	n.unpublishCache("csi-2")
+	if has(n.publishCache("csi-3", "blue", "uid")) {
+		t.Error("a pod in another namespace has the cache")
 	}
-	n.take("csi-3")
-	n.part.Stop()
+	n.unpublishCache("csi-3")
+	n.driver.Stop()
 	n = start(t, n.dir)
-	if !has(n.bring("csi-4", "red", "uid")) {
+	if !has(n.publishCache("csi-4", "red", "uid")) {
 		t.Error("the next pod does not have the cache")
 	}
 	if listed := must[*csi.ListVolumesResponse](t)(n.ListVolumes(context.Background(), &csi.ListVolumesRequest{})); len(listed.GetEntries()) > 0 {
@@ -84,9 +84,9 @@ func TestACacheOutlivesItsPods(t *testing.T) {
 	}
 }
 
-func TestACacheInUseStaysWhenAnotherPodCannotHaveIt(t *testing.T) {
+func TestCacheInUseSurvivesFailedPublish(t *testing.T) {
 	n := start(t, t.TempDir())
-	first := n.bring("csi-1", "red", "uid")
+	first := n.publishCache("csi-1", "red", "uid")
 	if err := write(filepath.Join(first, "layer"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -98,44 +98,44 @@ func TestACacheInUseStaysWhenAnotherPodCannotHaveIt(t *testing.T) {
 		VolumeId: "csi-2", TargetPath: filepath.Join(blocked, "target"), VolumeCapability: mounted(""),
 		VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true", "csi.storage.k8s.io/pod.namespace": "red", "cache": "uid", "size": "16Mi"},
 	}); err == nil {
-		t.Error("a pod has a cache at a path that cannot be")
+		t.Error("a cache is published at an invalid path")
 	}
-	n.take("csi-1")
-	if _, err := os.Stat(filepath.Join(n.bring("csi-3", "red", "uid"), "layer")); err != nil {
-		t.Errorf("what the cache held while it was in use: %v", err)
+	n.unpublishCache("csi-1")
+	if _, err := os.Stat(filepath.Join(n.publishCache("csi-3", "red", "uid"), "layer")); err != nil {
+		t.Errorf("content of the cache while it was in use: %v", err)
 	}
 }
 
-func TestACacheThatCannotBeUsedIsMadeAnewAndNoPodWaitsForOne(t *testing.T) {
+func TestUnusableCacheIsRecreated(t *testing.T) {
 	n := start(t, t.TempDir())
-	target := n.bring("csi-1", "red", "uid")
+	target := n.publishCache("csi-1", "red", "uid")
 	if err := write(filepath.Join(target, "layer"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	n.take("csi-1")
+	n.unpublishCache("csi-1")
 	image := n.onlyCache() + ".img"
 	if err := os.Truncate(image, 4096); err != nil {
 		t.Fatal(err)
 	}
-	target = n.bring("csi-2", "red", "uid")
+	target = n.publishCache("csi-2", "red", "uid")
 	if _, err := os.Stat(filepath.Join(target, "layer")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something of the damaged cache is there: %v", err)
+		t.Errorf("content of the damaged cache remains: %v", err)
 	}
 	if err := write(filepath.Join(target, "layer"), 1<<20); err != nil {
 		t.Errorf("the new cache: %v", err)
 	}
-	n.take("csi-2")
-	// Where there is no room for a cache a pod starts nevertheless.
+	n.unpublishCache("csi-2")
+	// A pod starts even if there is no space for a cache.
 	if err := errors.Join(os.Remove(image), os.MkdirAll(filepath.Join(image, "in the way"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	target = n.bring("csi-3", "red", "uid")
+	target = n.publishCache("csi-3", "red", "uid")
 	if err := write(filepath.Join(target, "layer"), 1); !errors.Is(err, unix.EROFS) {
-		t.Errorf("what is there instead of a cache: %v, want %v", err, unix.EROFS)
+		t.Errorf("instead of a cache: %v, want %v", err, unix.EROFS)
 	}
 }
 
-func TestCachesGoThatAreNotNamedOrNotUsed(t *testing.T) {
+func TestCollectCaches(t *testing.T) {
 	var driver *local.Driver
 	n := start(t, t.TempDir(), func(d *local.Driver) { driver = d })
 	cache := local.Cache{Namespace: "red", Name: "uid"}
@@ -149,13 +149,13 @@ func TestCachesGoThatAreNotNamedOrNotUsed(t *testing.T) {
 	}{
 		{"just used", time.Minute, nil, false, true},
 		{"named", 2 * time.Hour, named, false, true},
-		{"not named", 2 * time.Hour, nil, false, false},
+		{"not referenced", 2 * time.Hour, nil, false, false},
 		{"not used for weeks", 15 * 24 * time.Hour, named, false, false},
 		{"in use", 15 * 24 * time.Hour, nil, true, true},
 	} {
-		n.bring("csi-1", cache.Namespace, cache.Name)
+		n.publishCache("csi-1", cache.Namespace, cache.Name)
 		if !tt.inUse {
-			n.take("csi-1")
+			n.unpublishCache("csi-1")
 		}
 		record := n.onlyCache() + ".json"
 		content, err := os.ReadFile(record)
@@ -166,7 +166,7 @@ func TestCachesGoThatAreNotNamedOrNotUsed(t *testing.T) {
 		if err := os.WriteFile(record, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.SweepCaches(tt.named); err != nil {
+		if err := driver.CollectCaches(tt.named); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if _, err := os.Stat(record); (err == nil) != tt.remains {

@@ -16,66 +16,68 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// Reserve is a part of a disk that is kept free.
+// Reserve is the part of a disk that is kept free.
 type Reserve struct {
-	// Bytes is a fixed part.
+	// Bytes is an absolute size.
 	Bytes int64
-	// Share is a part of the disk's size, from 0 to 1.
-	Share float64
+	// Fraction is a fraction of the disk's size, from 0 to 1.
+	Fraction float64
 }
 
-func (r Reserve) of(size int64) int64 { return r.Bytes + int64(r.Share*float64(size)) }
+func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*float64(size)) }
 
-// available is what may still be promised, in bytes; it is negative when more was promised than there is now, because the disk was filled by somebody
-// else. Whoever promises something after it holds d.promising.
+// available returns the uncommitted capacity in bytes. It is negative if other users have filled
+// the disk, so that less is left than is committed. A caller that commits capacity must hold
+// d.capacityMu.
 //
-// What the driver has for volumes is what its images take and what is free, less the reserve. A volume is promised its size, a snapshot what it
-// has allocated: it never grows, but what it shares with its volume today it will have alone when the volume has been written over.
+// The driver's capacity is the space of its images plus the free space, minus the reserve. A volume
+// commits its size. A snapshot commits its allocated size: it never grows, but the blocks that it
+// shares with its volume become its own when the volume is overwritten.
 func (d *Driver) available() (int64, error) {
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {
 		return 0, err
 	}
 	var images []string
-	var damaged []error // of which nothing is known
-	promised := int64(0)
-	for file, v := range d.volumes.all(&damaged) {
-		if v.isCache() { // a cache is promised nothing, and what it takes is not for volumes
+	var errs []error // of records that cannot be read
+	committed := int64(0)
+	for file, v := range d.volumes.all(&errs) {
+		if v.isCache() { // caches commit no capacity, and their space is not available to volumes
 			continue
 		}
 		images = append(images, d.volumes.image(file))
-		promised += v.Size
+		committed += v.Size
 	}
-	for file := range d.snapshots.all(&damaged) {
+	for file := range d.snapshots.all(&errs) {
 		allocated, err := image.Allocated(d.snapshots.image(file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is being made
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the image is being created
 			return 0, err
 		}
 		images = append(images, d.snapshots.image(file))
-		promised += allocated
+		committed += allocated
 	}
-	taken, err := image.Taken(images, d.shares)
+	used, err := image.DiskUsage(images, d.sharesBlocks)
 	if err != nil {
 		return 0, err
 	}
-	budget := disk.AvailableBytes + taken - d.Reserve.of(disk.Bytes)
-	return int64(math.Floor(float64(budget)*cmp.Or(d.Overcommit, 1))) - promised, nil
+	budget := disk.AvailableBytes + used - d.Reserve.bytes(disk.Bytes)
+	return int64(math.Floor(float64(budget)*cmp.Or(d.Overcommit, 1))) - committed, nil
 }
 
-// promise tells whether size bytes more may be promised.
-func (d *Driver) promise(size int64) error {
+// checkCapacity returns an error unless size more bytes can be committed.
+func (d *Driver) checkCapacity(size int64) error {
 	available, err := d.available()
 	if err != nil {
 		return err
 	}
 	if size > available {
-		return status.Errorf(codes.ResourceExhausted, "%d bytes are wanted and %d left for volumes on node %q, after its reserve and what was promised to other volumes",
+		return status.Errorf(codes.ResourceExhausted, "%d bytes are requested and %d are available for volumes on node %q, after its reserve and the capacity that other volumes have committed",
 			size, max(available, 0), d.Node)
 	}
 	return nil
 }
 
-// GetCapacity answers what one more volume can have.
+// GetCapacity returns the capacity that is available to a new volume.
 func (d *Driver) GetCapacity(_ context.Context, request *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	t := request.GetAccessibleTopology()
 	if t != nil && t.GetSegments()[TopologyKey] != topologyValue(d.Node) {
@@ -83,7 +85,7 @@ func (d *Driver) GetCapacity(_ context.Context, request *csi.GetCapacityRequest)
 	}
 	if caps := request.GetVolumeCapabilities(); len(caps) > 0 {
 		if _, err := contentOf(caps); err != nil {
-			return &csi.GetCapacityResponse{}, nil // there is none for such volumes
+			return &csi.GetCapacityResponse{}, nil // no capacity for unsupported volumes
 		}
 	}
 	if _, err := parseParameters(request.GetParameters(), nil); err != nil {

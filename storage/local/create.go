@@ -13,52 +13,52 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// CreateVolume makes a volume, empty or with the content of a snapshot or of another volume.
+// CreateVolume creates a volume, empty or from a snapshot or another volume.
 func (d *Driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	wanted, err := d.wanted(request)
+	vol, err := d.volumeFromRequest(request)
 	if err != nil {
 		return nil, err
 	}
-	from, err := d.source(&wanted)
+	source, err := d.resolveSource(&vol)
 	if err != nil {
 		return nil, err
 	}
-	size, err := sizeIn(request.GetCapacityRange(), max(from.size, wanted.Filesystem.MinSize()))
+	size, err := sizeIn(request.GetCapacityRange(), max(source.size, vol.Filesystem.MinSize()))
 	if err != nil {
 		return nil, err
 	}
-	wanted.Size = size
-	file := fileName(wanted.Name)
-	release, err := d.busy.take(append(from.keys, d.handle(file))...)
+	vol.Size = size
+	file := fileName(vol.Name)
+	release, err := d.locks.acquire(append(source.keys, d.handle(file))...)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	have, err := d.volumes.load(file)
+	existing, err := d.volumes.load(file)
 	switch {
-	case err == nil && have.State == stateReady:
-		if err := same(have, wanted, request.GetCapacityRange()); err != nil {
+	case err == nil && existing.State == stateReady:
+		if err := checkSame(existing, vol, request.GetCapacityRange()); err != nil {
 			return nil, err
 		}
-		return &csi.CreateVolumeResponse{Volume: d.describeVolume(file, have)}, nil
+		return &csi.CreateVolumeResponse{Volume: d.csiVolume(file, existing)}, nil
 	case err == nil:
-		err = d.removeVolume(file) // what an earlier attempt could not remove
+		err = d.removeVolume(file) // left by an earlier attempt
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
 	if err == nil {
-		err = d.create(ctx, file, wanted, from)
+		err = d.create(ctx, file, vol, source)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateVolumeResponse{Volume: d.describeVolume(file, wanted)}, nil
+	return &csi.CreateVolumeResponse{Volume: d.csiVolume(file, vol)}, nil
 }
 
-// wanted is the record that a request asks for, without the size.
-func (d *Driver) wanted(request *csi.CreateVolumeRequest) (v volume, err error) {
+// volumeFromRequest returns the record of the requested volume, without its size.
+func (d *Driver) volumeFromRequest(request *csi.CreateVolumeRequest) (v volume, err error) {
 	if request.GetName() == "" {
-		return v, status.Error(codes.InvalidArgument, "no name is given")
+		return v, status.Error(codes.InvalidArgument, "the name is missing")
 	}
 	v = volume{Name: request.GetName(), State: stateReady}
 	if v.Filesystem, err = contentOf(request.GetVolumeCapabilities()); err != nil {
@@ -70,13 +70,13 @@ func (d *Driver) wanted(request *csi.CreateVolumeRequest) (v volume, err error) 
 	if source := request.GetVolumeContentSource(); source != nil {
 		v.Snapshot, v.Volume = source.GetSnapshot().GetSnapshotId(), source.GetVolume().GetVolumeId()
 		if v.Snapshot == "" && v.Volume == "" {
-			return v, status.Error(codes.InvalidArgument, "the content's source is neither a snapshot nor a volume")
+			return v, status.Error(codes.InvalidArgument, "the content source is neither a snapshot nor a volume")
 		}
 	}
 	return v, d.accessible(request.GetAccessibilityRequirements())
 }
 
-// accessible checks that this node is one of those that a volume or snapshot may be on.
+// accessible checks that the topology requirement includes this node.
 func (d *Driver) accessible(r *csi.TopologyRequirement) error {
 	for _, t := range r.GetRequisite() {
 		if t.GetSegments()[TopologyKey] == topologyValue(d.Node) {
@@ -86,64 +86,65 @@ func (d *Driver) accessible(r *csi.TopologyRequirement) error {
 	if len(r.GetRequisite()) == 0 {
 		return nil
 	}
-	return status.Errorf(codes.ResourceExhausted, "it may not be on node %q by its topology, and this driver makes it nowhere else", d.Node)
+	return status.Errorf(codes.ResourceExhausted, "the topology requirement excludes node %q, and this driver creates volumes only on this node", d.Node)
 }
 
-// origin is where the content of a new volume comes from.
-type origin struct {
-	keys  []string // to be taken while it is read
+// contentSource is the source of the content of a new volume.
+type contentSource struct {
+	keys  []string // locks to hold while the source is read
 	size  int64
-	image string // "" for an empty volume
-	file  string // of the volume that is cloned
+	image string // empty for an empty volume
+	file  string // of the cloned volume
 }
 
-// source finds the origin of a volume, and what is in it.
-func (d *Driver) source(v *volume) (from origin, err error) {
+// resolveSource returns the content source of a volume and checks its file system.
+func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 	var content filesystem.Type
 	switch {
 	case v.Snapshot != "":
 		file, s, err := d.snapshot(v.Snapshot)
 		if err != nil {
-			return from, err
+			return source, err
 		}
-		from, content = origin{keys: []string{snapshotKey(file)}, size: s.Size, image: d.snapshots.image(file)}, s.Filesystem
+		source, content = contentSource{keys: []string{snapshotKey(file)}, size: s.Size, image: d.snapshots.image(file)}, s.Filesystem
 	case v.Volume != "":
 		file, s, err := d.volume(v.Volume)
 		if err != nil {
-			return from, err
+			return source, err
 		}
-		from, content = origin{keys: []string{v.Volume}, size: s.Size, image: d.volumes.image(file), file: file}, s.Filesystem
+		source, content = contentSource{keys: []string{v.Volume}, size: s.Size, image: d.volumes.image(file), file: file}, s.Filesystem
 	default:
-		return from, nil
+		return source, nil
 	}
-	if content == "" && v.Filesystem != "" { // somebody else may have made one
-		if content, err = filesystem.Detect(from.image); err != nil {
-			return from, err
+	if content == "" && v.Filesystem != "" { // a pod might have created one
+		if content, err = filesystem.Detect(source.image); err != nil {
+			return source, err
 		}
 	}
 	if v.Filesystem != "" && v.Filesystem != content {
-		return from, status.Errorf(codes.InvalidArgument, "the source is %s, which cannot become %s", describe(content), describe(v.Filesystem))
+		return source, status.Errorf(codes.InvalidArgument, "the source is %s, which cannot become %s", describeContent(content), describeContent(v.Filesystem))
 	}
-	return from, nil
+	return source, nil
 }
 
-// same checks that a volume is what a repeated request asks for.
-func same(have, wanted volume, r *csi.CapacityRange) error {
-	size := have.Size
-	have.Size, wanted.Size, wanted.Allocation = 0, 0, have.Allocation // both can be changed later
-	if have != wanted || !within(size, r) {
-		return status.Errorf(codes.AlreadyExists, "volume %q exists and is another: %s of %d bytes", have.Name, describe(have.Filesystem), size)
+// checkSame checks that an existing volume matches a repeated request.
+func checkSame(existing, vol volume, r *csi.CapacityRange) error {
+	size := existing.Size
+	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation // both can be changed later
+	if existing != vol || !within(size, r) {
+		return status.Errorf(codes.AlreadyExists, "volume %q exists with other properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)
 	}
 	return nil
 }
 
-// create makes the volume. What a failure leaves is removed, now or at the next attempt or start.
-func (d *Driver) create(ctx context.Context, file string, v volume, from origin) error {
+// create creates the volume. After a failure, it removes the volume; if that fails, the next
+// attempt or start does it.
+func (d *Driver) create(ctx context.Context, file string, v volume, source contentSource) error {
 	v.State = stateCreating
-	if err := d.begin(file, v); err != nil {
+	if err := d.reserveVolume(file, v); err != nil {
 		return err
 	}
-	err := d.fill(ctx, file, v, from)
+	err := d.createImage(ctx, file, v, source)
 	if err == nil && v.Allocation == thick {
 		err = image.Allocate(d.volumes.image(file))
 	}
@@ -157,34 +158,34 @@ func (d *Driver) create(ctx context.Context, file string, v volume, from origin)
 	return nil
 }
 
-// begin writes the record of a new volume if its size can be promised.
-func (d *Driver) begin(file string, v volume) error {
-	d.promising.Lock()
-	defer d.promising.Unlock()
-	if err := d.promise(v.Size); err != nil {
+// reserveVolume writes the record of a new volume if the capacity is available.
+func (d *Driver) reserveVolume(file string, v volume) error {
+	d.capacityMu.Lock()
+	defer d.capacityMu.Unlock()
+	if err := d.checkCapacity(v.Size); err != nil {
 		return err
 	}
 	return d.volumes.save(file, v)
 }
 
-// fill makes the image of a volume.
-func (d *Driver) fill(ctx context.Context, file string, v volume, from origin) error {
+// createImage creates the image of a volume.
+func (d *Driver) createImage(ctx context.Context, file string, v volume, source contentSource) error {
 	path := d.volumes.image(file)
-	if from.image == "" {
+	if source.image == "" {
 		if err := image.Create(path, v.Size); err != nil || v.Filesystem == "" {
 			return err
 		}
 		return filesystem.Make(ctx, v.Filesystem, path)
 	}
-	copied := func() error {
-		_, err := image.Copy(ctx, path, from.image)
+	copyImage := func() error {
+		_, err := image.Copy(ctx, path, source.image)
 		return err
 	}
 	var err error
-	if from.file != "" {
-		err = d.still(from.file, copied)
+	if source.file != "" {
+		err = d.withQuiesced(source.file, copyImage)
 	} else {
-		err = copied()
+		err = copyImage()
 	}
 	if err != nil {
 		return err
@@ -195,20 +196,20 @@ func (d *Driver) fill(ctx context.Context, file string, v volume, from origin) e
 	return filesystem.GrowImage(ctx, v.Filesystem, path) // an xfs grows when it is mounted
 }
 
-// describeVolume is a volume in the specification's words.
-func (d *Driver) describeVolume(file string, v volume) *csi.Volume {
-	described := &csi.Volume{VolumeId: d.handle(file), CapacityBytes: v.Size, AccessibleTopology: d.topology()}
+// csiVolume converts a record to a CSI volume.
+func (d *Driver) csiVolume(file string, v volume) *csi.Volume {
+	vol := &csi.Volume{VolumeId: d.handle(file), CapacityBytes: v.Size, AccessibleTopology: d.topology()}
 	if v.Snapshot != "" {
-		described.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		vol.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
 			Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: v.Snapshot},
 		}}
 	}
 	if v.Volume != "" {
-		described.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		vol.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
 			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.Volume},
 		}}
 	}
-	return described
+	return vol
 }
 
 func (d *Driver) topology() []*csi.Topology {

@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// DeleteVolume removes a volume that is not in use. Snapshots of it and volumes made from it stay.
+// DeleteVolume deletes a volume that is not in use. Its snapshots and clones remain.
 func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	handle := request.GetVolumeId()
 	if handle == "" {
-		return nil, status.Error(codes.InvalidArgument, "no volume is given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID is missing")
 	}
-	file, v, release, err := turnToDelete(d, d.volumes, handle, d.handle)
+	file, v, release, err := lockForDelete(d, d.volumes, handle, d.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -25,32 +25,35 @@ func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	if file == "" {
 		return &csi.DeleteVolumeResponse{}, nil
 	}
-	if device, err := d.user(ctx, file, v); err != nil {
+	if device, err := d.inUseBy(ctx, file, v); err != nil {
 		return nil, err
 	} else if device != "" {
-		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is in use: %s has it", handle, device)
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is in use by device %s", handle, device)
 	}
 	return &csi.DeleteVolumeResponse{}, d.removeVolume(file)
 }
 
-// user is the device by which a volume is used, or empty. A file system that is mounted nowhere here has its device only as long as another mount namespace,
-// mostly of a container that starts, has a copy of an earlier mount: its end is waited for, since whoever is refused comes back after minutes.
-func (d *Driver) user(ctx context.Context, file string, v volume) (string, error) {
+// inUseBy returns the device that uses a volume, or "". A device whose file system is not mounted
+// here is in use only while another mount namespace has a copy of an earlier mount, usually of a
+// starting container. inUseBy waits for its end, because a rejected caller retries only after
+// minutes.
+func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, error) {
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
 	if err != nil || device == "" || v.Filesystem == "" {
 		return device, err
 	}
-	if mounts, err := filesystem.Of(device); err != nil || len(mounts) > 0 {
+	if mounts, err := filesystem.MountsOf(device); err != nil || len(mounts) > 0 {
 		return device, err
 	}
-	if err := awaitEnd(ctx, image); err != nil {
+	if err := waitForDetach(ctx, image); err != nil {
 		return "", err
 	}
 	return loop.Find(image)
 }
 
-// removeVolume removes a volume, whatever its state, so that a process that is killed meanwhile goes on at its next start.
+// removeVolume removes a volume in any state. If the process is killed, the next start completes
+// the removal.
 func (d *Driver) removeVolume(file string) error {
 	v, err := d.volumes.load(file)
 	if err != nil {

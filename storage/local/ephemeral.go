@@ -17,24 +17,25 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
 )
 
-// The keys of a volume's context.
+// Keys of a volume's context.
 const (
-	// ephemeralKey is "true" for a volume that is written in a pod and lives as long.
+	// ephemeralKey is "true" for a volume that is defined in a pod and has the pod's lifetime.
 	ephemeralKey = "csi.storage.k8s.io/ephemeral"
 	// sizeKey is the size of an ephemeral volume as a quantity, such as 100Mi.
 	sizeKey = "size"
 )
 
-// publishEphemeral makes a volume and mounts it at the pod's path. A pod that is started again after a reboot finds what it had written.
+// publishEphemeral creates a volume and mounts it for the pod. A pod that restarts after a reboot
+// finds its data again.
 func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
-	handle, target, wanted := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
+	handle, target, capability := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
 	if request.GetVolumeContext()[CacheKey] != "" {
 		return d.publishCache(ctx, request)
 	}
-	if wanted.GetBlock() != nil {
-		return status.Error(codes.InvalidArgument, "an ephemeral volume is mounted, it is no block device")
+	if capability.GetBlock() != nil {
+		return status.Error(codes.InvalidArgument, "an ephemeral volume must be mounted; it cannot be a block device")
 	}
-	content, err := contentOf([]*csi.VolumeCapability{wanted})
+	content, err := contentOf([]*csi.VolumeCapability{capability})
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishV
 		if v.Size, v.Allocation, err = ephemeralParameters(request.GetVolumeContext(), content); err != nil {
 			return err
 		}
-		err = d.create(ctx, file, v, origin{})
+		err = d.create(ctx, file, v, contentSource{})
 	}
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishV
 	if v.Target != target {
 		return status.Errorf(codes.AlreadyExists, "ephemeral volume %q is published at %q", handle, v.Target)
 	}
-	if err := d.mount(ctx, file, v, target, wanted); err != nil {
+	if err := d.mount(ctx, file, v, target, capability); err != nil {
 		return err
 	}
 	if request.GetReadonly() {
@@ -62,16 +63,16 @@ func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishV
 	return nil
 }
 
-// ephemeralParameters reads what a pod says about a volume.
-func ephemeralParameters(given map[string]string, content filesystem.Type) (size int64, a allocation, err error) {
-	parameters := maps.Clone(given)
-	text, has := parameters[sizeKey]
+// ephemeralParameters parses the volume attributes of a pod.
+func ephemeralParameters(attributes map[string]string, content filesystem.Type) (size int64, a allocation, err error) {
+	parameters := maps.Clone(attributes)
+	text, hasSize := parameters[sizeKey]
 	delete(parameters, sizeKey)
 	if a, err = parseParameters(parameters, nil); err != nil {
 		return 0, "", err
 	}
 	r := &csi.CapacityRange{}
-	if has {
+	if hasSize {
 		if r.RequiredBytes, err = parseSize(text); err != nil {
 			return 0, "", status.Errorf(codes.InvalidArgument, "volume attribute %s is %q: write a size such as 100Mi", sizeKey, text)
 		}
@@ -80,31 +81,31 @@ func ephemeralParameters(given map[string]string, content filesystem.Type) (size
 	return size, a, err
 }
 
-// units are the endings of sizes as Kubernetes has them.
-func units() map[string]int64 {
+// unitFactors returns the suffixes of Kubernetes quantities.
+func unitFactors() map[string]int64 {
 	return map[string]int64{
 		"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 	}
 }
 
-// parseSize reads a whole number of a unit.
+// parseSize parses a positive integer with a suffix.
 func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "kKMGTi")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		return 0, err
 	}
-	unit, known := units()[text[len(digits):]]
-	if !known || number <= 0 || number > maxSize/unit {
+	unit, ok := unitFactors()[text[len(digits):]]
+	if !ok || number <= 0 || number > maxSize/unit {
 		return 0, strconv.ErrRange
 	}
 	return number * unit, nil
 }
 
-// removeEphemeral removes the volume of a handle if it is an ephemeral one.
+// removeEphemeral removes the volume if it is ephemeral.
 func (d *Driver) removeEphemeral(handle string) error {
 	if strings.Contains(handle, "/") {
-		return nil // a handle of CreateVolume's
+		return nil // a handle of CreateVolume
 	}
 	file := fileName(handle)
 	v, err := d.volumes.load(file)
@@ -117,8 +118,9 @@ func (d *Driver) removeEphemeral(handle string) error {
 	return d.removeVolume(file)
 }
 
-// abandoned tells whether a volume was an ephemeral one of a pod of which nothing is left: kubelet removes the directories above the target last.
-func (d *Driver) abandoned(v volume) bool {
+// podIsGone reports whether the volume is an ephemeral volume of a deleted pod. Kubelet removes the
+// directories above the target last.
+func (d *Driver) podIsGone(v volume) bool {
 	if v.Target == "" {
 		return false
 	}

@@ -12,40 +12,41 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
 )
 
-// statusOf gives an error that has none the gRPC status that the specification has for its kind.
+// statusOf adds the gRPC status that the CSI specification requires to an error without status.
 func statusOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, has := status.FromError(err); has {
+	if _, ok := status.FromError(err); ok {
 		return err
 	}
-	var missing *filesystem.MissingError
+	var missing *filesystem.MissingProgramError
 	code := codes.Internal
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		code = codes.ResourceExhausted
 	case errors.Is(err, unix.EBUSY), errors.As(err, &missing):
 		code = codes.FailedPrecondition
-	case errors.Is(err, context.Canceled): // the driver is being stopped
+	case errors.Is(err, context.Canceled): // the driver is stopping
 		code = codes.Unavailable
 	}
 	return status.Error(code, err.Error())
 }
 
-// busy keeps two operations from working on one volume or snapshot.
-type busy struct {
+// keyedLock prevents concurrent operations on the same volume or snapshot.
+type keyedLock struct {
 	mu   sync.Mutex
 	keys map[string]bool
 }
 
-// take claims keys until release is called. The error of one that is taken tells the caller to come back, as the specification has it.
-func (b *busy) take(keys ...string) (release func(), err error) {
+// acquire locks keys until release is called. If a key is locked, the error asks the caller to
+// retry, as the specification requires.
+func (b *keyedLock) acquire(keys ...string) (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, key := range keys {
 		if b.keys[key] {
-			return nil, status.Errorf(codes.Aborted, "an operation on %q is under way", key)
+			return nil, status.Errorf(codes.Aborted, "an operation on %q is in progress", key)
 		}
 	}
 	if b.keys == nil {

@@ -13,12 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// ControllerExpandVolume makes the image of a volume larger. Its device and file system follow in NodeExpandVolume, or when the volume is staged next.
+// ControllerExpandVolume expands the image of a volume. NodeExpandVolume or the next
+// NodeStageVolume expands its device and file system.
 func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	if request.GetVolumeId() == "" || request.GetCapacityRange() == nil {
-		return nil, status.Error(codes.InvalidArgument, "a volume and a capacity must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the capacity range is missing")
 	}
-	file, v, release, err := d.turn(request.GetVolumeId())
+	file, v, release, err := d.lockVolume(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
@@ -27,19 +28,19 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.Controll
 	if err != nil {
 		return nil, err
 	}
-	if err := d.enlarge(file, v, size); err != nil {
+	if err := d.expandImage(file, v, size); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: size, NodeExpansionRequired: true}, nil
 }
 
-// enlarge promises the growth of a volume, then grows its image: a process that is killed between leaves the rest to a repeated request or to the next
-// time that the volume is staged.
-func (d *Driver) enlarge(file string, v volume, size int64) error {
+// expandImage commits the new size and then expands the image. If the process is killed in between,
+// a repeated request or the next staging expands the image.
+func (d *Driver) expandImage(file string, v volume, size int64) error {
 	if size > v.Size {
-		d.promising.Lock()
-		defer d.promising.Unlock()
-		if err := d.promise(size - v.Size); err != nil {
+		d.capacityMu.Lock()
+		defer d.capacityMu.Unlock()
+		if err := d.checkCapacity(size - v.Size); err != nil {
 			return err
 		}
 		v.Size = size
@@ -56,12 +57,13 @@ func (d *Driver) enlarge(file string, v volume, size int64) error {
 	return nil
 }
 
-// ControllerModifyVolume changes when a volume takes its space from the disk. What a thick volume has taken, a thin one gives back as files are removed.
+// ControllerModifyVolume changes when a volume allocates disk space. A volume that changes from
+// thick to thin frees space as files are deleted.
 func (d *Driver) ControllerModifyVolume(_ context.Context, request *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
 	if request.GetVolumeId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no volume is given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID is missing")
 	}
-	file, v, release, err := d.turn(request.GetVolumeId())
+	file, v, release, err := d.lockVolume(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +79,13 @@ func (d *Driver) ControllerModifyVolume(_ context.Context, request *csi.Controll
 	return &csi.ControllerModifyVolumeResponse{}, d.volumes.save(file, v)
 }
 
-// NodeExpandVolume gives a volume's device, and the file system on it, the size that the volume has. Both stay in use.
+// NodeExpandVolume expands a volume's device and file system to the volume's size while they are in
+// use.
 func (d *Driver) NodeExpandVolume(_ context.Context, request *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if request.GetVolumeId() == "" || request.GetVolumePath() == "" {
-		return nil, status.Error(codes.InvalidArgument, "a volume and its path must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the volume path is missing")
 	}
-	file, v, release, err := d.turn(request.GetVolumeId())
+	file, v, release, err := d.lockVolume(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +101,14 @@ func (d *Driver) NodeExpandVolume(_ context.Context, request *csi.NodeExpandVolu
 	if err := loop.Refresh(device); err != nil {
 		return nil, err
 	}
-	mounts, err := filesystem.Of(device.Name())
+	mounts, err := filesystem.MountsOf(device.Name())
 	if err != nil {
 		return nil, err
 	}
-	if dir := mountedAt(mounts); dir != "" && v.Filesystem != "" {
+	if dir := mountPoint(mounts); dir != "" && v.Filesystem != "" {
 		err := filesystem.Grow(v.Filesystem, dir, device)
 		if errors.Is(err, filesystem.ErrMounted) {
-			return nil, status.Errorf(codes.FailedPrecondition, "%v: it grows when the volume is staged next, so end the pods that use it", err)
+			return nil, status.Errorf(codes.FailedPrecondition, "%v: it grows when the volume is staged next, so stop the pods that use it", err)
 		}
 		if err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// group is the record of snapshots that were taken of several volumes at one moment.
+// group is the record of snapshots of several volumes at one point in time.
 type group struct {
 	Name    string    `json:"name"`
 	State   state     `json:"state"`
@@ -29,15 +29,15 @@ func (g group) check(file string) error {
 	switch {
 	case fileName(g.Name) != file:
 		return fmt.Errorf("it is the record of %q", g.Name)
-	case !g.State.known():
-		return fmt.Errorf("state %q is none", g.State)
+	case !g.State.valid():
+		return fmt.Errorf("invalid state %q", g.State)
 	case len(g.Volumes) == 0:
 		return errors.New("it has no volumes")
 	}
 	return nil
 }
 
-// members are the snapshots of a group: their files, and what is known of them from the beginning.
+// members returns the files and initial records of a group's snapshots.
 func (d *Driver) members(g group) (files []string, snapshots []snapshot) {
 	for _, volume := range g.Volumes {
 		name := g.Name + " of " + volume
@@ -47,7 +47,7 @@ func (d *Driver) members(g group) (files []string, snapshots []snapshot) {
 	return files, snapshots
 }
 
-// GroupControllerGetCapabilities tells what the group controller service can do.
+// GroupControllerGetCapabilities returns the capabilities of the group controller service.
 func (d *Driver) GroupControllerGetCapabilities(context.Context, *csi.GroupControllerGetCapabilitiesRequest) (*csi.GroupControllerGetCapabilitiesResponse, error) {
 	return &csi.GroupControllerGetCapabilitiesResponse{Capabilities: []*csi.GroupControllerServiceCapability{{
 		Type: &csi.GroupControllerServiceCapability_Rpc{Rpc: &csi.GroupControllerServiceCapability_RPC{
@@ -56,31 +56,31 @@ func (d *Driver) GroupControllerGetCapabilities(context.Context, *csi.GroupContr
 	}}}, nil
 }
 
-// CreateVolumeGroupSnapshot copies several volumes at one moment.
+// CreateVolumeGroupSnapshot copies several volumes at one point in time.
 func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, request *csi.CreateVolumeGroupSnapshotRequest) (*csi.CreateVolumeGroupSnapshotResponse, error) {
 	g := group{Name: request.GetName(), State: stateCreating, Created: time.Now().UTC(), Volumes: slices.Sorted(slices.Values(request.GetSourceVolumeIds()))}
 	if g.Name == "" || len(g.Volumes) == 0 || len(slices.Compact(slices.Clone(g.Volumes))) < len(g.Volumes) {
-		return nil, status.Error(codes.InvalidArgument, "a name and volumes must be given, each once")
+		return nil, status.Error(codes.InvalidArgument, "the name is missing, or the volume IDs are missing or not unique")
 	}
 	if _, err := parseParameters(request.GetParameters(), nil); err != nil {
 		return nil, err
 	}
 	file := fileName(g.Name)
-	release, err := d.busy.take(append(g.Volumes, groupKey(file))...)
+	release, err := d.locks.acquire(append(g.Volumes, groupKey(file))...)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	have, err := d.groups.load(file)
+	existing, err := d.groups.load(file)
 	switch {
-	case err == nil && have.State == stateReady:
-		if !slices.Equal(have.Volumes, g.Volumes) {
-			return nil, status.Errorf(codes.AlreadyExists, "group %q exists and is of volumes %q", g.Name, have.Volumes)
+	case err == nil && existing.State == stateReady:
+		if !slices.Equal(existing.Volumes, g.Volumes) {
+			return nil, status.Errorf(codes.AlreadyExists, "group %q exists and is of volumes %q", g.Name, existing.Volumes)
 		}
-		described, err := d.describeGroup(file, have)
-		return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: described}, err
+		snapshot, err := d.csiGroup(file, existing)
+		return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: snapshot}, err
 	case err == nil:
-		err = d.removeGroup(file, have) // what an earlier attempt could not remove
+		err = d.removeGroup(file, existing) // left by an earlier attempt
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
@@ -90,18 +90,18 @@ func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, request *csi.Cre
 	if err != nil {
 		return nil, err
 	}
-	described, err := d.describeGroup(file, g)
-	return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: described}, err
+	snapshot, err := d.csiGroup(file, g)
+	return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: snapshot}, err
 }
 
 func groupKey(file string) string { return "group " + file }
 
-// takeGroup makes the snapshots of a group, all or none.
+// takeGroup creates all snapshots of a group, or none.
 func (d *Driver) takeGroup(ctx context.Context, file string, g group) (err error) {
 	files, snapshots := d.members(g)
 	sources := make([]string, len(files))
 	for i := range snapshots {
-		if sources[i], err = d.complete(&snapshots[i]); err != nil {
+		if sources[i], err = d.initSnapshot(&snapshots[i]); err != nil {
 			return err
 		}
 	}
@@ -114,11 +114,11 @@ func (d *Driver) takeGroup(ctx context.Context, file string, g group) (err error
 		}
 	}()
 	for i, s := range snapshots {
-		if err := d.beginSnapshot(files[i], sources[i], s); err != nil {
+		if err := d.reserveSnapshot(files[i], sources[i], s); err != nil {
 			return err
 		}
 	}
-	err = d.allStill(sources, func() error {
+	err = d.withAllQuiesced(sources, func() error {
 		for i := range files {
 			if _, err := image.Copy(ctx, d.snapshots.image(files[i]), d.volumes.image(sources[i])); err != nil {
 				return err
@@ -139,12 +139,12 @@ func (d *Driver) takeGroup(ctx context.Context, file string, g group) (err error
 	return d.groups.save(file, g)
 }
 
-// allStill runs f while all the volumes are still.
-func (d *Driver) allStill(files []string, f func() error) error {
+// withAllQuiesced runs f while all volumes are quiesced.
+func (d *Driver) withAllQuiesced(files []string, f func() error) error {
 	if len(files) == 0 {
 		return f()
 	}
-	return d.still(files[0], func() error { return d.allStill(files[1:], f) })
+	return d.withQuiesced(files[0], func() error { return d.withAllQuiesced(files[1:], f) })
 }
 
 // removeGroup removes the snapshots of a group, then its record.
@@ -158,32 +158,32 @@ func (d *Driver) removeGroup(file string, g group) error {
 	return d.groups.remove(file)
 }
 
-// GetVolumeGroupSnapshot tells about a group.
+// GetVolumeGroupSnapshot returns a group.
 func (d *Driver) GetVolumeGroupSnapshot(_ context.Context, request *csi.GetVolumeGroupSnapshotRequest) (*csi.GetVolumeGroupSnapshotResponse, error) {
 	if request.GetGroupSnapshotId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no group is given")
+		return nil, status.Error(codes.InvalidArgument, "the group snapshot ID is missing")
 	}
-	file, err := d.here(request.GetGroupSnapshotId())
+	file, err := d.localFile(request.GetGroupSnapshotId())
 	var g group
 	if err == nil && file != "" {
 		g, err = d.groups.load(file)
 	}
 	if file == "" && err == nil || errors.Is(err, fs.ErrNotExist) || err == nil && g.State != stateReady {
-		return nil, status.Errorf(codes.NotFound, "there is no group of snapshots %q", request.GetGroupSnapshotId())
+		return nil, status.Errorf(codes.NotFound, "group snapshot %q does not exist", request.GetGroupSnapshotId())
 	}
 	if err != nil {
 		return nil, err
 	}
-	described, err := d.describeGroup(file, g)
-	return &csi.GetVolumeGroupSnapshotResponse{GroupSnapshot: described}, err
+	snapshot, err := d.csiGroup(file, g)
+	return &csi.GetVolumeGroupSnapshotResponse{GroupSnapshot: snapshot}, err
 }
 
-// DeleteVolumeGroupSnapshot removes a group with its snapshots.
+// DeleteVolumeGroupSnapshot deletes a group and its snapshots.
 func (d *Driver) DeleteVolumeGroupSnapshot(_ context.Context, request *csi.DeleteVolumeGroupSnapshotRequest) (*csi.DeleteVolumeGroupSnapshotResponse, error) {
 	if request.GetGroupSnapshotId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no group is given")
+		return nil, status.Error(codes.InvalidArgument, "the group snapshot ID is missing")
 	}
-	file, g, release, err := turnToDelete(d, d.groups, request.GetGroupSnapshotId(), groupKey)
+	file, g, release, err := lockForDelete(d, d.groups, request.GetGroupSnapshotId(), groupKey)
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +198,16 @@ func (d *Driver) DeleteVolumeGroupSnapshot(_ context.Context, request *csi.Delet
 	return &csi.DeleteVolumeGroupSnapshotResponse{}, d.removeGroup(file, g)
 }
 
-// describeGroup is a group that is ready in the specification's words.
-func (d *Driver) describeGroup(file string, g group) (*csi.VolumeGroupSnapshot, error) {
-	described := &csi.VolumeGroupSnapshot{GroupSnapshotId: d.handle(file), CreationTime: timestamppb.New(g.Created), ReadyToUse: true}
+// csiGroup converts a complete group to a CSI group snapshot.
+func (d *Driver) csiGroup(file string, g group) (*csi.VolumeGroupSnapshot, error) {
+	snapshot := &csi.VolumeGroupSnapshot{GroupSnapshotId: d.handle(file), CreationTime: timestamppb.New(g.Created), ReadyToUse: true}
 	files, _ := d.members(g)
 	for _, member := range files {
 		s, err := d.snapshots.load(member)
 		if err != nil {
 			return nil, err
 		}
-		described.Snapshots = append(described.Snapshots, d.describeSnapshot(member, s))
+		snapshot.Snapshots = append(snapshot.Snapshots, d.csiSnapshot(member, s))
 	}
-	return described, nil
+	return snapshot, nil
 }

@@ -12,20 +12,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Handles of volumes and snapshots are <node>/<file>: a node that is asked to delete another's volume can say so instead of
-// answering that there is none.
+// Handles of volumes and snapshots are <node>/<file>. With the node's name, a driver can report
+// that a volume is on another node instead of reporting that it does not exist.
 
 func (d *Driver) handle(file string) string { return d.Node + "/" + file }
 
-// here takes a handle apart. The error of a handle of another node says so; file is "" for what is no handle of this driver, which therefore
-// does not exist.
-func (d *Driver) here(handle string) (file string, err error) {
+// localFile returns the file of a handle. A handle of another node is an error. file is "" if the
+// handle is not a valid handle of this driver, so that nothing with this handle exists.
+func (d *Driver) localFile(handle string) (file string, err error) {
 	node, file, ok := cutLast(handle)
 	if !ok || fileName(file) != file {
 		return "", nil
 	}
 	if node != d.Node {
-		return "", status.Errorf(codes.FailedPrecondition, "%q is on node %q, this is %q", handle, node, d.Node)
+		return "", status.Errorf(codes.FailedPrecondition, "%q is on node %q, this is node %q", handle, node, d.Node)
 	}
 	return file, nil
 }
@@ -38,9 +38,9 @@ func cutLast(handle string) (node, file string, ok bool) {
 	return handle[:i], handle[i+1:], true
 }
 
-// volume reads the record of a volume that is ready.
+// volume returns the record of a volume in stateReady.
 func (d *Driver) volume(handle string) (file string, v volume, err error) {
-	file, err = d.here(handle)
+	file, err = d.localFile(handle)
 	if err != nil {
 		return "", v, err
 	}
@@ -49,14 +49,15 @@ func (d *Driver) volume(handle string) (file string, v volume, err error) {
 	}
 	v, err = d.volumes.load(file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && v.State != stateReady {
-		return "", v, status.Errorf(codes.NotFound, "there is no volume %q", handle)
+		return "", v, status.Errorf(codes.NotFound, "volume %q does not exist", handle)
 	}
 	return file, v, err
 }
 
-// turn takes a volume that is ready for one operation and reads its record. Unless there is an error, release gives it back.
-func (d *Driver) turn(handle string) (file string, v volume, release func(), err error) {
-	if release, err = d.busy.take(handle); err != nil {
+// lockVolume locks a volume in stateReady and returns its record. The caller must call release
+// unless there is an error.
+func (d *Driver) lockVolume(handle string) (file string, v volume, release func(), err error) {
+	if release, err = d.locks.acquire(handle); err != nil {
 		return "", v, nil, err
 	}
 	if file, v, err = d.volume(handle); err != nil {
@@ -66,13 +67,13 @@ func (d *Driver) turn(handle string) (file string, v volume, release func(), err
 	return file, v, release, nil
 }
 
-// turnToDelete does the same for what is to be deleted, whatever its state; key is what busy knows it by. An empty file says that there is nothing to
-// delete, here or at all; release is to be called then, too.
-func turnToDelete[R record](d *Driver, records store[R], handle string, key func(file string) string) (file string, r R, release func(), err error) {
-	if file, err = d.here(handle); err != nil || file == "" {
+// lockForDelete locks a record in any state for its deletion. key converts a file to its lock key.
+// file is "" if there is nothing to delete; the caller must call release in that case too.
+func lockForDelete[R record](d *Driver, records store[R], handle string, key func(file string) string) (file string, r R, release func(), err error) {
+	if file, err = d.localFile(handle); err != nil || file == "" {
 		return "", r, func() {}, err
 	}
-	if release, err = d.busy.take(key(file)); err != nil {
+	if release, err = d.locks.acquire(key(file)); err != nil {
 		return "", r, nil, err
 	}
 	r, err = records.load(file)
@@ -86,24 +87,25 @@ func turnToDelete[R record](d *Driver, records store[R], handle string, key func
 	return file, r, release, nil
 }
 
-// snapshot reads the record of a snapshot that is ready.
+// snapshot returns the record of a snapshot in stateReady.
 func (d *Driver) snapshot(handle string) (file string, s snapshot, err error) {
-	file, err = d.here(handle)
+	file, err = d.localFile(handle)
 	if err == nil && file != "" {
 		s, err = d.snapshots.load(file)
 	}
 	if file == "" && err == nil || errors.Is(err, fs.ErrNotExist) || err == nil && s.State != stateReady {
-		return "", s, status.Errorf(codes.NotFound, "there is no snapshot %q", handle)
+		return "", s, status.Errorf(codes.NotFound, "snapshot %q does not exist", handle)
 	}
 	return file, s, err
 }
 
-// label are values that a label can have.
-var label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+// labelValue matches valid label values.
+var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
-// topologyValue is the value of TopologyKey for a node: its name, or what stands for one that is too long for a label.
+// topologyValue returns the value of TopologyKey for a node: its name, or a hash of a name that is
+// not a valid label value.
 func topologyValue(node string) string {
-	if label.MatchString(node) {
+	if labelValue.MatchString(node) {
 		return node
 	}
 	hash := sha256.Sum256([]byte(node))

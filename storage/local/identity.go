@@ -9,17 +9,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// GetPluginInfo tells the driver's name and version.
+// GetPluginInfo returns the driver's name and version.
 func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	return &csi.GetPluginInfoResponse{Name: DriverName, VendorVersion: version.Slipway()}, nil
 }
 
-// Probe answers that the driver serves, which it does not before it is ready.
+// Probe reports that the driver is ready. The driver does not serve before it is.
 func (d *Driver) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
 }
 
-// GetPluginCapabilities tells which services there are.
+// GetPluginCapabilities returns the driver's services.
 func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	response := &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{{
 		Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}},
@@ -37,7 +37,7 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return response, nil
 }
 
-// ControllerGetCapabilities tells what the controller service can do.
+// ControllerGetCapabilities returns the capabilities of the controller service.
 func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
 	response := &csi.ControllerGetCapabilitiesResponse{}
 	for _, rpc := range []csi.ControllerServiceCapability_RPC_Type{
@@ -62,7 +62,7 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return response, nil
 }
 
-// NodeGetCapabilities tells what the node service can do.
+// NodeGetCapabilities returns the capabilities of the node service.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{
@@ -80,7 +80,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo tells where the node's volumes are.
+// NodeGetInfo returns the topology of the node.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	return &csi.NodeGetInfoResponse{NodeId: d.Node, AccessibleTopology: d.topology()[0]}, nil
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// driverDir makes the test's program a driver, in the directory that it names.
+// driverDir is the variable that makes the test executable run as a driver in the directory that it
+// names.
 const driverDir = "SLIPWAY_TEST_LOCAL_DRIVER"
 
 func TestMain(m *testing.M) {
@@ -33,13 +34,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim is a driver in a process of its own.
+// victim is a driver in a separate process.
 type victim struct {
 	*node
 	process *exec.Cmd
 }
 
-// run starts the process, again after a kill, and waits until the driver answers.
+// run starts the process, also after a kill, and waits until the driver responds.
 func (v *victim) run() {
 	v.t.Helper()
 	v.process = exec.Command("/proc/self/exe")
@@ -48,19 +49,19 @@ func (v *victim) run() {
 	if err := v.process.Start(); err != nil {
 		v.t.Fatal(err)
 	}
-	eventually.True(v.t, "the driver answers", func() bool {
+	eventually.True(v.t, "the driver responds", func() bool {
 		_, err := v.Probe(context.Background(), &csi.ProbeRequest{})
 		return err == nil
 	})
 }
 
-// kill ends the process as a crash does.
+// kill kills the process, as a crash does.
 func (v *victim) kill() {
 	_ = v.process.Process.Signal(syscall.SIGKILL)
 	_ = v.process.Wait() // it was killed
 }
 
-// step is an operation, as whoever uses the driver repeats it until it succeeds.
+// step is an operation that a client repeats until it succeeds.
 type step struct {
 	name string
 	call func() error
@@ -78,7 +79,8 @@ func (v *victim) finish(s step) {
 	v.t.Fatalf("%s: %v", s.name, err)
 }
 
-// killIn begins an operation, kills the process after a while, starts it again and finishes the operation.
+// killIn starts an operation, kills the process after a delay, restarts it and finishes the
+// operation.
 func (v *victim) killIn(s step, after time.Duration) {
 	v.t.Helper()
 	begun := make(chan struct{})
@@ -96,8 +98,9 @@ func (v *victim) killIn(s step, after time.Duration) {
 	v.finish(s)
 }
 
-// TestAKillLosesNothingAndLeavesNothing kills the driver's process at random points of every operation of a volume's life.
-func TestAKillLosesNothingAndLeavesNothing(t *testing.T) {
+// TestKillAtAnyPointLosesNothing kills the driver at random points of every operation of a volume's
+// lifecycle.
+func TestKillAtAnyPointLosesNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -106,16 +109,16 @@ func TestAKillLosesNothingAndLeavesNothing(t *testing.T) {
 		v.run()
 		t.Cleanup(func() { v.kill() })
 		for _, fsType := range []string{"ext4", "xfs"} {
-			for _, s := range v.life(fsType, mounted(fsType)) {
+			for _, s := range v.lifecycle(fsType, mounted(fsType)) {
 				v.killIn(s, time.Duration(random.Int64N(int64(40*time.Millisecond))))
 			}
 		}
-		v.nothingLeft(name)
+		v.checkNothingLeft(name)
 	}
 }
 
-// life are the operations of a volume's life, with checks of what it holds between them.
-func (v *victim) life(name string, c *csi.VolumeCapability) []step {
+// lifecycle returns the operations of a volume's lifecycle, with checks of its content in between.
+func (v *victim) lifecycle(name string, c *csi.VolumeCapability) []step {
 	ctx := context.Background()
 	handle, snapshot, clone := "node1/"+name, "node1/"+name+"-snapshot", "node1/"+name+"-clone"
 	create := request(name, 300, c)
@@ -144,7 +147,8 @@ func (v *victim) life(name string, c *csi.VolumeCapability) []step {
 		{"snapshot", func() error {
 			return errorOf(v.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name + "-snapshot", SourceVolumeId: handle}))
 		}},
-		{"check after snapshot", func() error { return v.check(handle) }}, // waits for ever if nothing thaws
+		// Waits for ever if nothing thaws.
+		{"check after snapshot", func() error { return v.check(handle) }},
 		{"clone", func() error { return errorOf(v.CreateVolume(ctx, fromVolume(request(name+"-clone", 300, c), handle))) }},
 		{"publish clone", publish(clone)},
 		{"check clone", func() error { return v.check(clone) }},
@@ -174,7 +178,7 @@ func (v *victim) life(name string, c *csi.VolumeCapability) []step {
 	}
 }
 
-// write puts what a volume must not lose into it.
+// write writes the content that a volume must not lose.
 func (v *victim) write(handle string) error {
 	f, err := os.OpenFile(filepath.Join(v.target(handle), "first"), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -184,31 +188,31 @@ func (v *victim) write(handle string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// check fails unless a volume holds what was written first, and can be written to.
+// check returns an error unless a volume contains what write wrote and is writable.
 func (v *victim) check(handle string) error {
 	content, err := os.ReadFile(filepath.Join(v.target(handle), "first"))
 	if err != nil || string(content) != "kept" {
-		return fmt.Errorf("it holds %q (%w)", content, err)
+		return fmt.Errorf("it contains %q (%w)", content, err)
 	}
 	return write(filepath.Join(v.target(handle), "again"), 1<<20)
 }
 
-// nothingLeft checks that no file, device or mount is left of volumes that were deleted.
-func (v *victim) nothingLeft(where string) {
+// checkNothingLeft checks that deleted volumes leave no file, device or mount behind.
+func (v *victim) checkNothingLeft(where string) {
 	v.t.Helper()
 	for _, folder := range []string{"volumes", "snapshots"} {
 		folder = filepath.Join(v.dir, "data", folder)
 		for _, entry := range must[[]os.DirEntry](v.t)(os.ReadDir(folder)) {
-			v.t.Errorf("%s: %s is left in %s", where, entry.Name(), folder)
+			v.t.Errorf("%s: %s remains in %s", where, entry.Name(), folder)
 		}
 		for _, device := range must[[]loop.Device](v.t)(loop.List(folder)) {
-			v.t.Errorf("%s: %s is left", where, device.Path)
+			v.t.Errorf("%s: %s remains", where, device.Path)
 		}
 	}
 	left := must[[]*mountinfo.Info](v.t)(mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		return !strings.HasPrefix(m.Mountpoint, v.dir+"/"), false
 	}))
 	for _, m := range left {
-		v.t.Errorf("%s: %s is left mounted", where, m.Mountpoint)
+		v.t.Errorf("%s: %s remains mounted", where, m.Mountpoint)
 	}
 }

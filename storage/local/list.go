@@ -12,21 +12,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenPrefix stands before the name that a page ended with. A token stays good when that volume is deleted.
+// tokenPrefix precedes the last name of a page in a token. A token remains valid if that volume is
+// deleted.
 const tokenPrefix = "after:"
 
-// page finds the part of sorted names that a list call asks for, and the token of the next.
+// page returns a page of sorted names and the token of the next page.
 func page(names []string, token string, limit int32) (part []string, next string, err error) {
 	if limit < 0 {
-		return nil, "", status.Error(codes.InvalidArgument, "the number of entries is negative")
+		return nil, "", status.Error(codes.InvalidArgument, "the maximum number of entries is negative")
 	}
 	if token != "" {
-		last, ok := strings.CutPrefix(token, tokenPrefix)
+		previous, ok := strings.CutPrefix(token, tokenPrefix)
 		if !ok {
-			return nil, "", status.Errorf(codes.Aborted, "starting token %q was not given by this driver: begin anew", token)
+			return nil, "", status.Errorf(codes.Aborted, "starting token %q is not from this driver: start again without a token", token)
 		}
-		i, found := slices.BinarySearch(names, last)
-		if found {
+		i, exact := slices.BinarySearch(names, previous)
+		if exact {
 			i++
 		}
 		names = names[i:]
@@ -37,7 +38,8 @@ func page(names []string, token string, limit int32) (part []string, next string
 	return names[:limit], tokenPrefix + names[limit-1], nil
 }
 
-// ListVolumes lists the volumes of this node. One whose record is damaged is listed without a capacity.
+// ListVolumes lists the volumes of this node. A volume whose record is corrupt is listed without
+// its capacity.
 func (d *Driver) ListVolumes(_ context.Context, request *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	files, err := d.volumes.files()
 	if err != nil {
@@ -53,33 +55,33 @@ func (d *Driver) ListVolumes(_ context.Context, request *csi.ListVolumesRequest)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (v.State != stateReady || v.Target != "" || v.isCache()) {
 			continue
 		}
-		var damaged *damagedError
-		if err != nil && !errors.As(err, &damaged) {
+		var corrupt *corruptRecordError
+		if err != nil && !errors.As(err, &corrupt) {
 			return nil, err
 		}
 		response.Entries = append(response.Entries, &csi.ListVolumesResponse_Entry{
-			Volume: d.describeVolume(file, v), Status: &csi.ListVolumesResponse_VolumeStatus{},
+			Volume: d.csiVolume(file, v), Status: &csi.ListVolumesResponse_VolumeStatus{},
 		})
 	}
 	return response, nil
 }
 
-// ControllerGetVolume tells about one volume.
+// ControllerGetVolume returns a volume.
 func (d *Driver) ControllerGetVolume(_ context.Context, request *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
 	if request.GetVolumeId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no volume is given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID is missing")
 	}
 	file, v, err := d.volume(request.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
-	return &csi.ControllerGetVolumeResponse{Volume: d.describeVolume(file, v), Status: &csi.ControllerGetVolumeResponse_VolumeStatus{}}, nil
+	return &csi.ControllerGetVolumeResponse{Volume: d.csiVolume(file, v), Status: &csi.ControllerGetVolumeResponse_VolumeStatus{}}, nil
 }
 
-// ValidateVolumeCapabilities confirms what a volume can be used as.
+// ValidateVolumeCapabilities confirms the capabilities that a volume supports.
 func (d *Driver) ValidateVolumeCapabilities(_ context.Context, request *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
 	if request.GetVolumeId() == "" || len(request.GetVolumeCapabilities()) == 0 {
-		return nil, status.Error(codes.InvalidArgument, "a volume and its capabilities must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the capabilities are missing")
 	}
 	_, v, err := d.volume(request.GetVolumeId())
 	if err != nil {
@@ -90,7 +92,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, request *csi.Vali
 		return &csi.ValidateVolumeCapabilitiesResponse{Message: status.Convert(err).Message()}, nil
 	}
 	if content != v.Filesystem {
-		return &csi.ValidateVolumeCapabilitiesResponse{Message: "it is " + describe(v.Filesystem)}, nil
+		return &csi.ValidateVolumeCapabilitiesResponse{Message: "it is " + describeContent(v.Filesystem)}, nil
 	}
 	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
 		VolumeCapabilities: request.GetVolumeCapabilities(), VolumeContext: request.GetVolumeContext(),
@@ -98,19 +100,19 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, request *csi.Vali
 	}}, nil
 }
 
-// ListSnapshots lists the snapshots of this node, all of them, those of one volume, or one.
+// ListSnapshots lists the snapshots of this node: all, those of one volume, or one snapshot.
 func (d *Driver) ListSnapshots(_ context.Context, request *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
-	var problems []error
-	found := map[string]snapshot{}
+	var errs []error
+	snapshots := map[string]snapshot{}
 	var files []string
-	for file, s := range d.snapshots.all(&problems) {
+	for file, s := range d.snapshots.all(&errs) {
 		if s.State != stateReady || request.GetSourceVolumeId() != "" && request.GetSourceVolumeId() != s.Volume ||
 			request.GetSnapshotId() != "" && request.GetSnapshotId() != d.handle(file) {
 			continue
 		}
-		files, found[file] = append(files, file), s
+		files, snapshots[file] = append(files, file), s
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	files, next, err := page(files, request.GetStartingToken(), request.GetMaxEntries())
@@ -119,19 +121,19 @@ func (d *Driver) ListSnapshots(_ context.Context, request *csi.ListSnapshotsRequ
 	}
 	response := &csi.ListSnapshotsResponse{NextToken: next}
 	for _, file := range files {
-		response.Entries = append(response.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: d.describeSnapshot(file, found[file])})
+		response.Entries = append(response.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: d.csiSnapshot(file, snapshots[file])})
 	}
 	return response, nil
 }
 
-// GetSnapshot tells about one snapshot.
+// GetSnapshot returns a snapshot.
 func (d *Driver) GetSnapshot(_ context.Context, request *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	if request.GetSnapshotId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no snapshot is given")
+		return nil, status.Error(codes.InvalidArgument, "the snapshot ID is missing")
 	}
 	file, s, err := d.snapshot(request.GetSnapshotId())
 	if err != nil {
 		return nil, err
 	}
-	return &csi.GetSnapshotResponse{Snapshot: d.describeSnapshot(file, s)}, nil
+	return &csi.GetSnapshotResponse{Snapshot: d.csiSnapshot(file, s)}, nil
 }

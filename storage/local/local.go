@@ -1,17 +1,20 @@
-// Package local is the CSI driver local.csi.slipway.io: volumes on the node's own disk that really hold their size.
+// Package local is the CSI driver local.csi.slipway.io: volumes on the node's own disk with an
+// enforced size.
 //
-// A volume is a sparse file, its image, that is attached as a loop device; a file system is made in it when it is created, never later.
-// What is known of it is one JSON file, its record, which is written before and after each step, so that a process may be killed at any
-// moment: volumes that were half made or half deleted are recognized by the state in their record, and are gone after the next start. A record that
-// cannot be read is an error of its volume that names the file, and its image is left alone.
+// A volume is a sparse file, its image, which is attached as a loop device. The file system is
+// created with the volume. The metadata of a volume is one JSON file, its record, which is written
+// before and after each step, so that the process can be killed at any time: the state in the
+// record identifies volumes that are partially created or deleted, and the next start removes them.
+// If a record cannot be read, operations on its volume fail with an error that names the file, and
+// the image is not touched.
 //
 //	<Dir>/volumes/<name>.json, <name>.img     a volume
 //	<Dir>/snapshots/<name>.json, <name>.img   a snapshot
 //	<Dir>/groups/<name>.json                  a group of snapshots
-//	<Dir>/lock                                held by the process that serves the directory
+//	<Dir>/lock                                locked by the process that serves the directory
 //
-// The package knows CSI and not Kubernetes. Its wire is the specification's, version 1.13
-// (https://github.com/container-storage-interface/spec).
+// The package implements CSI and does not depend on Kubernetes. It implements version 1.13 of the
+// specification (https://github.com/container-storage-interface/spec).
 package local
 
 import (
@@ -34,32 +37,33 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// DriverName is the driver's name, by which classes and volumes refer to it.
+// DriverName is the driver's name in storage classes and volumes.
 const DriverName = "local.csi.slipway.io"
 
-// TopologyKey is the label of nodes and volumes that says where a volume is.
+// TopologyKey is the label of nodes and volumes with the volume's node.
 const TopologyKey = DriverName + "/node"
 
-// Driver is the driver on one node. It is a part: Run serves until the end.
+// Driver is the driver on one node. It is a component.
 type Driver struct {
 	// Node is the node's name. It is part of every volume's handle.
 	Node string
-	// Dir is the driver's directory; it is created if it does not exist.
+	// Dir is the driver's directory. It is created if it does not exist.
 	Dir string
-	// Socket is the path of the Unix socket to serve.
+	// Socket is the path of the driver's Unix socket.
 	Socket string
-	// Reserve is how much of the disk of Dir is not given to volumes.
+	// Reserve is the part of the disk of Dir that is not available to volumes.
 	Reserve Reserve
-	// Overcommit is how many times the rest of the disk is promised; 0 means once, so that every volume can be filled.
+	// Overcommit is the factor by which the remaining disk space can be committed. 0 means 1, so
+	// that every volume can be filled.
 	Overcommit float64
 
-	busy      busy
-	caching   sync.Mutex // held while a cache is made, given to a pod or removed
-	promising sync.Mutex // held from a look at the capacity until the promise is in a record
-	volumes   store[volume]
-	snapshots store[snapshot]
-	groups    store[group]
-	shares    bool // images can share blocks
+	locks        keyedLock
+	cacheMu      sync.Mutex // held while a cache is created, published or removed
+	capacityMu   sync.Mutex // held from a capacity check until the record is saved
+	volumes      store[volume]
+	snapshots    store[snapshot]
+	groups       store[group]
+	sharesBlocks bool // images can share blocks
 
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
@@ -67,44 +71,44 @@ type Driver struct {
 	csi.UnimplementedNodeServer
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (d *Driver) Name() string { return "local-storage" }
 
-// Run cleans up after the last process and serves the socket until ctx ends. Operations that a caller no longer waits for go on; they
-// are broken off when ctx ends.
+// Run cleans up after the last process and serves the socket until ctx ends. Operations whose
+// caller has given up continue; they are canceled when ctx ends.
 func (d *Driver) Run(ctx context.Context, ready func()) error {
 	release, err := d.open()
 	if err != nil {
 		return fmt.Errorf("start local storage in %q: %w", d.Dir, err)
 	}
 	defer release()
-	for _, problem := range d.recover() {
-		slog.Error("local storage needs a person", "error", problem)
+	for _, recoverErr := range d.recover() {
+		slog.Error("local storage needs manual repair", "error", recoverErr)
 	}
 	listener, err := listen(d.Socket)
 	if err != nil {
 		return err
 	}
 	server := d.server(ctx)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	serveErr := make(chan error, 1)
+	go func() { serveErr <- server.Serve(listener) }()
 	ready()
 	select {
-	case err = <-served:
+	case err = <-serveErr:
 		return fmt.Errorf("serve %q: %w", d.Socket, err)
 	case <-ctx.Done():
 		server.Stop()
-		<-served
+		<-serveErr
 		return nil
 	}
 }
 
-// open makes the directory, takes it for this process and prepares the stores. The returned function gives it back.
+// open creates and locks the directory and prepares the stores. release unlocks the directory.
 func (d *Driver) open() (release func(), err error) {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	// The kernel names the images of loop devices by their real path.
+	// The kernel reports the images of loop devices by their real path.
 	dir, err := filepath.EvalSymlinks(d.Dir)
 	if err != nil {
 		return nil, err
@@ -123,58 +127,59 @@ func (d *Driver) open() (release func(), err error) {
 		lock.Close()
 		return nil, fmt.Errorf("another process serves the directory: %w", err)
 	}
-	if d.shares, err = image.Shares(dir); err != nil {
+	if d.sharesBlocks, err = image.SharesBlocks(dir); err != nil {
 		lock.Close()
 		return nil, err
 	}
 	return func() { lock.Close() }, nil
 }
 
-// recover ends what the last process was killed in. What it cannot end are problems of single volumes, with which the others have nothing to do.
+// recover completes the operations in which the last process was killed. It returns errors of
+// single volumes, which do not affect other volumes.
 func (d *Driver) recover() []error {
-	var problems []error
-	problems = append(problems, d.thawAll()...)
-	for name, v := range d.volumes.all(&problems) {
-		if v.State != stateReady || d.abandoned(v) {
-			problems = append(problems, d.removeVolume(name))
+	var errs []error
+	errs = append(errs, d.thawAll()...)
+	for name, v := range d.volumes.all(&errs) {
+		if v.State != stateReady || d.podIsGone(v) {
+			errs = append(errs, d.removeVolume(name))
 		}
-		problems = append(problems, os.RemoveAll(d.volumes.larger(name)))
+		errs = append(errs, os.RemoveAll(d.volumes.expandedImage(name)))
 	}
-	for name, g := range d.groups.all(&problems) {
+	for name, g := range d.groups.all(&errs) {
 		if g.State != stateReady {
-			problems = append(problems, d.removeGroup(name, g))
+			errs = append(errs, d.removeGroup(name, g))
 		}
 	}
-	for name, s := range d.snapshots.all(&problems) {
+	for name, s := range d.snapshots.all(&errs) {
 		if s.State != stateReady {
-			problems = append(problems, d.snapshots.remove(name))
+			errs = append(errs, d.snapshots.remove(name))
 		}
 	}
-	problems = append(problems, d.detachDeleted())
-	problems = append(problems, d.volumes.strays(), d.snapshots.strays())
-	return nonNil(problems)
+	errs = append(errs, d.detachDeleted())
+	errs = append(errs, d.volumes.checkOrphans(), d.snapshots.checkOrphans())
+	return nonNil(errs)
 }
 
-// thawAll lets writers go on that a killed process kept waiting.
-func (d *Driver) thawAll() (problems []error) {
+// thawAll thaws the file systems that a killed process had frozen.
+func (d *Driver) thawAll() (errs []error) {
 	devices, err := loop.List(d.volumes.dir)
 	if err != nil {
 		return []error{err}
 	}
 	for _, device := range devices {
-		mounts, err := filesystem.Of(device.Path)
-		problems = append(problems, err)
+		mounts, err := filesystem.MountsOf(device.Path)
+		errs = append(errs, err)
 		for _, m := range mounts {
-			if filesystem.Type(m.FSType).Known() {
-				problems = append(problems, filesystem.Thaw(m.Mountpoint))
-				break // every mount is of the same file system
+			if filesystem.Type(m.FSType).Supported() {
+				errs = append(errs, filesystem.Thaw(m.Mountpoint))
+				break // all mounts have the same file system
 			}
 		}
 	}
-	return problems
+	return errs
 }
 
-// detachDeleted ends the devices of volumes that are gone.
+// detachDeleted detaches the devices of deleted volumes.
 func (d *Driver) detachDeleted() error {
 	devices, err := loop.List(d.volumes.dir)
 	for _, device := range devices {
@@ -185,10 +190,10 @@ func (d *Driver) detachDeleted() error {
 	return err
 }
 
-// listen makes the socket, in place of one that a killed process left.
+// listen creates the socket. It replaces the socket of a killed process.
 func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("make directory of socket: %w", err)
+		return nil, fmt.Errorf("create directory of socket: %w", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replace socket: %w", err)
@@ -200,10 +205,11 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// server is the gRPC server of the driver's services.
+// server returns the gRPC server with the driver's services.
 func (d *Driver) server(ctx context.Context) *grpc.Server {
-	// A handler works under the driver's context instead of its caller's: what has been begun goes on when the caller no longer waits, so that a long
-	// copy is found done, and not begun again, when the call is repeated.
+	// Run handlers with the driver's context instead of the caller's. An operation continues when
+	// its caller gives up, so that a repeated call finds a long copy complete instead of starting
+	// it again.
 	detach := func(_ context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		response, err := handle(ctx, request)
 		return response, statusOf(err)

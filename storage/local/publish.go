@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// NodePublishVolume makes a staged volume appear at a pod's path, or makes an ephemeral volume there.
+// NodePublishVolume publishes a staged volume, or creates an ephemeral volume, at a pod's path.
 func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
-	handle, target, wanted := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
-	if handle == "" || target == "" || wanted == nil {
-		return nil, status.Error(codes.InvalidArgument, "a volume, a target path and a capability must be given")
+	handle, target, capability := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
+	if handle == "" || target == "" || capability == nil {
+		return nil, status.Error(codes.InvalidArgument, "the volume ID, the target path or the capability is missing")
 	}
-	release, err := d.busy.take(handle)
+	release, err := d.locks.acquire(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 	if err != nil {
 		return nil, err
 	}
-	if err := suits(v, wanted); err != nil {
+	if err := checkCapability(v, capability); err != nil {
 		return nil, err
 	}
 	staging := request.GetStagingTargetPath()
 	if staging == "" {
-		return nil, status.Error(codes.FailedPrecondition, "a staging path must be given")
+		return nil, status.Error(codes.FailedPrecondition, "the staging path is missing")
 	}
 	device, err := loop.Find(d.volumes.image(file))
 	if err != nil {
@@ -48,45 +48,46 @@ func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is not staged", handle)
 	}
 	source := staging
-	if wanted.GetBlock() != nil {
+	if capability.GetBlock() != nil {
 		source = device
 	}
 	return &csi.NodePublishVolumeResponse{}, publish(device, source, request)
 }
 
-// publish binds source to the target path of a request. The device is that of the volume.
+// publish bind-mounts source to the target path of a request. device is the volume's device.
 func publish(device, source string, request *csi.NodePublishVolumeRequest) error {
-	target, readOnly := request.GetTargetPath(), request.GetReadonly() || reads(request.GetVolumeCapability())
-	if source != device { // a file system must be there
-		if done, err := isMounted(device, source, false); err != nil || !done {
+	target, readOnly := request.GetTargetPath(), request.GetReadonly() || isReadOnly(request.GetVolumeCapability())
+	if source != device { // a file system must be mounted at the staging path
+		if isPublished, err := isMounted(device, source, false); err != nil || !isPublished {
 			return errors.Join(err, status.Errorf(codes.FailedPrecondition, "volume %q is not staged at %q", request.GetVolumeId(), source))
 		}
 	}
-	if err := alone(device, request); err != nil {
+	if err := checkSingleWriter(device, request); err != nil {
 		return err
 	}
-	done, err := isMounted(device, target, false)
+	isPublished, err := isMounted(device, target, false)
 	if err != nil {
 		return err
 	}
-	if !done {
+	if !isPublished {
 		if err := makeTarget(target, source == device); err != nil {
 			return err
 		}
 		return filesystem.Bind(source, target, readOnly)
 	}
-	if readOnly { // also now: an earlier call may have been killed before this
+	if readOnly { // an earlier call might have been killed before this step
 		return filesystem.SetReadOnly(target)
 	}
 	return nil
 }
 
-// alone checks that nobody else uses a volume that only one may use.
-func alone(device string, request *csi.NodePublishVolumeRequest) error {
+// checkSingleWriter checks that a volume with access mode SINGLE_NODE_SINGLE_WRITER has no other
+// user.
+func checkSingleWriter(device string, request *csi.NodePublishVolumeRequest) error {
 	if request.GetVolumeCapability().GetAccessMode().GetMode() != csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
 		return nil
 	}
-	mounts, err := filesystem.Of(device)
+	mounts, err := filesystem.MountsOf(device)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func alone(device string, request *csi.NodePublishVolumeRequest) error {
 	return nil
 }
 
-// makeTarget makes what is bound over: a directory, or for a device a file.
+// makeTarget creates the mount point: a directory, or a file for a device.
 func makeTarget(target string, device bool) error {
 	if !device {
 		return os.MkdirAll(target, 0o750)
@@ -113,13 +114,13 @@ func makeTarget(target string, device bool) error {
 	return f.Close()
 }
 
-// NodeUnpublishVolume takes a volume away from a pod's path. An ephemeral one is gone then.
+// NodeUnpublishVolume unpublishes a volume from a pod's path. It deletes an ephemeral volume.
 func (d *Driver) NodeUnpublishVolume(_ context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	handle, target := request.GetVolumeId(), request.GetTargetPath()
 	if handle == "" || target == "" {
-		return nil, status.Error(codes.InvalidArgument, "a volume and its target path must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the target path is missing")
 	}
-	release, err := d.busy.take(handle)
+	release, err := d.locks.acquire(handle)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// Release ends the devices of a directory's volumes when the node goes down: those of raw block volumes, since those of mounted ones have
-// ended with their mounts. Nothing of the volumes is lost.
+// Release detaches the devices of a directory's volumes when the node shuts down: those of raw
+// block volumes, because the devices of mounted volumes are detached with their mounts. Data is not
+// affected.
 func Release(dir string) error {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved

@@ -15,20 +15,22 @@ import (
 )
 
 const (
-	// granularity is what sizes are rounded up to where the caller's limit allows it, in bytes.
+	// granularity is what sizes are rounded up to, in bytes, if the requested limit allows it.
 	granularity = 1 << 20
-	// block is what every size is a multiple of: a block of a file system, and the largest sector.
+	// block is the divisor of all sizes: the block size of the file systems and the largest sector
+	// size.
 	block = 4096
-	// defaultSize is the size of a volume for which none is asked.
+	// defaultSize is the size of a volume if the request has none.
 	defaultSize = 1 << 30
-	// maxSize is the size of the largest file of an ext4.
+	// maxSize is the maximum size of a file on ext4.
 	maxSize = 16<<40 - block
 )
 
-// contentOf checks the capabilities that a volume is to have, and returns the file system that they ask for, "" for none: a raw block volume.
+// contentOf validates volume capabilities and returns the requested file system, or "" for a raw
+// block volume.
 func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 	if len(caps) == 0 {
-		return "", status.Error(codes.InvalidArgument, "no volume capability is given")
+		return "", status.Error(codes.InvalidArgument, "the volume capability is missing")
 	}
 	contents := map[filesystem.Type]bool{}
 	for _, c := range caps {
@@ -43,16 +45,16 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 			if t == "" {
 				t = filesystem.Ext4
 			}
-			if !t.Known() {
-				return "", status.Errorf(codes.InvalidArgument, "file system %q: volumes have one of %v", t, filesystem.Types())
+			if !t.Supported() {
+				return "", status.Errorf(codes.InvalidArgument, "file system %q is not supported: use one of %v", t, filesystem.Types())
 			}
 			contents[t] = true
 		default:
-			return "", status.Error(codes.InvalidArgument, "a volume capability asks for neither a mounted nor a block volume")
+			return "", status.Error(codes.InvalidArgument, "a volume capability requests neither a mounted nor a block volume")
 		}
 	}
 	if len(contents) > 1 {
-		return "", status.Error(codes.InvalidArgument, "the capabilities ask for different contents of one volume")
+		return "", status.Error(codes.InvalidArgument, "the capabilities request different contents of one volume")
 	}
 	for t := range contents {
 		return t, nil
@@ -60,7 +62,7 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 	return "", nil
 }
 
-// checkMode refuses access from several nodes.
+// checkMode rejects access from several nodes.
 func checkMode(mode csi.VolumeCapability_AccessMode_Mode) error {
 	switch mode {
 	case csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY,
@@ -72,12 +74,13 @@ func checkMode(mode csi.VolumeCapability_AccessMode_Mode) error {
 	return status.Errorf(codes.InvalidArgument, "access mode %s: a local volume is on one node; ask for ReadWriteOnce or ReadWriteOncePod", mode)
 }
 
-// reads tells whether an access mode allows to read only.
-func reads(c *csi.VolumeCapability) bool {
+// isReadOnly reports whether the access mode is read-only.
+func isReadOnly(c *csi.VolumeCapability) bool {
 	return c.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
 }
 
-// sizeIn finds the size of a volume for a capacity range: at least minimum, and at least what is required.
+// sizeIn returns the size of a volume for a capacity range: at least minimum, and at least the
+// required bytes.
 func sizeIn(r *csi.CapacityRange, minimum int64) (int64, error) {
 	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
 	if required < 0 || limit < 0 {
@@ -87,19 +90,19 @@ func sizeIn(r *csi.CapacityRange, minimum int64) (int64, error) {
 		limit = math.MaxInt64
 	}
 	if limit < required {
-		return 0, status.Errorf(codes.InvalidArgument, "%d bytes are required where the limit is %d", required, limit)
+		return 0, status.Errorf(codes.InvalidArgument, "%d bytes are required but the limit is %d", required, limit)
 	}
 	limit = min(limit, maxSize)
-	wanted := max(required, minimum)
+	minSize := max(required, minimum)
 	if required == 0 {
-		wanted = max(minimum, min(defaultSize, limit/block*block))
+		minSize = max(minimum, min(defaultSize, limit/block*block))
 	}
 	for _, step := range []int64{granularity, block} {
-		if size := roundUp(wanted, step); size <= limit {
+		if size := roundUp(minSize, step); size <= limit {
 			return size, nil
 		}
 	}
-	return 0, status.Errorf(codes.OutOfRange, "no size suits: at least %d bytes, at most %d, a multiple of %d", wanted, limit, block)
+	return 0, status.Errorf(codes.OutOfRange, "no valid size: at least %d bytes, at most %d, a multiple of %d", minSize, limit, block)
 }
 
 func roundUp(n, step int64) int64 {
@@ -109,45 +112,46 @@ func roundUp(n, step int64) int64 {
 	return (n + step - 1) / step * step
 }
 
-// within tells whether a size is in a capacity range.
+// within reports whether a size is in a capacity range.
 func within(size int64, r *csi.CapacityRange) bool {
 	return size >= r.GetRequiredBytes() && (r.GetLimitBytes() == 0 || size <= r.GetLimitBytes())
 }
 
-// allocation says when a volume takes its space from the disk.
+// allocation is when a volume allocates disk space.
 type allocation string
 
 const (
-	// thin volumes take what is written, and give back what is removed.
+	// thin volumes allocate space when it is written, and free it when files are deleted.
 	thin allocation = "thin"
-	// thick volumes take their size at once.
+	// thick volumes allocate their size when they are created.
 	thick allocation = "thick"
 )
 
-// allocationKey is the only parameter of classes, of volumes as well as of their attributes.
+// allocationKey is the only parameter of storage classes and volume attributes classes.
 const allocationKey = "allocation"
 
-// parseParameters checks the parameters of a class, over which the mutable ones of a volume attributes class count. Keys of Kubernetes are not looked at.
+// parseParameters parses the parameters of a storage class, and the mutable parameters of a volume
+// attributes class, which override them. It ignores Kubernetes' keys.
 func parseParameters(parameters, mutable map[string]string) (allocation, error) {
-	chosen := thin
-	for _, given := range []map[string]string{parameters, mutable} {
-		for _, key := range slices.Sorted(maps.Keys(given)) {
+	result := thin
+	for _, params := range []map[string]string{parameters, mutable} {
+		for _, key := range slices.Sorted(maps.Keys(params)) {
 			if strings.HasPrefix(key, "csi.storage.k8s.io/") {
 				continue
 			}
 			if key != allocationKey {
-				return "", status.Errorf(codes.InvalidArgument, "parameter %q is unknown: there is %q", key, allocationKey)
+				return "", status.Errorf(codes.InvalidArgument, "parameter %q is unknown: the only parameter is %q", key, allocationKey)
 			}
-			if chosen = allocation(given[key]); chosen != thin && chosen != thick {
-				return "", status.Errorf(codes.InvalidArgument, "parameter %s is %q: it is %q or %q", key, given[key], thin, thick)
+			if result = allocation(params[key]); result != thin && result != thick {
+				return "", status.Errorf(codes.InvalidArgument, "parameter %s is %q: it must be %q or %q", key, params[key], thin, thick)
 			}
 		}
 	}
-	return chosen, nil
+	return result, nil
 }
 
-// describe names what is in a volume.
-func describe(t filesystem.Type) string {
+// describeContent returns a description of a volume's content.
+func describeContent(t filesystem.Type) string {
 	if t == "" {
 		return "a raw block volume"
 	}

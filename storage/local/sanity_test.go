@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// reference is how many specs run with csi-driver-host-path, of 103.
+// reference is the number of specs that run with csi-driver-host-path, of 103.
 const reference = 85
 
-// TestTheDriverConforms runs csi-sanity, the conformance suite of the specification's authors. Of its specs, those about attaching by a controller do not
-// apply: a local volume is not attached from elsewhere.
-func TestTheDriverConforms(t *testing.T) {
+// TestDriverConforms runs csi-sanity, the conformance suite of the specification's authors. Specs
+// about controller attach do not apply: a local volume cannot be attached to another node.
+func TestDriverConforms(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "csi.sock")
 	parttest.Run(t, (&local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: socket}).Run)
@@ -54,8 +54,8 @@ func TestTheDriverConforms(t *testing.T) {
 	}
 }
 
-// measured has the size of an answer computed, which is kept inside it: the suite compares topologies that were sent with ones that were received,
-// field by field with the hidden ones, and sending computes sizes.
+// measured computes the size of a response, which protobuf caches in the message. The suite
+// compares sent and received topologies including hidden fields, and sending computes sizes.
 func measured(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, answer, conn, options...)
 	if message, ok := answer.(proto.Message); ok {

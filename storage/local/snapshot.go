@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// CreateSnapshot copies a volume at one moment.
+// CreateSnapshot copies a volume at one point in time.
 func (d *Driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	if request.GetName() == "" || request.GetSourceVolumeId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "a name and a volume must be given")
+		return nil, status.Error(codes.InvalidArgument, "the name or the source volume ID is missing")
 	}
 	if len(request.GetParameters()) > 0 {
 		if _, err := parseParameters(request.GetParameters(), nil); err != nil {
@@ -28,85 +28,89 @@ func (d *Driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshot
 		return nil, err
 	}
 	file := fileName(request.GetName())
-	release, err := d.busy.take(snapshotKey(file), request.GetSourceVolumeId())
+	release, err := d.locks.acquire(snapshotKey(file), request.GetSourceVolumeId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	s, err := d.take(ctx, file, snapshot{Name: request.GetName(), Volume: request.GetSourceVolumeId(), Created: time.Now().UTC()})
+	s, err := d.takeSnapshot(ctx, file, snapshot{Name: request.GetName(), Volume: request.GetSourceVolumeId(), Created: time.Now().UTC()})
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateSnapshotResponse{Snapshot: d.describeSnapshot(file, s)}, nil
+	return &csi.CreateSnapshotResponse{Snapshot: d.csiSnapshot(file, s)}, nil
 }
 
-// snapshotKey is what busy knows a snapshot by. It is not its handle, because a volume may have the same.
+// snapshotKey is the lock key of a snapshot. It differs from the handle, because a volume can have
+// the same handle.
 func snapshotKey(file string) string { return "snapshot " + file }
 
-// take makes a snapshot unless it is there. The caller has taken it and its volume.
-func (d *Driver) take(ctx context.Context, file string, wanted snapshot) (snapshot, error) {
-	have, err := d.snapshots.load(file)
+// takeSnapshot creates a snapshot if it does not exist. The caller has locked the snapshot and its
+// volume.
+func (d *Driver) takeSnapshot(ctx context.Context, file string, snap snapshot) (snapshot, error) {
+	existing, err := d.snapshots.load(file)
 	switch {
-	case err == nil && have.State == stateReady:
-		if have.Name != wanted.Name || have.Volume != wanted.Volume || have.Group != wanted.Group {
-			return have, status.Errorf(codes.AlreadyExists, "snapshot %q exists and is of volume %q", have.Name, have.Volume)
+	case err == nil && existing.State == stateReady:
+		if existing.Name != snap.Name || existing.Volume != snap.Volume || existing.Group != snap.Group {
+			return existing, status.Errorf(codes.AlreadyExists, "snapshot %q exists and is of volume %q", existing.Name, existing.Volume)
 		}
-		return have, nil
+		return existing, nil
 	case err == nil:
-		if err := d.snapshots.remove(file); err != nil { // what an earlier attempt could not remove
-			return have, err
+		if err := d.snapshots.remove(file); err != nil { // left by an earlier attempt
+			return existing, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return have, err
+		return existing, err
 	}
-	source, err := d.complete(&wanted)
+	source, err := d.initSnapshot(&snap)
 	if err != nil {
-		return wanted, err
+		return snap, err
 	}
-	if err := d.beginSnapshot(file, source, wanted); err != nil {
-		return wanted, err
+	if err := d.reserveSnapshot(file, source, snap); err != nil {
+		return snap, err
 	}
-	err = d.still(source, func() error {
+	err = d.withQuiesced(source, func() error {
 		_, err := image.Copy(ctx, d.snapshots.image(file), d.volumes.image(source))
 		return err
 	})
 	if err == nil {
-		wanted.State = stateReady
-		err = d.snapshots.save(file, wanted)
+		snap.State = stateReady
+		err = d.snapshots.save(file, snap)
 	}
 	if err != nil {
-		return wanted, errors.Join(err, d.snapshots.remove(file))
+		return snap, errors.Join(err, d.snapshots.remove(file))
 	}
-	return wanted, nil
+	return snap, nil
 }
 
-// complete fills in what a new snapshot has of its volume, and finds the volume.
-func (d *Driver) complete(s *snapshot) (source string, err error) {
+// initSnapshot sets the fields that a new snapshot gets from its volume, and returns the volume's
+// file.
+func (d *Driver) initSnapshot(s *snapshot) (source string, err error) {
 	source, v, err := d.volume(s.Volume)
 	s.State, s.Size, s.Filesystem = stateCreating, v.Size, v.Filesystem
 	return source, err
 }
 
-// beginSnapshot writes the record of a new snapshot if what it will have allocated can be promised.
-func (d *Driver) beginSnapshot(file, source string, s snapshot) error {
-	d.promising.Lock()
-	defer d.promising.Unlock()
+// reserveSnapshot writes the record of a new snapshot if the capacity for its allocated size is
+// available.
+func (d *Driver) reserveSnapshot(file, source string, s snapshot) error {
+	d.capacityMu.Lock()
+	defer d.capacityMu.Unlock()
 	size, err := image.Allocated(d.volumes.image(source))
 	if err != nil {
 		return err
 	}
-	if err := d.promise(size); err != nil {
+	if err := d.checkCapacity(size); err != nil {
 		return err
 	}
 	return d.snapshots.save(file, s)
 }
 
-// DeleteSnapshot removes a snapshot. Volumes that were made from it stay.
+// DeleteSnapshot deletes a snapshot. Volumes that were created from it remain.
 func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
 	if request.GetSnapshotId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "no snapshot is given")
+		return nil, status.Error(codes.InvalidArgument, "the snapshot ID is missing")
 	}
-	file, s, release, err := turnToDelete(d, d.snapshots, request.GetSnapshotId(), snapshotKey)
+	file, s, release, err := lockForDelete(d, d.snapshots, request.GetSnapshotId(), snapshotKey)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +119,7 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 		return &csi.DeleteSnapshotResponse{}, nil
 	}
 	if s.Group != "" {
-		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q ends with its group %q", request.GetSnapshotId(), s.Group)
+		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q belongs to group %q: delete the group", request.GetSnapshotId(), s.Group)
 	}
 	if s.State == stateReady {
 		s.State = stateDeleting
@@ -126,8 +130,8 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 	return &csi.DeleteSnapshotResponse{}, d.snapshots.remove(file)
 }
 
-// describeSnapshot is a snapshot in the specification's words.
-func (d *Driver) describeSnapshot(file string, s snapshot) *csi.Snapshot {
+// csiSnapshot converts a record to a CSI snapshot.
+func (d *Driver) csiSnapshot(file string, s snapshot) *csi.Snapshot {
 	return &csi.Snapshot{
 		SnapshotId: d.handle(file), SourceVolumeId: s.Volume, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Created),
 		ReadyToUse: s.State == stateReady, GroupSnapshotId: s.Group, AccessibleTopology: d.topology(),

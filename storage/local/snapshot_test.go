@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// snapshot takes one and returns its handle.
+// snapshot creates a snapshot and returns its handle.
 func (n *node) snapshot(name, volume string) string {
 	n.t.Helper()
 	r := &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: volume}
@@ -38,12 +38,13 @@ func fromVolume(r *csi.CreateVolumeRequest, volume string) *csi.CreateVolumeRequ
 	return r
 }
 
-// disks are directories on file systems where images are copied and where they are shared.
+// disks returns directories on file systems that copy images and that share their blocks.
 func disks(t *testing.T) map[string]string {
 	return map[string]string{"copied": t.TempDir(), "shared": onXFS(t)}
 }
 
-// count keeps a program writing 1, 2, 3, ... to a file, each on the disk before the next, until the test ends.
+// count starts a program that writes 1, 2, 3, ... to a file, and syncs each line, until the test
+// ends.
 func count(t *testing.T, path string) {
 	t.Helper()
 	f := must[*os.File](t)(os.Create(path))
@@ -62,13 +63,13 @@ func count(t *testing.T, path string) {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the writer noticed: %v", err)
+			t.Errorf("the writer failed: %v", err)
 		}
 	})
-	eventually.True(t, "the writer writes", func() bool { return last(t, path) > 0 })
+	eventually.True(t, "the writer is writing", func() bool { return last(t, path) > 0 })
 }
 
-// last is the number that the writer was at; lines before it must be complete.
+// last returns the last number in the file. The lines before it must be complete.
 func last(t *testing.T, path string) int {
 	t.Helper()
 	content := string(must[[]byte](t)(os.ReadFile(path)))
@@ -81,7 +82,7 @@ func last(t *testing.T, path string) int {
 	return len(lines) - 1
 }
 
-func TestCopiesOfAVolumeInUseAreOfOneMoment(t *testing.T) {
+func TestCopiesOfVolumeInUseAreConsistent(t *testing.T) {
 	for name, dir := range disks(t) {
 		for _, fsType := range []string{"ext4", "xfs"} {
 			t.Run(name+" "+fsType, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestCopiesOfAVolumeInUseAreOfOneMoment(t *testing.T) {
 				snapshot := n.snapshot("of-"+fsType, handle)
 				clone := n.use(n.create(fromVolume(request("clone-"+fsType, 300, mounted(fsType)), handle)), mounted(fsType))
 				at := last(t, file)
-				eventually.True(t, "the writer goes on", func() bool { return last(t, file) > at })
+				eventually.True(t, "the writer continues", func() bool { return last(t, file) > at })
 
 				restored := n.use(n.create(fromSnapshot(request("restored-"+fsType, 600, mounted(fsType)), snapshot)), mounted(fsType))
 				for _, copied := range []string{restored, clone} {
@@ -110,7 +111,7 @@ func TestCopiesOfAVolumeInUseAreOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestCopiesShareBlocksWhereTheDiskCan(t *testing.T) {
+func TestCopiesShareBlocks(t *testing.T) {
 	n := start(t, onXFS(t))
 	handle := n.create(request("source", 300, mounted("ext4")))
 	if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 64<<20); err != nil {
@@ -123,12 +124,12 @@ func TestCopiesShareBlocksWhereTheDiskCan(t *testing.T) {
 		t.Errorf("two copies of 64 MiB take %d bytes", took)
 	}
 	both := []string{n.image(handle), n.image(clone)}
-	if taken := must[int64](t)(image.Taken(both, true)); taken < 64<<20 || taken > 80<<20 {
-		t.Errorf("a volume with 64 MiB and its clone are said to take %d bytes", taken)
+	if taken := must[int64](t)(image.DiskUsage(both, true)); taken < 64<<20 || taken > 80<<20 {
+		t.Errorf("the reported usage of a volume with 64 MiB and its clone is %d bytes", taken)
 	}
 }
 
-func TestASnapshotOutlivesItsVolume(t *testing.T) {
+func TestSnapshotOutlivesVolume(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("source", 16, raw()))
 	if err := os.WriteFile(n.use(handle, raw()), []byte("kept"), 0); err != nil {
@@ -147,13 +148,13 @@ func TestASnapshotOutlivesItsVolume(t *testing.T) {
 	restored := n.create(fromSnapshot(request("restored", 16, raw()), snapshot))
 	must[*csi.DeleteSnapshotResponse](t)(n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: snapshot}))
 	if got := string(must[[]byte](t)(os.ReadFile(n.use(restored, raw()))))[:4]; got != "kept" {
-		t.Errorf("it begins with %q", got)
+		t.Errorf("it starts with %q", got)
 	}
 	_, err = n.CreateVolume(context.Background(), fromVolume(request("odd", 16, mounted("ext4")), restored))
 	wants(t, err, codes.InvalidArgument, "a raw block volume, which cannot become a volume with ext4")
 }
 
-func TestARawBlockVolumeInUseIsCopiedWhereThatTakesAMoment(t *testing.T) {
+func TestRawBlockVolumeInUseIsCopiedAtomically(t *testing.T) {
 	n := start(t, onXFS(t))
 	handle := n.create(request("source", 16, raw()))
 	device := n.use(handle, raw())
@@ -162,11 +163,11 @@ func TestARawBlockVolumeInUseIsCopiedWhereThatTakesAMoment(t *testing.T) {
 	}
 	clone := n.use(n.create(fromVolume(request("clone", 16, raw()), handle)), raw())
 	if got := string(must[[]byte](t)(os.ReadFile(clone)))[:4]; got != "kept" {
-		t.Errorf("it begins with %q", got)
+		t.Errorf("it starts with %q", got)
 	}
 }
 
-func TestAGroupOfSnapshotsIsOfOneMoment(t *testing.T) {
+func TestGroupSnapshotIsConsistent(t *testing.T) {
 	n := start(t, onXFS(t))
 	first, second := n.create(request("first", 16, mounted("ext4"))), n.create(request("second", 16, mounted("ext4")))
 	for _, handle := range []string{first, second} {
@@ -178,7 +179,7 @@ func TestAGroupOfSnapshotsIsOfOneMoment(t *testing.T) {
 	made := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
 	again := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
 	if len(made.GetSnapshots()) != 2 || !made.GetReadyToUse() || !proto.Equal(made, again) {
-		t.Errorf("made %v, and when asked again %v", made, again)
+		t.Errorf("created %v, and after a repeated request %v", made, again)
 	}
 	one := made.GetSnapshots()[0].GetSnapshotId()
 	restored := n.use(n.create(fromSnapshot(request("restored", 16, mounted("ext4")), one)), mounted("ext4"))
@@ -186,12 +187,12 @@ func TestAGroupOfSnapshotsIsOfOneMoment(t *testing.T) {
 		t.Errorf("the restored volume has %v, %v", info, err)
 	}
 	_, err := n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: one})
-	wants(t, err, codes.FailedPrecondition, "ends with its group")
+	wants(t, err, codes.FailedPrecondition, "belongs to group")
 	r.SourceVolumeIds = []string{first}
 	_, err = n.CreateVolumeGroupSnapshot(context.Background(), r)
 	wants(t, err, codes.AlreadyExists, "exists and is of volumes")
 	must[*csi.DeleteVolumeGroupSnapshotResponse](t)(n.DeleteVolumeGroupSnapshot(context.Background(), &csi.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: made.GetGroupSnapshotId()}))
 	if left := must[*csi.ListSnapshotsResponse](t)(n.ListSnapshots(context.Background(), &csi.ListSnapshotsRequest{})).GetEntries(); len(left) > 0 {
-		t.Errorf("%v are left", left)
+		t.Errorf("%v remain", left)
 	}
 }

@@ -18,49 +18,50 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// NodeStageVolume attaches a volume, and mounts what is in it at the staging path.
+// NodeStageVolume attaches a volume's device and mounts its file system at the staging path.
 func (d *Driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
-	handle, dir, wanted := request.GetVolumeId(), request.GetStagingTargetPath(), request.GetVolumeCapability()
-	if handle == "" || dir == "" || wanted == nil {
-		return nil, status.Error(codes.InvalidArgument, "a volume, a staging path and a capability must be given")
+	handle, dir, capability := request.GetVolumeId(), request.GetStagingTargetPath(), request.GetVolumeCapability()
+	if handle == "" || dir == "" || capability == nil {
+		return nil, status.Error(codes.InvalidArgument, "the volume ID, the staging path or the capability is missing")
 	}
-	file, v, release, err := d.turn(handle)
+	file, v, release, err := d.lockVolume(handle)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := suits(v, wanted); err != nil {
+	if err := checkCapability(v, capability); err != nil {
 		return nil, err
 	}
-	if wanted.GetBlock() != nil {
+	if capability.GetBlock() != nil {
 		device, err := d.attach(file, v)
 		if err != nil {
 			return nil, err
 		}
 		return &csi.NodeStageVolumeResponse{}, device.Close()
 	}
-	return &csi.NodeStageVolumeResponse{}, d.mount(ctx, file, v, dir, wanted)
+	return &csi.NodeStageVolumeResponse{}, d.mount(ctx, file, v, dir, capability)
 }
 
-// suits checks that a volume can be used with a capability.
-func suits(v volume, wanted *csi.VolumeCapability) error {
-	content, err := contentOf([]*csi.VolumeCapability{wanted})
+// checkCapability checks that a volume supports a capability.
+func checkCapability(v volume, capability *csi.VolumeCapability) error {
+	content, err := contentOf([]*csi.VolumeCapability{capability})
 	if err != nil {
 		return err
 	}
-	if wanted.GetMount() != nil && wanted.GetMount().GetFsType() == "" && v.Filesystem != "" {
-		content = v.Filesystem // any will do
+	if capability.GetMount() != nil && capability.GetMount().GetFsType() == "" && v.Filesystem != "" {
+		content = v.Filesystem // the request accepts any file system
 	}
 	if content != v.Filesystem {
-		return status.Errorf(codes.InvalidArgument, "%s is asked for, and it is %s", describe(content), describe(v.Filesystem))
+		return status.Errorf(codes.InvalidArgument, "%s is requested, but the volume is %s", describeContent(content), describeContent(v.Filesystem))
 	}
 	return nil
 }
 
-// attach makes the volume's device, or finds it, with the size of the volume.
+// attach returns the volume's device with the size of the volume. It attaches the device if
+// necessary.
 func (d *Driver) attach(file string, v volume) (*os.File, error) {
 	path := d.volumes.image(file)
-	if err := image.Grow(path, v.Size); err != nil { // if an expansion was broken off
+	if err := image.Grow(path, v.Size); err != nil { // completes an interrupted expansion
 		return nil, err
 	}
 	device, err := loop.Open(path)
@@ -77,32 +78,32 @@ func (d *Driver) attach(file string, v volume) (*os.File, error) {
 	return loop.Attach(path, v.Filesystem != "")
 }
 
-// mount mounts a volume's file system at a directory, and lets it grow if it is smaller than the volume.
-func (d *Driver) mount(ctx context.Context, file string, v volume, dir string, wanted *csi.VolumeCapability) error {
-	err := d.tryMount(ctx, file, v, dir, wanted)
+// mount mounts a volume's file system at a directory and expands it to the volume's size.
+func (d *Driver) mount(ctx context.Context, file string, v volume, dir string, capability *csi.VolumeCapability) error {
+	err := d.tryMount(ctx, file, v, dir, capability)
 	if !errors.Is(err, filesystem.ErrMounted) {
 		return err
 	}
 	if err := filesystem.Unmount(dir); err != nil {
 		return err
 	}
-	if err := d.growImage(ctx, file, v); err != nil {
+	if err := d.expandOffline(ctx, file, v); err != nil {
 		return err
 	}
-	return d.tryMount(ctx, file, v, dir, wanted)
+	return d.tryMount(ctx, file, v, dir, capability)
 }
 
-func (d *Driver) tryMount(ctx context.Context, file string, v volume, dir string, wanted *csi.VolumeCapability) error {
+func (d *Driver) tryMount(ctx context.Context, file string, v volume, dir string, capability *csi.VolumeCapability) error {
 	device, err := d.attach(file, v)
 	if err != nil {
 		return err
 	}
 	defer device.Close()
-	options := slices.Clone(wanted.GetMount().GetMountFlags())
-	if reads(wanted) {
+	options := slices.Clone(capability.GetMount().GetMountFlags())
+	if isReadOnly(capability) {
 		options = append(options, "ro")
 	}
-	if done, err := isMounted(device.Name(), dir, reads(wanted)); err != nil || done {
+	if complete, err := isMounted(device.Name(), dir, isReadOnly(capability)); err != nil || complete {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -117,13 +118,14 @@ func (d *Driver) tryMount(ctx context.Context, file string, v volume, dir string
 	return filesystem.Grow(v.Filesystem, dir, device)
 }
 
-// isMounted tells whether a device is mounted at path as it should be. Another mount there is an error.
+// isMounted reports whether a device is mounted at path in the expected mode. Any other mount at
+// path is an error.
 func isMounted(device, path string, readOnly bool) (bool, error) {
-	mounts, err := filesystem.At(path)
+	mounts, err := filesystem.MountsAt(path)
 	if err != nil || len(mounts) == 0 {
 		return false, err
 	}
-	matches, err := filesystem.IsOf(device)
+	matches, err := filesystem.MatchDevice(device)
 	if err != nil {
 		return false, err
 	}
@@ -131,29 +133,32 @@ func isMounted(device, path string, readOnly bool) (bool, error) {
 	if !matches(top) {
 		return false, status.Errorf(codes.FailedPrecondition, "something else is mounted at %q: %s", path, top.Source)
 	}
-	if readOnly && !has(top.Options, "ro") {
-		return false, status.Errorf(codes.AlreadyExists, "the volume is mounted at %q, for writing", path)
+	if readOnly && !hasOption(top.Options, "ro") {
+		return false, status.Errorf(codes.AlreadyExists, "the volume is mounted at %q in read-write mode", path)
 	}
 	return true, nil
 }
 
-// has finds an option in a list as the mount table has it.
-func has(options, option string) bool { return slices.Contains(strings.Split(options, ","), option) }
-
-// stopped tells whether the kernel has stopped writing to a mounted file system because of an error. An ext4 turns read-only below a
-// mount that is not, or says so in its options; an xfs is shut down.
-func stopped(m *mountinfo.Info) bool {
-	return filesystem.Type(m.FSType).Known() &&
-		(has(m.VFSOptions, "emergency_ro") || has(m.VFSOptions, "shutdown") || has(m.VFSOptions, "ro") && has(m.Options, "rw"))
+// hasOption reports whether a list of mount options contains an option.
+func hasOption(options, option string) bool {
+	return slices.Contains(strings.Split(options, ","), option)
 }
 
-// NodeUnstageVolume unmounts a volume, and ends its device.
+// isShutDown reports whether the kernel stopped writing to a mounted file system because of an
+// error. An ext4 file system becomes read-only under a read-write mount, or shows this in its
+// options. An xfs file system is shut down.
+func isShutDown(m *mountinfo.Info) bool {
+	return filesystem.Type(m.FSType).Supported() &&
+		(hasOption(m.VFSOptions, "emergency_ro") || hasOption(m.VFSOptions, "shutdown") || hasOption(m.VFSOptions, "ro") && hasOption(m.Options, "rw"))
+}
+
+// NodeUnstageVolume unmounts a volume and detaches its device.
 func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
 	handle, dir := request.GetVolumeId(), request.GetStagingTargetPath()
 	if handle == "" || dir == "" {
-		return nil, status.Error(codes.InvalidArgument, "a volume and its staging path must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the staging path is missing")
 	}
-	release, err := d.busy.take(handle)
+	release, err := d.locks.acquire(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +166,12 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err := filesystem.Unmount(dir); err != nil {
 		return nil, err
 	}
-	file, err := d.here(handle)
+	file, err := d.localFile(handle)
 	if err != nil || file == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	// The device of a file system has ended with its mount. This is that of a raw block volume, whatever its record says by now, or one
-	// that another mount namespace holds.
+	// The device of a file system is detached with its last mount. This device belongs to a raw
+	// block volume, even if the record has changed, or another mount namespace still uses it.
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
 	if err != nil || device == "" {
@@ -175,16 +180,17 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err := loop.Detach(device); err != nil {
 		return nil, err
 	}
-	return &csi.NodeUnstageVolumeResponse{}, awaitEnd(ctx, image)
+	return &csi.NodeUnstageVolumeResponse{}, waitForDetach(ctx, image)
 }
 
-// heldAtMost is how long the end of a device is waited for.
-const heldAtMost = 10 * time.Second
+// detachTimeout limits the wait for a device to be detached.
+const detachTimeout = 10 * time.Second
 
-// awaitEnd gives the device of an image the time to end: a container that starts has the mounts of the host in its own namespace until it
-// lets go of them, and a volume that has a device is not deleted. One that somebody uses stays; it ends with its last user.
-func awaitEnd(ctx context.Context, image string) error {
-	ctx, cancel := context.WithTimeout(ctx, heldAtMost)
+// waitForDetach waits for the device of an image to be detached. A starting container has the
+// host's mounts in its own namespace until it unmounts them, and a volume with a device cannot be
+// deleted. A device that is in use remains; the kernel detaches it after its last user.
+func waitForDetach(ctx context.Context, image string) error {
+	ctx, cancel := context.WithTimeout(ctx, detachTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -15,54 +15,55 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
 )
 
-func TestCapacityIsWhatHasNotBeenPromised(t *testing.T) {
-	n := start(t, onXFS(t), func(d *local.Driver) { d.Reserve = local.Reserve{Share: 0.25, Bytes: 100 << 20} })
+func TestCapacityExcludesCommittedSpace(t *testing.T) {
+	n := start(t, onXFS(t), func(d *local.Driver) { d.Reserve = local.Reserve{Fraction: 0.25, Bytes: 100 << 20} })
 	capacity := func() int64 {
 		t.Helper()
 		return must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), &csi.GetCapacityRequest{})).GetAvailableCapacity() >> 20
 	}
-	whole := capacity() // of 4 GiB, less a quarter, 100 MiB and what the file system takes
+	whole := capacity() // 4 GiB, less a quarter, 100 MiB and the file system's own space
 	if whole < 2500 || whole > 2972 {
-		t.Errorf("%d MiB are offered of an empty disk", whole)
+		t.Errorf("an empty disk offers %d MiB", whole)
 	}
 	handle := n.create(request("half", 512, mounted("ext4")))
 	if got := whole - capacity(); got < 511 || got > 513 {
-		t.Errorf("after a promise of 512 MiB, %d are taken", got)
+		t.Errorf("a committed volume of 512 MiB reduces the capacity by %d", got)
 	}
 	if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 256<<20); err != nil {
 		t.Fatal(err)
 	}
 	if got := whole - capacity(); got < 508 || got > 516 {
-		t.Errorf("with the half of a promise of 512 MiB written, %d are taken", got)
+		t.Errorf("a half-written volume of 512 MiB reduces the capacity by %d", got)
 	}
 	_, err := n.CreateVolume(context.Background(), request("too-much", whole-500, mounted("ext4")))
-	wants(t, err, codes.ResourceExhausted, "what was promised to other volumes")
+	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
 	_, err = n.ControllerExpandVolume(context.Background(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
 	})
-	wants(t, err, codes.ResourceExhausted, "what was promised to other volumes")
-	n.snapshot("one", handle) // which shares 256 MiB with the volume, as long as those are not written over
+	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
+	// shares 256 MiB with the volume until they are overwritten
+	n.snapshot("one", handle)
 	if got := whole - capacity(); got < 760 || got > 790 {
-		t.Errorf("with a snapshot of 256 MiB, %d are taken", got)
+		t.Errorf("a snapshot of 256 MiB reduces the capacity by %d", got)
 	}
 	elsewhere := &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{local.TopologyKey: "node2"}}}
 	if got := must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), elsewhere)).GetAvailableCapacity(); got != 0 {
-		t.Errorf("%d bytes are offered of another node", got)
+		t.Errorf("another node offers %d bytes", got)
 	}
 }
 
-func TestOvercommitmentPromisesMore(t *testing.T) {
+func TestOvercommit(t *testing.T) {
 	n := start(t, onXFS(t), func(d *local.Driver) { d.Overcommit = 10 })
 	n.create(request("large", 20<<10, mounted("ext4")))
 	_, err := n.CreateVolume(context.Background(), request("larger", 20<<10, mounted("ext4")))
-	wants(t, err, codes.ResourceExhausted, "what was promised")
+	wants(t, err, codes.ResourceExhausted, "have committed")
 }
 
-func TestADamagedRecordIsAnErrorOfItsVolumeAlone(t *testing.T) {
+func TestCorruptRecordAffectsOnlyItsVolume(t *testing.T) {
 	dir := t.TempDir()
 	n := start(t, dir)
 	damaged, other := n.create(request("damaged", 16, mounted("ext4"))), n.create(request("other", 16, mounted("ext4")))
-	n.part.Stop()
+	n.driver.Stop()
 	for _, content := range []string{"", "{", `{"name": "other", "state": "ready", "size": 1}`, `{"name": "damaged", "state": "fine", "size": 1}`} {
 		if err := os.WriteFile(n.record(damaged), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -74,7 +75,7 @@ func TestADamagedRecordIsAnErrorOfItsVolumeAlone(t *testing.T) {
 			errorOf(n.ControllerGetVolume(context.Background(), &csi.ControllerGetVolumeRequest{VolumeId: damaged})),
 			errorOf(n.NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: damaged, StagingTargetPath: n.staging(damaged), VolumeCapability: mounted("")})),
 		} {
-			wants(t, err, codes.Internal, fmt.Sprintf("record %q is damaged", n.record(damaged)))
+			wants(t, err, codes.Internal, fmt.Sprintf("record %q is corrupt", n.record(damaged)))
 		}
 		if _, err := os.Stat(n.image(damaged)); err != nil {
 			t.Errorf("the image: %v", err)
@@ -85,13 +86,13 @@ func TestADamagedRecordIsAnErrorOfItsVolumeAlone(t *testing.T) {
 		}
 		n.use(other, mounted("ext4"))
 		n.stopUsing(other)
-		n.part.Stop()
+		n.driver.Stop()
 	}
 }
 
 func errorOf[T any](_ T, err error) error { return err }
 
-func TestAVolumeWithoutItsImageIsIll(t *testing.T) {
+func TestMissingImageIsReported(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("lost", 16, mounted("ext4")))
 	if err := os.Remove(n.image(handle)); err != nil {
@@ -106,7 +107,7 @@ func TestAVolumeWithoutItsImageIsIll(t *testing.T) {
 	wants(t, err, codes.Internal, n.image(handle))
 }
 
-func TestAnotherNodesVolumeIsNotDeletedHere(t *testing.T) {
+func TestVolumeOfOtherNodeIsNotDeleted(t *testing.T) {
 	n := start(t, t.TempDir())
 	_, err := n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: "node2/mine"})
 	wants(t, err, codes.FailedPrecondition, `is on node "node2"`)
@@ -115,17 +116,17 @@ func TestAnotherNodesVolumeIsNotDeletedHere(t *testing.T) {
 	}
 }
 
-func TestOneProcessServesADirectory(t *testing.T) {
+func TestDirectoryIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	start(t, dir)
 	second := local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "second.sock")}
 	err := second.Run(context.Background(), func() { t.Error("the second process is ready") })
 	if err == nil {
-		t.Error("a second process was started")
+		t.Error("a second process is running")
 	}
 }
 
-func TestListsComeInPages(t *testing.T) {
+func TestListsArePaged(t *testing.T) {
 	n := start(t, t.TempDir())
 	var want []string
 	for i := range 5 {
@@ -141,26 +142,26 @@ func TestListsComeInPages(t *testing.T) {
 		return page.GetNextToken()
 	}
 	token := list("", 2)
-	n.remove(want[1]) // which the page ended with
+	n.remove(want[1]) // the last entry of the page
 	token = list(token, 2)
 	if list(token, 2) != "" || !slices.Equal(got, want) {
 		t.Errorf("pages have %v, want %v", got, want)
 	}
 }
 
-func TestAFileSystemThatAKillLeftFrozenIsThawed(t *testing.T) {
+func TestFrozenFileSystemIsThawedAtStart(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("frozen", 16, mounted("ext4")))
 	dir := n.use(handle, mounted("ext4"))
-	n.part.Stop()
-	delete(n.used, handle)
-	err := filesystem.Frozen(dir, func() error {
+	n.driver.Stop()
+	delete(n.staged, handle)
+	err := filesystem.WithFrozen(dir, func() error {
 		n = start(t, n.dir)
-		return write(filepath.Join(dir, "a"), 4096) // waits for ever if nothing thaws
+		return write(filepath.Join(dir, "a"), 4096) // blocks forever if frozen
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.used[handle] = true
+	n.staged[handle] = true
 	n.stopUsing(handle)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// NodeGetVolumeStats tells how full a volume is.
+// NodeGetVolumeStats returns the usage of a volume.
 func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	handle, path := request.GetVolumeId(), request.GetVolumePath()
 	if handle == "" || path == "" {
-		return nil, status.Error(codes.InvalidArgument, "a volume and its path must be given")
+		return nil, status.Error(codes.InvalidArgument, "the volume ID or the volume path is missing")
 	}
 	file, v, err := d.volume(handle)
 	if status.Code(err) == codes.NotFound && d.isCacheAt(path) {
@@ -28,14 +28,14 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolum
 	if err != nil {
 		return nil, err
 	}
-	there := false
+	isPublished := false
 	if device != "" {
-		if there, err = isMounted(device, path, false); err != nil {
+		if isPublished, err = isMounted(device, path, false); err != nil {
 			return nil, err
 		}
 	}
-	if !there {
-		return nil, status.Errorf(codes.NotFound, "volume %q is not at %q", handle, path)
+	if !isPublished {
+		return nil, status.Errorf(codes.NotFound, "volume %q is not published at %q", handle, path)
 	}
 	if v.Filesystem == "" {
 		return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: v.Size}}}, nil
@@ -43,7 +43,7 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolum
 	return usage(path)
 }
 
-// usage is how full the file system at path is.
+// usage returns the usage of the file system at path.
 func usage(path string) (*csi.NodeGetVolumeStatsResponse, error) {
 	space, err := filesystem.Measure(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-func TestAVolumeHoldsItsSizeAndNoMore(t *testing.T) {
+func TestVolumeSizeIsEnforced(t *testing.T) {
 	n := start(t, t.TempDir())
 	for fsType, mib := range map[string]int64{"ext4": 64, "xfs": 300} {
 		full := n.use(n.create(request(fsType+"-full", mib, mounted(fsType))), mounted(fsType))
@@ -28,20 +28,20 @@ func TestAVolumeHoldsItsSizeAndNoMore(t *testing.T) {
 			t.Errorf("%s: writing %[2]d MiB of files into %[2]d: %v, want %v", fsType, mib, err, unix.ENOSPC)
 		}
 		if info, err := os.Stat(filepath.Join(full, "a")); err != nil || info.Size() < mib<<20/2 {
-			t.Errorf("%s: of %d MiB only %v bytes could be written (%v)", fsType, mib, info.Size(), err)
+			t.Errorf("%s: of %d MiB, only %v bytes are writable (%v)", fsType, mib, info.Size(), err)
 		}
 		if err := write(filepath.Join(neighbour, "a"), 1<<20); err != nil {
-			t.Errorf("%s: the neighbour notices: %v", fsType, err)
+			t.Errorf("%s: another volume is affected: %v", fsType, err)
 		}
 	}
 }
 
-func TestAVolumeIsThin(t *testing.T) {
+func TestVolumeIsThin(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("thin", 100, mounted("ext4")))
 	file := filepath.Join(n.use(handle, mounted("ext4")), "a")
 	allocated := func() int64 {
-		unix.Sync() // what was removed goes back with the journal
+		unix.Sync() // deleted blocks are discarded with the journal
 		return must[int64](t)(image.Allocated(n.image(handle)))
 	}
 	if got := allocated(); got > 20<<20 {
@@ -56,10 +56,10 @@ func TestAVolumeIsThin(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "what was removed is given back", func() bool { return allocated() < 20<<20 })
+	eventually.True(t, "deleted blocks are freed", func() bool { return allocated() < 20<<20 })
 }
 
-func TestAThickVolumeTakesItsSize(t *testing.T) {
+func TestThickVolumeAllocatesItsSize(t *testing.T) {
 	n := start(t, t.TempDir())
 	r := request("thick", 64, mounted("ext4"))
 	r.Parameters = map[string]string{"allocation": "thick", "csi.storage.k8s.io/pvc/name": "of kubernetes"}
@@ -72,7 +72,7 @@ func TestAThickVolumeTakesItsSize(t *testing.T) {
 	wants(t, err, codes.InvalidArgument, `parameter allocation is "fat"`)
 }
 
-func TestARawBlockVolumeIsADevice(t *testing.T) {
+func TestRawBlockVolumeIsDevice(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("raw", 8, raw()))
 	target := n.use(handle, raw())
@@ -95,7 +95,7 @@ func TestARawBlockVolumeIsADevice(t *testing.T) {
 	wants(t, err, codes.FailedPrecondition, "is in use")
 }
 
-func TestAVolumeGrowsWhileItIsUsed(t *testing.T) {
+func TestOnlineExpansion(t *testing.T) {
 	n := start(t, t.TempDir())
 	for _, fsType := range []string{"ext4", "xfs"} {
 		handle := n.create(request(fsType, 320, mounted(fsType)))
@@ -107,7 +107,7 @@ func TestAVolumeGrowsWhileItIsUsed(t *testing.T) {
 			VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 640 << 20},
 		}))
 		_, err := n.NodeExpandVolume(context.Background(), &csi.NodeExpandVolumeRequest{VolumeId: handle, VolumePath: target})
-		if fsType == "ext4" && !capable() { // then it grows before it is mounted next
+		if fsType == "ext4" && !capable() { // then it is expanded before the next mount
 			wants(t, err, codes.FailedPrecondition, "CAP_SYS_RESOURCE")
 			n.stopUsing(handle)
 			target = n.use(handle, mounted(fsType))
@@ -123,8 +123,9 @@ func TestAVolumeGrowsWhileItIsUsed(t *testing.T) {
 	}
 }
 
-// heldByNamespace starts a process whose mount namespace has a copy of the mounts that there are now, and ends it after let has been called.
-func heldByNamespace(t *testing.T) (let func() (ended <-chan error)) {
+// heldByNamespace starts a process whose mount namespace has a copy of the current mounts. It ends
+// after let has been called.
+func heldByNamespace(t *testing.T) (release func() (ended <-chan error)) {
 	t.Helper()
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")
 	input := must[io.WriteCloser](t)(holder.StdinPipe())
@@ -132,7 +133,7 @@ func heldByNamespace(t *testing.T) (let func() (ended <-chan error)) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = input.Write([]byte("x")) // it answers from the namespace of its own
+	_, _ = input.Write([]byte("x")) // it responds from its own namespace
 	if _, err := output.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func heldByNamespace(t *testing.T) (let func() (ended <-chan error)) {
 	}
 }
 
-func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
+func TestUnstageWaitsForOtherNamespace(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.use(handle, mounted("ext4"))
@@ -160,30 +161,31 @@ func TestAVolumeThatANewNamespaceHoldsIsAwaited(t *testing.T) {
 	n.remove(handle)
 }
 
-func TestTheDeletionOfAVolumeAwaitsANamespaceThatHoldsIt(t *testing.T) {
+func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.stage(handle, mounted("ext4"))
-	let := heldByNamespace(t)
-	if err := filesystem.Unmount(n.staging(handle)); err != nil { // all that unstaging does when the namespace outlives it
+	release := heldByNamespace(t)
+	// everything that unstaging can do while the namespace exists
+	if err := filesystem.Unmount(n.staging(handle)); err != nil {
 		t.Fatal(err)
 	}
-	delete(n.used, handle)
-	ended := let()
+	delete(n.staged, handle)
+	ended := release()
 	n.remove(handle)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }
 
-// capable tells whether this process may grow a mounted ext4.
+// capable reports whether this process can expand a mounted ext4 file system.
 func capable() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
-func TestAVolumeForOneUserHasOne(t *testing.T) {
+func TestSingleWriterVolume(t *testing.T) {
 	n := start(t, t.TempDir())
 	one := with(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, mounted("ext4"))
 	handle := n.create(request("one", 16, one))
@@ -197,7 +199,7 @@ func TestAVolumeForOneUserHasOne(t *testing.T) {
 	wants(t, err, codes.InvalidArgument, "a local volume is on one node")
 }
 
-func TestAVolumeIsPublishedForReading(t *testing.T) {
+func TestReadOnlyPublish(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("read", 16, mounted("ext4")))
 	n.stage(handle, mounted("ext4"))
@@ -211,11 +213,11 @@ func TestAVolumeIsPublishedForReading(t *testing.T) {
 		t.Errorf("writing there: %v, want %v", err, unix.EROFS)
 	}
 	if err := os.Mkdir(filepath.Join(n.staging(handle), "a"), 0o755); err != nil {
-		t.Errorf("writing for others: %v", err)
+		t.Errorf("writing as another user: %v", err)
 	}
 }
 
-func TestMountOptionsCount(t *testing.T) {
+func TestMountOptions(t *testing.T) {
 	n := start(t, t.TempDir())
 	c := mounted("xfs")
 	c.GetMount().MountFlags = []string{"noexec", "noatime"}
@@ -226,7 +228,7 @@ func TestMountOptionsCount(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralVolumeEndsWithItsPod(t *testing.T) {
+func TestEphemeralVolumeIsDeletedWithPod(t *testing.T) {
 	n := start(t, t.TempDir())
 	const handle = "csi-0123456789abcdef"
 	r := &csi.NodePublishVolumeRequest{
@@ -244,7 +246,7 @@ func TestAnEphemeralVolumeEndsWithItsPod(t *testing.T) {
 	}
 	for _, path := range []string{n.target(handle), n.image(handle), n.record(handle)} {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", path, err)
+			t.Errorf("%s remains: %v", path, err)
 		}
 	}
 	r.VolumeContext["size"] = "much"

@@ -1,4 +1,4 @@
-// Package filesystem makes, checks, grows, freezes and mounts the file systems of volumes.
+// Package filesystem creates, checks, expands, freezes and mounts the file systems of volumes.
 package filesystem
 
 import (
@@ -11,37 +11,38 @@ import (
 	"slices"
 )
 
-// Type is a file system by the name that mount(8) knows.
+// Type is the name of a file system as in mount(8).
 type Type string
 
-// The file systems that volumes can have.
+// The supported file systems.
 const (
 	Ext4 Type = "ext4"
 	XFS  Type = "xfs"
 )
 
-// Types are the file systems that volumes can have.
+// Types returns the supported file systems.
 func Types() []Type { return []Type{Ext4, XFS} }
 
-// Known tells whether volumes can have the file system.
-func (t Type) Known() bool { return slices.Contains(Types(), t) }
+// Supported reports whether volumes can have the file system.
+func (t Type) Supported() bool { return slices.Contains(Types(), t) }
 
-// MinSize is the size in bytes below which the file system cannot be made.
+// MinSize returns the minimum size of the file system in bytes.
 func (t Type) MinSize() int64 {
 	if t == XFS {
-		return 300 << 20 // the limit of mkfs.xfs since 5.19
+		return 300 << 20 // the minimum of mkfs.xfs since 5.19
 	}
-	return 8 << 20 // with less, ext4 has no journal
+	return 8 << 20 // below that, ext4 has no journal
 }
 
-// Detect tells which file system is on the device or image at path; it is "" for one that volumes cannot have, or none.
+// Detect returns the file system on the device or image at path, or "" if there is none or it is
+// not supported.
 func Detect(path string) (Type, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("detect file system: %w", err)
 	}
 	defer f.Close()
-	const size = 4096 // holds the superblocks of both
+	const size = 4096 // contains the superblocks of both
 	head := make([]byte, size)
 	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", fmt.Errorf("detect file system of %q: %w", path, err)
@@ -55,5 +56,5 @@ func Detect(path string) (Type, error) {
 	return "", nil
 }
 
-// ext4Superblock is where the superblock of an ext4 begins.
+// ext4Superblock is the offset of the ext4 superblock.
 const ext4Superblock = 1024

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel's headers ext4.h and xfs_fs.h have and package unix has not.
+// Constants of the kernel headers ext4.h and xfs_fs.h that package unix lacks.
 const (
 	ext4ResizeFS  = 0x40086610
 	xfsGeometryV1 = 0x80705864
@@ -33,28 +33,29 @@ type xfsGrowth struct {
 	_               uint32
 }
 
-// ErrMounted says that a file system can be made larger only where it is not mounted.
-var ErrMounted = errors.New("growing a mounted ext4 file system needs the capability CAP_SYS_RESOURCE, which this process does not have")
+// ErrMounted means that this process can expand the file system only while it is not mounted.
+var ErrMounted = errors.New("expanding a mounted ext4 file system requires the capability CAP_SYS_RESOURCE, which this process does not have")
 
-// Grow makes the file system that is mounted at dir as large as its device, while it is used. It needs no program. Nothing happens if it
-// is as large already. The error is ErrMounted if this process must not do this.
+// Grow expands the mounted file system at dir to the size of its device. It needs no external
+// program. It does nothing if the file system already has this size. The error is ErrMounted if
+// this process lacks the required capability.
 func Grow(t Type, dir string, device *os.File) error {
 	size, err := device.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("grow file system: size of %s: %w", device.Name(), err)
 	}
-	mounted, err := os.Open(dir)
+	dirFile, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("grow file system: %w", err)
 	}
-	defer mounted.Close()
+	defer dirFile.Close()
 	switch t {
 	case Ext4:
-		err = growExt4(mounted, device, size)
+		err = growExt4(dirFile, device, size)
 	case XFS:
-		err = growXFS(mounted, size)
+		err = growXFS(dirFile, size)
 	default:
-		err = fmt.Errorf("it is neither of %v", Types())
+		err = fmt.Errorf("it is not one of %v", Types())
 	}
 	if err != nil {
 		return fmt.Errorf("grow %s file system at %q to %d bytes: %w", t, dir, size, err)
@@ -62,34 +63,36 @@ func Grow(t Type, dir string, device *os.File) error {
 	return nil
 }
 
-func growExt4(mounted, device *os.File, size int64) error {
-	have, blocks, err := ext4Blocks(device, size)
-	if err != nil || blocks <= have {
+func growExt4(dirFile, device *os.File, size int64) error {
+	current, blocks, err := ext4Blocks(device, size)
+	if err != nil || blocks <= current {
 		return err
 	}
-	err = ioctl(mounted, ext4ResizeFS, unsafe.Pointer(&blocks))
+	err = ioctl(dirFile, ext4ResizeFS, unsafe.Pointer(&blocks))
 	if errors.Is(err, unix.EPERM) {
 		return ErrMounted
 	}
 	return err
 }
 
-// ext4Blocks tells how many blocks an ext4 has, and how many its device has room for.
-func ext4Blocks(device *os.File, size int64) (have, room uint64, err error) {
+// ext4Blocks returns the number of blocks of an ext4 file system, and the number of blocks that fit
+// on its device.
+func ext4Blocks(device *os.File, size int64) (current, capacity uint64, err error) {
 	super := make([]byte, 1024)
 	if _, err := device.ReadAt(super, ext4Superblock); err != nil {
 		return 0, 0, fmt.Errorf("read superblock: %w", err)
 	}
-	have = uint64(binary.LittleEndian.Uint32(super[0x4:]))
+	current = uint64(binary.LittleEndian.Uint32(super[0x4:]))
 	const wide = 0x80 // the feature 64bit
 	if binary.LittleEndian.Uint32(super[0x60:])&wide != 0 {
-		have |= uint64(binary.LittleEndian.Uint32(super[0x150:])) << 32
+		current |= uint64(binary.LittleEndian.Uint32(super[0x150:])) << 32
 	}
-	return have, uint64(size) >> (10 + binary.LittleEndian.Uint32(super[0x18:])), nil
+	return current, uint64(size) >> (10 + binary.LittleEndian.Uint32(super[0x18:])), nil
 }
 
-// GrowImage makes the file system in the image at path, which is not mounted, as large as the image. An xfs grows only where it is mounted, so
-// nothing happens to it. A process that is killed meanwhile leaves an image that needs a person: work on a copy that can be made again.
+// GrowImage expands the unmounted file system in the image at path to the size of the image. It
+// does nothing for xfs, which can only be expanded while it is mounted. If the process is killed,
+// the image might need manual repair: run GrowImage on a copy.
 func GrowImage(ctx context.Context, t Type, path string) error {
 	if t != Ext4 {
 		return nil
@@ -103,14 +106,14 @@ func GrowImage(ctx context.Context, t Type, path string) error {
 	if err != nil {
 		return fmt.Errorf("grow file system: %w", err)
 	}
-	have, room, err := ext4Blocks(f, size)
+	current, capacity, err := ext4Blocks(f, size)
 	if err != nil {
 		return fmt.Errorf("grow ext4 file system in %q: %w", path, err)
 	}
-	if room <= have {
+	if capacity <= current {
 		return nil
 	}
-	if err := checkExt4(ctx, path, "-f"); err != nil { // resize2fs wants this
+	if err := checkExt4(ctx, path, "-f"); err != nil { // required by resize2fs
 		return err
 	}
 	if _, err := run(ctx, "resize2fs", path); err != nil {
@@ -122,16 +125,16 @@ func GrowImage(ctx context.Context, t Type, path string) error {
 	return nil
 }
 
-func growXFS(mounted *os.File, size int64) error {
+func growXFS(dirFile *os.File, size int64) error {
 	var geometry xfsGeometry
-	if err := ioctl(mounted, xfsGeometryV1, unsafe.Pointer(&geometry)); err != nil {
+	if err := ioctl(dirFile, xfsGeometryV1, unsafe.Pointer(&geometry)); err != nil {
 		return fmt.Errorf("read geometry: %w", err)
 	}
 	growth := xfsGrowth{Blocks: uint64(size) / uint64(geometry.BlockSize), MaxInodePercent: geometry.MaxInodePercent}
 	if growth.Blocks <= geometry.DataBlocks {
 		return nil
 	}
-	return ioctl(mounted, xfsGrowData, unsafe.Pointer(&growth))
+	return ioctl(dirFile, xfsGrowData, unsafe.Pointer(&growth))
 }
 
 func ioctl(f *os.File, request uintptr, argument unsafe.Pointer) error {

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts the device at dir with options as mount(8) takes them. Blocks of removed files go back to the device, unless
-// the options say nodiscard.
+// Mount mounts the device at dir with options as in mount(8). Blocks of deleted files are discarded
+// on the device, unless the options contain nodiscard.
 func Mount(t Type, device, dir string, options []string) error {
 	options = slices.Clone(options)
 	if !slices.Contains(options, "nodiscard") {
 		options = append(options, "discard")
 	}
 	if t == XFS {
-		options = append(options, "nouuid") // copies of a volume have its identity
+		options = append(options, "nouuid") // a copy of a volume has the volume's UUID
 	}
 	if err := mount.Mount(device, dir, string(t), strings.Join(options, ",")); err != nil {
 		return fmt.Errorf("mount %s file system: %w", t, err)
@@ -28,7 +28,7 @@ func Mount(t Type, device, dir string, options []string) error {
 	return nil
 }
 
-// MountEmpty mounts an empty directory at dir that nobody can write to, and makes dir if it does not exist.
+// MountEmpty mounts an empty read-only directory at dir. It creates dir if it does not exist.
 func MountEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
@@ -39,7 +39,7 @@ func MountEmpty(dir string) error {
 	return nil
 }
 
-// Bind makes the directory or device source appear at target too.
+// Bind bind-mounts the directory or device source to target.
 func Bind(source, target string, readOnly bool) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, target, err)
@@ -50,25 +50,25 @@ func Bind(source, target string, readOnly bool) error {
 	return SetReadOnly(target)
 }
 
-// SetReadOnly makes the mount at target read-only, and no other mount of the same file system.
+// SetReadOnly makes the mount at target read-only, but no other mount of the same file system.
 func SetReadOnly(target string) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(target, &stat); err != nil {
 		return fmt.Errorf("make %s read-only: %w", target, err)
 	}
-	// A remount replaces all flags of the mount, so those that it has are given again.
-	const keep = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
-	flags := uintptr(stat.Flags) & keep
+	// A remount replaces all flags of the mount, so repeat the existing flags.
+	const mask = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
+	flags := uintptr(stat.Flags) & mask
 	if err := unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|flags, ""); err != nil {
 		return fmt.Errorf("make %s read-only: %w", target, err)
 	}
 	return nil
 }
 
-// Unmount undoes every mount at path, the last one first. Nothing happens where none is.
+// Unmount unmounts everything at path, in reverse order. It does nothing if nothing is mounted.
 func Unmount(path string) error {
 	for {
-		mounts, err := At(path)
+		mounts, err := MountsAt(path)
 		if err != nil || len(mounts) == 0 {
 			return err
 		}
@@ -78,8 +78,9 @@ func Unmount(path string) error {
 	}
 }
 
-// At returns the mounts at path, the last one last, by the kernel's mount table alone: nothing looks into what is mounted there.
-func At(path string) ([]*mountinfo.Info, error) {
+// MountsAt returns the mounts at path, in the order of their creation. It reads only the kernel's
+// mount table and does not access the mounted file system.
+func MountsAt(path string) ([]*mountinfo.Info, error) {
 	path = filepath.Clean(path)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(parent, filepath.Base(path))
@@ -87,20 +88,21 @@ func At(path string) ([]*mountinfo.Info, error) {
 	return table(func(m *mountinfo.Info) bool { return m.Mountpoint == path })
 }
 
-// Of returns the mounts of a block device: its file system, wherever that is mounted, and the binds of the device itself.
-func Of(device string) ([]*mountinfo.Info, error) {
-	matches, err := IsOf(device)
+// MountsOf returns the mounts of a block device: all mounts of its file system, and bind mounts of
+// the device itself.
+func MountsOf(device string) ([]*mountinfo.Info, error) {
+	matches, err := MatchDevice(device)
 	if err != nil {
 		return nil, err
 	}
 	return table(matches)
 }
 
-// IsOf tells mounts of a block device from others.
-func IsOf(device string) (func(*mountinfo.Info) bool, error) {
+// MatchDevice returns a function that reports whether a mount belongs to a block device.
+func MatchDevice(device string) (func(*mountinfo.Info) bool, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(device, &stat); err != nil {
-		return nil, fmt.Errorf("look at device %s: %w", device, err)
+		return nil, fmt.Errorf("stat device %s: %w", device, err)
 	}
 	node := "/" + filepath.Base(device)
 	return func(m *mountinfo.Info) bool {
@@ -117,13 +119,13 @@ func table(matches func(*mountinfo.Info) bool) ([]*mountinfo.Info, error) {
 	return mounts, nil
 }
 
-// Space is what a mounted file system has.
+// Space is the capacity and usage of a mounted file system.
 type Space struct {
 	Bytes, FreeBytes, AvailableBytes int64
 	Inodes, FreeInodes               int64
 }
 
-// Measure tells how much space the file system has that path lies in.
+// Measure returns the space of the file system that contains path.
 func Measure(path string) (Space, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {

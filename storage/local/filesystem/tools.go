@@ -15,34 +15,36 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// packages are the distribution's packages (Debian's names) that have the programs.
-func packages(program string) string {
+// packageOf returns the distribution's package (Debian's name) that contains a program.
+func packageOf(program string) string {
 	if program == "mkfs.xfs" {
 		return "xfsprogs"
 	}
 	return "e2fsprogs"
 }
 
-// MissingError says that a program of the distribution is not there.
-type MissingError struct{ Program, Package string }
+// MissingProgramError means that a required program is not installed.
+type MissingProgramError struct{ Program, Package string }
 
 // Error names the package to install.
-func (e *MissingError) Error() string {
+func (e *MissingProgramError) Error() string {
 	return fmt.Sprintf("program %s not found: install the package %s", e.Program, e.Package)
 }
 
-// Make makes a file system on the device or image at path. What was there is lost. Blocks that need not be written are left holes.
+// Make creates a file system on the device or image at path and deletes the previous content. It
+// leaves holes where it does not have to write.
 func Make(ctx context.Context, t Type, path string) error {
 	var err error
 	switch t {
 	case Ext4:
-		// No blocks are kept for root, since volumes hold no system. An error makes it read-only, which the volume's health tells.
+		// Reserve no blocks for root, because volumes contain no system. After an error, the file
+		// system becomes read-only, which the volume's health shows.
 		_, err = run(ctx, "mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-e", "remount-ro", "-E", "lazy_journal_init=1", path)
 	case XFS:
-		// Sectors of 4 KiB suit a device of either size.
+		// Sectors of 4 KiB work with both sector sizes of devices.
 		_, err = run(ctx, "mkfs.xfs", "-q", "-f", "-s", "size=4096", path)
 	default:
-		err = fmt.Errorf("volumes have the file systems %v", Types())
+		err = fmt.Errorf("it is not one of %v", Types())
 	}
 	if err != nil {
 		return fmt.Errorf("make %s file system on %q: %w", t, path, err)
@@ -50,8 +52,9 @@ func Make(ctx context.Context, t Type, path string) error {
 	return nil
 }
 
-// Check repairs what can be repaired without loss on an unmounted device; the error of one that needs a person has the report. An xfs does
-// this when it is mounted.
+// Check repairs the file system on an unmounted device as far as this is possible without data
+// loss. If manual repair is necessary, the error contains the report. An xfs file system repairs
+// itself when it is mounted.
 func Check(ctx context.Context, t Type, device string) error {
 	if t != Ext4 {
 		return nil
@@ -60,29 +63,32 @@ func Check(ctx context.Context, t Type, device string) error {
 }
 
 func checkExt4(ctx context.Context, device string, options ...string) error {
-	if err := awaitUnused(ctx, device); err != nil {
+	if err := waitUnused(ctx, device); err != nil {
 		return err
 	}
 	code, err := run(ctx, "e2fsck", append(options, "-p", device)...)
-	const repaired = 1 | 2 // e2fsck(8): errors corrected; system should be rebooted, which is about a mounted root
-	if err != nil && code&^repaired != 0 {
+	// E2fsck(8): errors corrected; "system should be rebooted" applies to a mounted root.
+	const corrected = 1 | 2
+	if err != nil && code&^corrected != 0 {
 		return fmt.Errorf("check ext4 file system on %s: %w", device, err)
 	}
 	return nil
 }
 
-// unusedWithin is how long a device may stay in use after its last unmount.
-const unusedWithin = 10 * time.Second
+// unusedTimeout limits how long a device can stay in use after its last unmount.
+const unusedTimeout = 10 * time.Second
 
-// awaitUnused waits until no mount uses a device. A container that starts has the mounts of the host in its own namespace until it lets go of them, which
-// keeps a device in use for an instant after it was unmounted here.
-func awaitUnused(ctx context.Context, device string) error {
-	ctx, cancel := context.WithTimeout(ctx, unusedWithin)
+// waitUnused waits until no mount uses a device. A starting container has the host's mounts in its
+// own namespace until it unmounts them, so a device stays in use for a short time after it was
+// unmounted here.
+func waitUnused(ctx context.Context, device string) error {
+	ctx, cancel := context.WithTimeout(ctx, unusedTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		file, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0) // refused for a device that is mounted anywhere
+		// Fails for a device that is mounted anywhere.
+		file, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
 		if err == nil {
 			return file.Close()
 		}
@@ -97,16 +103,17 @@ func awaitUnused(ctx context.Context, device string) error {
 	}
 }
 
-// run runs a program, which ends with this process; the error has what it printed. The code is that of its exit, or -1.
+// run runs a program, which is killed when this process ends. code is the exit code, or -1. The
+// error contains the program's output.
 func run(ctx context.Context, program string, args ...string) (code int, err error) {
-	path, err := find(program)
+	path, err := lookPath(program)
 	if err != nil {
 		return -1, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output []byte
-	// The signal comes when the thread ends that started the program.
+	// The kernel sends the signal when the thread that started the program ends.
 	err = thread.Run(func() (err error) {
 		output, err = cmd.CombinedOutput()
 		return err
@@ -124,8 +131,9 @@ func run(ctx context.Context, program string, args ...string) (code int, err err
 	return 0, nil
 }
 
-// find looks where programs of the administrator are too, which are not in every search path.
-func find(program string) (string, error) {
+// lookPath also searches directories of system administration programs, which are not in every
+// PATH.
+func lookPath(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
 	}
@@ -135,5 +143,5 @@ func find(program string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &MissingError{Program: program, Package: packages(program)}
+	return "", &MissingProgramError{Program: program, Package: packageOf(program)}
 }

@@ -1,4 +1,5 @@
-// Package image makes, copies and measures the files that hold volumes: sparse files whose size is the volume's.
+// Package image creates, copies and measures the images of volumes: sparse files of the volume's
+// size.
 package image
 
 import (
@@ -11,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chunk is how much is copied between two looks at the context.
-const chunk = 16 << 20
+// chunkBytes is how much is copied between two checks of the context.
+const chunkBytes = 16 << 20
 
-// Create makes the file at path, all zero and of the given size in bytes, and puts its name and size on the disk. It takes no space.
-// What is there already is replaced.
+// Create creates and syncs a sparse file of the given size in bytes. It replaces an existing file.
 func Create(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -27,7 +27,7 @@ func Create(path string, size int64) error {
 	return nil
 }
 
-// Grow makes the file at least size bytes large and puts that on the disk. It never shrinks it.
+// Grow expands the file to at least size bytes and syncs it. It never shrinks the file.
 func Grow(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func Grow(path string, size int64) error {
 	return nil
 }
 
-// Allocate takes from the disk what the file does not have of its size yet. What is in the file stays.
+// Allocate allocates disk space for the complete size of the file. It preserves the content.
 func Allocate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -69,25 +69,26 @@ func Allocate(path string) error {
 	return nil
 }
 
-// Copy makes a copy of the file source at path and puts it on the disk. Where the file system can share blocks between files (xfs,
-// btrfs), that takes a moment whatever the size, and shared is true. Elsewhere what is allocated is copied. What is at path already is replaced.
+// Copy copies the file source to path and syncs the copy. If the file system can share blocks
+// between files (xfs, btrfs), the copy is immediate and shared is true. Otherwise, Copy copies the
+// allocated blocks. It replaces an existing file.
 func Copy(ctx context.Context, path, source string) (shared bool, err error) {
-	from, err := os.Open(source)
+	src, err := os.Open(source)
 	if err != nil {
 		return false, fmt.Errorf("copy image: %w", err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	defer src.Close()
+	dst, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return false, fmt.Errorf("copy image: %w", err)
 	}
-	defer to.Close()
-	shared = unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil
+	defer dst.Close()
+	shared = unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) == nil
 	if !shared {
-		err = copyData(ctx, to, from)
+		err = copyData(ctx, dst, src)
 	}
 	if err == nil {
-		err = to.Sync()
+		err = dst.Sync()
 	}
 	if err != nil {
 		return false, fmt.Errorf("copy image %q: %w", source, err)
@@ -95,41 +96,41 @@ func Copy(ctx context.Context, path, source string) (shared bool, err error) {
 	return shared, nil
 }
 
-// Shares tells whether files in a folder can share their blocks.
-func Shares(folder string) (bool, error) {
-	from, err := os.CreateTemp(folder, ".share-")
+// SharesBlocks reports whether files in a directory can share blocks.
+func SharesBlocks(dir string) (bool, error) {
+	src, err := os.CreateTemp(dir, ".share-")
 	if err != nil {
-		return false, fmt.Errorf("try to share blocks: %w", err)
+		return false, fmt.Errorf("test sharing of blocks: %w", err)
 	}
-	defer os.Remove(from.Name())
-	defer from.Close()
-	to, err := os.CreateTemp(folder, ".share-")
+	defer os.Remove(src.Name())
+	defer src.Close()
+	dst, err := os.CreateTemp(dir, ".share-")
 	if err != nil {
-		return false, fmt.Errorf("try to share blocks: %w", err)
+		return false, fmt.Errorf("test sharing of blocks: %w", err)
 	}
-	defer os.Remove(to.Name())
-	defer to.Close()
-	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil, nil
+	defer os.Remove(dst.Name())
+	defer dst.Close()
+	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) == nil, nil
 }
 
-// copyData copies what is allocated of a file into an empty one.
-func copyData(ctx context.Context, to, from *os.File) error {
-	info, err := from.Stat()
+// copyData copies the allocated blocks of a file to an empty file.
+func copyData(ctx context.Context, dst, src *os.File) error {
+	info, err := src.Stat()
 	if err != nil {
 		return err
 	}
-	if err := to.Truncate(info.Size()); err != nil {
+	if err := dst.Truncate(info.Size()); err != nil {
 		return err
 	}
 	for hole := int64(0); hole < info.Size(); {
-		data, err := from.Seek(hole, unix.SEEK_DATA)
+		data, err := src.Seek(hole, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // nothing but a hole is left
+			return nil // the rest is a hole
 		}
 		if err != nil {
 			return err
 		}
-		if hole, err = from.Seek(data, unix.SEEK_HOLE); err != nil {
+		if hole, err = src.Seek(data, unix.SEEK_HOLE); err != nil {
 			return err
 		}
 		hole = min(hole, info.Size())
@@ -137,8 +138,8 @@ func copyData(ctx context.Context, to, from *os.File) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			length := min(hole-data, chunk)
-			if err := copyRange(to, from, data, length); err != nil {
+			length := min(hole-data, chunkBytes)
+			if err := copyRange(dst, src, data, length); err != nil {
 				return err
 			}
 			data += length
@@ -147,13 +148,13 @@ func copyData(ctx context.Context, to, from *os.File) error {
 	return nil
 }
 
-func copyRange(to, from *os.File, offset, length int64) error {
-	if _, err := from.Seek(offset, io.SeekStart); err != nil {
+func copyRange(dst, src *os.File, offset, length int64) error {
+	if _, err := src.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := to.Seek(offset, io.SeekStart); err != nil {
+	if _, err := dst.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	_, err := io.CopyN(to, from, length)
+	_, err := io.CopyN(dst, src, length)
 	return err
 }

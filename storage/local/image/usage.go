@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allocated is what the file at path has of the disk in bytes, counting what it shares with other files.
+// Allocated returns the disk space of the file at path in bytes, including blocks that it shares
+// with other files.
 func Allocated(path string) (int64, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
@@ -21,10 +22,10 @@ func Allocated(path string) (int64, error) {
 	return stat.Blocks * 512, nil
 }
 
-// Taken is what files have of the disk together in bytes: blocks that they share count once. Only where files can share blocks need
-// shares be true; it makes measuring slower. A file that does not exist has nothing.
-func Taken(paths []string, shares bool) (int64, error) {
-	taken := int64(0)
+// DiskUsage returns the disk space of files in bytes. Shared blocks count once. Set shares to true
+// if files can share blocks, which makes the call slower. Missing files count as empty.
+func DiskUsage(paths []string, shares bool) (int64, error) {
+	total := int64(0)
 	var shared []extent
 	for _, path := range paths {
 		allocated, err := Allocated(path)
@@ -34,7 +35,7 @@ func Taken(paths []string, shares bool) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		taken += allocated
+		total += allocated
 		if !shares {
 			continue
 		}
@@ -43,17 +44,17 @@ func Taken(paths []string, shares bool) (int64, error) {
 			return 0, fmt.Errorf("measure image %q: %w", path, err)
 		}
 		for _, e := range extents {
-			taken -= e.end - e.start
+			total -= e.end - e.start
 		}
 		shared = append(shared, extents...)
 	}
-	return taken + union(shared), nil
+	return total + union(shared), nil
 }
 
 // extent is a range of the disk in bytes.
 type extent struct{ start, end int64 }
 
-// union is how many bytes lie in at least one of the extents.
+// union returns the number of bytes in at least one of the extents.
 func union(extents []extent) (length int64) {
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.start, b.start) })
 	end := int64(0)
@@ -64,7 +65,7 @@ func union(extents []extent) (length int64) {
 	return length
 }
 
-// What the kernel's header linux/fiemap.h has and package unix has not.
+// Constants of the kernel header linux/fiemap.h that package unix lacks.
 const (
 	fsIocFiemap        = 0xC020660B
 	fiemapExtentLast   = 0x1
@@ -85,7 +86,7 @@ type fiemap struct {
 	Extents                          [fiemapExtents]fiemapExtent
 }
 
-// sharedExtents finds what the file shares with others.
+// sharedExtents returns the extents that the file shares with other files.
 func sharedExtents(path string) (shared []extent, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,5 @@
-// Package loop attaches files as block devices through the kernel's loop driver, without losetup(8). It needs root and Linux 5.8.
+// Package loop attaches files as block devices through the kernel's loop driver, without
+// losetup(8). It requires root and Linux 5.8.
 package loop
 
 import (
@@ -12,22 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempts bounds how often another process may take the free device that the kernel has just named.
-const attempts = 100
+// maxAttempts limits the retries if other processes take the free device that the kernel returned.
+const maxAttempts = 100
 
-// Device is a loop device with a file behind it.
+// Device is a loop device that is attached to a file.
 type Device struct {
-	// Path is that of the device, such as /dev/loop3.
+	// Path is the device's path, such as /dev/loop3.
 	Path string
-	// Image is the path of the file, as it was when it was attached.
+	// Image is the path of the file when it was attached.
 	Image string
-	// Deleted says that the file has no name any more.
+	// Deleted means that the file has been deleted.
 	Deleted bool
 }
 
-// Attach makes a block device of the file image, and returns it opened; its path is its name. The page cache of the file is passed by where
-// its file system allows that. With autoClear the device ends with its last user, be it the returned file or a mount: a process that is
-// killed between attaching and mounting leaves nothing behind. The caller sees to it that no file is attached twice.
+// Attach attaches the file image as a block device and returns the open device. The device bypasses
+// the file's page cache if the file system supports it. With autoClear, the kernel detaches the
+// device after its last user, which can be the returned file or a mount, so that a process that is
+// killed between attaching and mounting leaves no device behind. The caller must not attach a file
+// twice.
 func Attach(image string, autoClear bool) (*os.File, error) {
 	device, err := attach(image, autoClear)
 	if err != nil {
@@ -44,7 +47,7 @@ func attach(image string, autoClear bool) (*os.File, error) {
 	defer back.Close()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w (the kernel needs its module loop)", err)
+		return nil, fmt.Errorf("%w (load the kernel module loop)", err)
 	}
 	defer control.Close()
 	config := unix.LoopConfig{Fd: uint32(back.Fd()), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_DIRECT_IO}}
@@ -52,10 +55,10 @@ func attach(image string, autoClear bool) (*os.File, error) {
 		config.Info.Flags |= unix.LO_FLAGS_AUTOCLEAR
 	}
 	copy(config.Info.File_name[:len(config.Info.File_name)-1], image)
-	for range attempts {
+	for range maxAttempts {
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
-			return nil, fmt.Errorf("ask for a free device: %w", err)
+			return nil, fmt.Errorf("get free device: %w", err)
 		}
 		device, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", number), os.O_RDWR, 0)
 		if err != nil {
@@ -69,11 +72,11 @@ func attach(image string, autoClear bool) (*os.File, error) {
 			return nil, fmt.Errorf("configure %s: %w", device.Name(), err)
 		}
 	}
-	return nil, errors.New("every free device was taken by somebody else")
+	return nil, errors.New("other processes took every free device")
 }
 
-// Open opens the device that the file image is attached as, or returns nil if it is attached nowhere. A device that ends by itself
-// stays while the returned file is open.
+// Open opens the device to which the file image is attached, or returns nil if there is none. A
+// device with autoClear stays while the returned file is open.
 func Open(image string) (*os.File, error) {
 	for {
 		path, err := Find(image)
@@ -84,15 +87,15 @@ func Open(image string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open device of %q: %w", image, err)
 		}
-		// It may have ended, and begun anew with another file, before it was open.
-		if found, err := Find(image); err == nil && found == path {
+		// Before it was open, the device might have been detached and attached to another file.
+		if current, err := Find(image); err == nil && current == path {
 			return device, nil
 		}
 		device.Close()
 	}
 }
 
-// Find returns the path of the device that the file image is attached as, or "".
+// Find returns the path of the device to which the file image is attached, or "".
 func Find(image string) (string, error) {
 	devices, err := List(filepath.Dir(image))
 	if err != nil {
@@ -106,8 +109,8 @@ func Find(image string) (string, error) {
 	return "", nil
 }
 
-// List returns the devices whose files lie in a folder. The folder's path has no symbolic links.
-func List(folder string) ([]Device, error) {
+// List returns the devices whose files are in dir, a path without symbolic links.
+func List(dir string) ([]Device, error) {
 	entries, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		return nil, fmt.Errorf("list loop devices: %w", err)
@@ -116,13 +119,13 @@ func List(folder string) ([]Device, error) {
 	for _, entry := range entries {
 		content, err := os.ReadFile(entry)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EIO) {
-			continue // detached while it was looked at
+			continue // detached in the meantime
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list loop devices: %w", err)
 		}
 		image, deleted := strings.CutSuffix(strings.TrimSuffix(string(content), "\n"), " (deleted)")
-		if filepath.Dir(image) == folder {
+		if filepath.Dir(image) == dir {
 			name := filepath.Base(filepath.Dir(filepath.Dir(entry)))
 			devices = append(devices, Device{Path: "/dev/" + name, Image: image, Deleted: deleted})
 		}
@@ -130,7 +133,8 @@ func List(folder string) ([]Device, error) {
 	return devices, nil
 }
 
-// Detach ends a device; one that is in use ends with its last user. Nothing happens where none is attached.
+// Detach detaches a device. If it is in use, the kernel detaches it after its last user. Detach
+// does nothing if the device is not attached.
 func Detach(path string) error {
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -143,7 +147,7 @@ func Detach(path string) error {
 	return nil
 }
 
-// Refresh gives the device the size that its file has now.
+// Refresh updates the device's size to that of its file.
 func Refresh(device *os.File) error {
 	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_CAPACITY, 0); err != nil {
 		return fmt.Errorf("refresh size of %s: %w", device.Name(), err)

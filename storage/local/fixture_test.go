@@ -22,17 +22,17 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// node is a driver that serves, and a client of it that fails the test.
+// node is a running driver and a client that fails the test on errors.
 type node struct {
 	csi.IdentityClient
 	csi.ControllerClient
 	csi.GroupControllerClient
 	csi.NodeClient
 
-	t    *testing.T
-	dir  string          // holds everything
-	used map[string]bool // volumes that are staged
-	part *parttest.Part
+	t      *testing.T
+	dir    string          // contains all directories
+	staged map[string]bool // staged volumes
+	driver *parttest.Part
 }
 
 // start starts a driver in a directory.
@@ -44,15 +44,16 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 		f(driver)
 	}
 	n := dial(t, dir)
-	n.part = parttest.Run(t, driver.Run)
+	n.driver = parttest.Run(t, driver.Run)
 	return n
 }
 
-// dial makes a client of the driver in a directory.
+// dial returns a client of the driver in a directory.
 func dial(t *testing.T, dir string) *node {
 	t.Helper()
 	soon := grpc.WithConnectParams(grpc.ConnectParams{
-		Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}, MinConnectTimeout: time.Minute, // a busy machine is slow to answer
+		// a busy machine responds slowly
+		Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}, MinConnectTimeout: time.Minute,
 	})
 	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), soon)
 	if err != nil {
@@ -73,7 +74,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// wants fails the test unless err has a code and says something.
+// wants checks that err has a code and contains a text.
 func wants(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
 	if status.Code(err) != code || !strings.Contains(status.Convert(err).Message(), text) {
@@ -81,40 +82,40 @@ func wants(t *testing.T, err error, code codes.Code, text string) {
 	}
 }
 
-// mounted is the capability of a volume with a file system; "" is the driver's choice.
+// mounted returns the capability of a volume with a file system; "" is the driver's default.
 func mounted(fsType string) *csi.VolumeCapability {
 	return with(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, &csi.VolumeCapability{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}},
 	})
 }
 
-// raw is the capability of a raw block volume.
+// raw returns the capability of a raw block volume.
 func raw() *csi.VolumeCapability {
 	return with(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, &csi.VolumeCapability{
 		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 	})
 }
 
-// with changes the access mode of a capability.
+// with returns the capability with another access mode.
 func with(mode csi.VolumeCapability_AccessMode_Mode, c *csi.VolumeCapability) *csi.VolumeCapability {
 	c.AccessMode = &csi.VolumeCapability_AccessMode{Mode: mode}
 	return c
 }
 
-// request asks for a volume of some MiB.
+// request returns a request for a volume of mib MiB.
 func request(name string, mib int64, c *csi.VolumeCapability) *csi.CreateVolumeRequest {
 	return &csi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csi.VolumeCapability{c}, CapacityRange: &csi.CapacityRange{RequiredBytes: mib << 20},
 	}
 }
 
-// create makes a volume and returns its handle.
+// create creates a volume and returns its handle.
 func (n *node) create(r *csi.CreateVolumeRequest) string {
 	n.t.Helper()
 	return must[*csi.CreateVolumeResponse](n.t)(n.CreateVolume(context.Background(), r)).GetVolume().GetVolumeId()
 }
 
-// staging is where a volume is staged, target where it is published.
+// staging returns the staging path of a volume. target returns its target path.
 func (n *node) staging(handle string) string {
 	return filepath.Join(n.dir, "staging", filepath.Base(handle))
 }
@@ -122,7 +123,7 @@ func (n *node) target(handle string) string {
 	return filepath.Join(n.dir, "target", filepath.Base(handle))
 }
 
-// use stages and publishes a volume until the test ends or stopUsing, and returns where it is.
+// use stages and publishes a volume until stopUsing or the end of the test, and returns its path.
 func (n *node) use(handle string, c *csi.VolumeCapability) string {
 	n.t.Helper()
 	n.stage(handle, c)
@@ -135,9 +136,9 @@ func (n *node) stage(handle string, c *csi.VolumeCapability) {
 	n.t.Helper()
 	r := &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), VolumeCapability: c}
 	must[*csi.NodeStageVolumeResponse](n.t)(n.NodeStageVolume(context.Background(), r))
-	n.used[handle] = true
+	n.staged[handle] = true
 	n.t.Cleanup(func() {
-		if n.used[handle] {
+		if n.staged[handle] {
 			n.stopUsing(handle)
 		}
 	})
@@ -149,7 +150,7 @@ func (n *node) stopUsing(handle string) {
 	must[*csi.NodeUnpublishVolumeResponse](n.t)(n.NodeUnpublishVolume(context.Background(), unpublish))
 	unstage := &csi.NodeUnstageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle)}
 	must[*csi.NodeUnstageVolumeResponse](n.t)(n.NodeUnstageVolume(context.Background(), unstage))
-	delete(n.used, handle)
+	delete(n.staged, handle)
 }
 
 // remove deletes a volume.
@@ -158,7 +159,7 @@ func (n *node) remove(handle string) {
 	must[*csi.DeleteVolumeResponse](n.t)(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle}))
 }
 
-// image is the path of a volume's image, record that of its record.
+// image returns the path of a volume's image. record returns the path of its record.
 func (n *node) image(handle string) string {
 	return filepath.Join(n.dir, "data", "volumes", filepath.Base(handle)+".img")
 }
@@ -176,7 +177,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(output)
 }
 
-// write writes a file of some bytes and puts it on the disk.
+// write writes and syncs a file of size bytes.
 func write(path string, size int) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -184,7 +185,7 @@ func write(path string, size int) error {
 	}
 	defer f.Close()
 	for chunk := make([]byte, 64<<10); size > 0; size -= len(chunk) {
-		chunk[0]++ // not all zero
+		chunk[0]++ // write data that is not zero
 		if _, err := f.Write(chunk[:min(size, len(chunk))]); err != nil {
 			return err
 		}
@@ -192,7 +193,8 @@ func write(path string, size int) error {
 	return f.Sync()
 }
 
-// onXFS is a directory on a file system that can share blocks between files; t.TempDir is on that of the machine.
+// onXFS returns a directory on an xfs file system, which can share blocks between files. t.TempDir
+// is on the machine's file system.
 func onXFS(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -208,7 +210,7 @@ func onXFS(t *testing.T) string {
 	}
 	command(t, "mkfs.xfs", "-q", disk)
 	command(t, "mount", "-o", "loop,nouuid", disk, mount)
-	t.Cleanup(func() { // the kernel gives up the images' devices a moment after their last user
+	t.Cleanup(func() { // The kernel detaches the images' devices shortly after their last user.
 		eventually.True(t, "unmount of the disk", func() bool { return unix.Unmount(mount, 0) == nil })
 	})
 	return mount

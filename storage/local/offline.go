@@ -15,18 +15,19 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// growImage lets a file system grow that cannot while it is mounted. The program that does it must not be killed, so it works on a copy, which
-// takes the image's place when it is done.
-func (d *Driver) growImage(ctx context.Context, file string, v volume) error {
-	path, larger := d.volumes.image(file), d.volumes.larger(file)
+// expandOffline expands a file system that this process must not expand while it is mounted.
+// Killing the tool would damage the file system, so the tool works on a copy, which replaces the
+// image on success.
+func (d *Driver) expandOffline(ctx context.Context, file string, v volume) error {
+	path, larger := d.volumes.image(file), d.volumes.expandedImage(file)
 	if device, err := loop.Find(path); err != nil {
 		return err
 	} else if device != "" {
-		return status.Errorf(codes.FailedPrecondition, "volume %q must grow and is in use: %s has it", d.handle(file), device)
+		return status.Errorf(codes.FailedPrecondition, "volume %q must be expanded but is in use by device %s", d.handle(file), device)
 	}
 	allocated, err := image.Allocated(path)
-	if err == nil && !d.shares {
-		err = d.promise(allocated)
+	if err == nil && !d.sharesBlocks {
+		err = d.checkCapacity(allocated)
 	}
 	if err == nil {
 		_, err = image.Copy(ctx, larger, path)

@@ -1,0 +1,51 @@
+package local
+
+import (
+	"github.com/moby/sys/mountinfo"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/storage/local/filesystem"
+	"github.com/slipway-platform/slipway/storage/local/loop"
+)
+
+// withQuiesced runs f, which copies a volume's image, so that the copy is of one point in time: it
+// freezes the file system of a mounted volume, and flushes the kernel's buffers of a raw block
+// volume. Writes to a raw block volume cannot be suspended, so a raw block volume in use can be
+// copied only if blocks can be shared, which is atomic. The caller has locked the volume.
+func (d *Driver) withQuiesced(file string, f func() error) error {
+	device, err := loop.Open(d.volumes.image(file))
+	if err != nil {
+		return err
+	}
+	if device == nil {
+		return f()
+	}
+	defer device.Close()
+	mounts, err := filesystem.MountsOf(device.Name())
+	if err != nil {
+		return err
+	}
+	if dir := mountPoint(mounts); dir != "" {
+		return filesystem.WithFrozen(dir, f)
+	}
+	if len(mounts) > 0 && !d.sharesBlocks {
+		return status.Errorf(codes.FailedPrecondition,
+			"volume %q is in use as a raw block device, and the file system of %q cannot copy it atomically: stop the pods that use it, or put local volumes on xfs or btrfs",
+			d.handle(file), d.volumes.dir)
+	}
+	if err := device.Sync(); err != nil {
+		return err
+	}
+	return f()
+}
+
+// mountPoint returns a directory where the file system of a device is mounted, or "".
+func mountPoint(mounts []*mountinfo.Info) string {
+	for _, m := range mounts {
+		if filesystem.Type(m.FSType).Supported() {
+			return m.Mountpoint
+		}
+	}
+	return ""
+}
