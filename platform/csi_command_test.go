@@ -37,7 +37,7 @@ func TestMistakesInTheCommandsOfCSIAreNamed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"manifest", "--driver", "disk.csi.example.org"}, "image of the driver"},
+		{[]string{"manifest", "--driver", "disk.csi.example.org"}, "driver image"},
 		{[]string{"node"}, "--csi-address once"},
 		{[]string{"controller", "--kubeconfig", "/nowhere"}, "/nowhere"},
 	} {

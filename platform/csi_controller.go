@@ -64,8 +64,8 @@ func csiControllerCommand() *cobra.Command {
 // addCSIOptions are the flags of each concern. What a driver cannot do is not tried, so none of them has to be given.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "attachments, and as many detachments, that a driver is asked for at once")
-	set.DurationVar(&o.Attach.Verify, "attach-verify-interval", time.Minute, "how often attachments are compared with what the driver lists")
-	set.DurationVar(&o.Attach.Linger, "attach-linger", 5*time.Minute, "how long a PersistentVolume keeps its finalizer after its last attachment")
+	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "how often attachments are compared with what the driver lists")
+	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "how long a PersistentVolume keeps its finalizer after its last attachment")
 	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "volumes that a driver is asked to make, and as many to delete, at once")
 	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system of volumes whose StorageClass names none; the driver's choice by default")
 	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "tell the driver the names of claim and PersistentVolume")

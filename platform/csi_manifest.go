@@ -27,7 +27,7 @@ func csiManifestCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range without {
-				c.Without = append(c.Without, manifest.Concern(name))
+				c.DisabledFeatures = append(c.DisabledFeatures, manifest.Feature(name))
 			}
 			objects, err := c.Objects()
 			if err != nil {
@@ -46,7 +46,7 @@ func csiManifestCommand() *cobra.Command {
 	set.StringVar(&c.Driver, "driver", "", "name of the driver, as it reports it")
 	set.StringVar(&c.Image, "image", "", "image of the driver")
 	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; may be given several times")
-	set.StringVar(&c.Helper, "helper-image", "localhost/slipway:current", "image of Slipway")
+	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
 	set.StringVar(&c.Namespace, "namespace", "kube-system", "namespace that the driver runs in; it must exist")
 	set.StringVar(&c.Kubelet, "kubelet-dir", "/var/lib/kubelet", "kubelet's directory on the nodes")
 	set.Int32Var(&c.Replicas, "replicas", 2, "controllers, of which one leads")

@@ -20,45 +20,45 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume makes a PersistentVolume of the driver as an administrator does.
+// volume creates a PersistentVolume of the driver, as an administrator does.
 func (c *cluster) volume(name string) *corev1.PersistentVolume {
 	c.t.Helper()
 	c.create(c.claim(name))
 	return c.bound(name)
 }
 
-func TestErrorsOfAttachAndDetachAreToldAndTriedAgain(t *testing.T) {
+func TestAttachAndDetachErrorsAreReportedAndRetried(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
 	c.driver.SetPlan(fake.Always("ControllerPublishVolume", fake.Fault{Before: status.Error(codes.Internal, "no path to the disk")}))
 	c.create(c.attachment("va", pv.Name, "node-1"))
-	eventually.True(t, "the error is told", func() bool { return c.getVA("va").Status.AttachError != nil })
+	eventually.True(t, "the error is reported", func() bool { return c.getVA("va").Status.AttachError != nil })
 	va := c.getVA("va")
 	if va.Status.Attached || !strings.Contains(va.Status.AttachError.Message, "no path to the disk") || va.Status.AttachError.Time.IsZero() {
 		t.Errorf("status %+v", va.Status)
 	}
-	eventually.True(t, "an event tells it", func() bool { return c.hasEvent("va", "FailedAttachVolume") })
+	eventually.True(t, "an event is created", func() bool { return c.hasEvent("va", "FailedAttachVolume") })
 
 	c.driver.SetPlan(nil)
-	eventually.True(t, "the volume is attached after all", func() bool { return c.getVA("va").Status.Attached })
+	eventually.True(t, "the volume is attached after a retry", func() bool { return c.getVA("va").Status.Attached })
 	if problem := c.getVA("va").Status.AttachError; problem != nil {
-		t.Errorf("the error is still there: %v", problem)
+		t.Errorf("the error is still in the status: %v", problem)
 	}
 
 	c.driver.SetPlan(fake.Always("ControllerUnpublishVolume", fake.Fault{Before: status.Error(codes.Internal, "the disk is busy")}))
 	c.detach("va")
-	eventually.True(t, "the error is told", func() bool { return c.getVA("va").Status.DetachError != nil })
+	eventually.True(t, "the error is reported", func() bool { return c.getVA("va").Status.DetachError != nil })
 	va = c.getVA("va")
 	if !va.Status.Attached || !strings.Contains(va.Status.DetachError.Message, "the disk is busy") {
 		t.Errorf("status %+v", va.Status)
 	}
-	eventually.True(t, "an event tells it", func() bool { return c.hasEvent("va", "FailedDetachVolume") })
+	eventually.True(t, "an event is created", func() bool { return c.hasEvent("va", "FailedDetachVolume") })
 	c.driver.SetPlan(nil)
-	eventually.True(t, "the volume is detached after all", func() bool { return c.getVA("va") == nil })
+	eventually.True(t, "the volume is detached after a retry", func() bool { return c.getVA("va") == nil })
 }
 
-func TestADriverWithoutPublishHasItsVolumesMarkedAttached(t *testing.T) {
+func TestDriverWithoutPublishMarksVolumesAttached(t *testing.T) {
 	c := newCluster(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME}})
 	c.start()
 	pv := c.volume("data")
@@ -68,10 +68,10 @@ func TestADriverWithoutPublishHasItsVolumesMarkedAttached(t *testing.T) {
 		t.Errorf("%d calls, finalizers %q", n, c.getVA("va").Finalizers)
 	}
 	c.detach("va")
-	eventually.True(t, "the attachment goes at once", func() bool { return c.getVA("va") == nil })
+	eventually.True(t, "the attachment is deleted immediately", func() bool { return c.getVA("va") == nil })
 }
 
-func TestAttachmentsOfOthersAreLeftAlone(t *testing.T) {
+func TestAttachmentsOfOtherDriversAreIgnored(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
@@ -79,14 +79,15 @@ func TestAttachmentsOfOthersAreLeftAlone(t *testing.T) {
 	other.Spec.Attacher = "other.csi.example.org"
 	c.create(other)
 	c.create(c.attachment("own", pv.Name, "node-1"))
-	eventually.True(t, "the own one is attached", func() bool { return c.getVA("own").Status.Attached })
+	eventually.True(t, "the driver's own attachment is attached", func() bool { return c.getVA("own").Status.Attached })
 	if va := c.getVA("other"); va.Status.Attached || len(va.Finalizers) != 0 {
-		t.Errorf("the other one is %+v", va)
+		t.Errorf("the other attachment is %+v", va)
 	}
 }
 
-func TestOnlyAttachmentsThatWaitAreServed(t *testing.T) {
-	// The driver does not tell what is attached, or what another attacher only says would be put right.
+func TestOnlyWaitingAttachmentsAreAttached(t *testing.T) {
+	// Disable verification, which would attach the volume that another attacher only marks as
+	// attached.
 	c := newCluster(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES}})
 	first := c.start()
 	pv := c.volume("data")
@@ -100,13 +101,13 @@ func TestOnlyAttachmentsThatWaitAreServed(t *testing.T) {
 	c.patchAttached("done")
 	c.create(c.attachment("waits", pv.Name, "node-1"))
 	c.start()
-	eventually.True(t, "the one that waits is attached", func() bool { return c.getVA("waits").Status.Attached })
+	eventually.True(t, "the waiting attachment is attached", func() bool { return c.getVA("waits").Status.Attached })
 	if n := len(c.driver.Calls("ControllerPublishVolume")); n != 1 || len(c.getVA("done").Finalizers) > 0 || len(c.getVA("deleted").Finalizers) > 1 {
 		t.Errorf("ControllerPublishVolume was called %d times, want once", n)
 	}
 }
 
-// patchAttached marks an attachment as another attacher does.
+// patchAttached marks an attachment as attached, as another attacher does.
 func (c *cluster) patchAttached(name string) {
 	c.t.Helper()
 	change := encode(patch{"status": patch{"attached": true}})
@@ -115,13 +116,13 @@ func (c *cluster) patchAttached(name string) {
 	}
 }
 
-func TestAttachingWaitsUntilTheNodeIsKnown(t *testing.T) {
+func TestAttachWaitsForNodeRegistration(t *testing.T) {
 	c := newCluster(t, fake.Options{Nodes: []string{"id-2"}})
 	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}})
 	c.start()
 	pv := c.volume("data")
 	c.create(c.attachment("va", pv.Name, "node-2"))
-	eventually.True(t, "the error is told", func() bool {
+	eventually.True(t, "the error is reported", func() bool {
 		problem := c.getVA("va").Status.AttachError
 		return problem != nil && strings.Contains(problem.Message, "not registered there")
 	})
@@ -131,7 +132,7 @@ func TestAttachingWaitsUntilTheNodeIsKnown(t *testing.T) {
 	eventually.True(t, "the volume is attached", func() bool { return c.getVA("va").Status.Attached })
 }
 
-func TestTheNodeIDMayComeFromTheDeprecatedAnnotation(t *testing.T) {
+func TestNodeIDFromDeprecatedAnnotation(t *testing.T) {
 	c := newCluster(t, fake.Options{Nodes: []string{"old-id"}})
 	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "old", Annotations: map[string]string{"csi.volume.kubernetes.io/nodeid": `{"` + fake.Name + `":"old-id"}`}}})
 	c.start()
@@ -151,7 +152,7 @@ func nodesOf(c *cluster, volume string) map[string]bool {
 	return nodes
 }
 
-func TestAVolumeIsDetachedFromANodeThatIsGone(t *testing.T) {
+func TestVolumeIsDetachedFromDeletedNode(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
@@ -167,7 +168,7 @@ func TestAVolumeIsDetachedFromANodeThatIsGone(t *testing.T) {
 	eventually.True(t, "the volume is detached", func() bool { return c.getVA("va") == nil && c.driver.Attachments() == 0 })
 }
 
-func TestAVolumeThatTheStorageHasDetachedIsAttachedAgain(t *testing.T) {
+func TestVolumeDetachedByStorageIsReattached(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
@@ -177,28 +178,28 @@ func TestAVolumeThatTheStorageHasDetachedIsAttachedAgain(t *testing.T) {
 	eventually.True(t, "the volume is attached again", func() bool { return c.driver.Attachments() == 1 })
 }
 
-func TestTheFinalizerOfAPersistentVolumeGoesSomeTimeAfterItsLastAttachment(t *testing.T) {
+func TestPersistentVolumeFinalizerIsRemovedAfterDelay(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start(func(part *Controller) {
-		part.Features = append(Features(Options{})[1:], attach.Feature(attach.Options{Retry: quick, Linger: 10 * time.Millisecond}))
+		part.Features = append(Features(Options{})[1:], attach.Feature(attach.Options{Retry: quick, FinalizerDelay: 10 * time.Millisecond}))
 	})
 	pv := c.volume("data")
 	has := func() bool { return slices.Contains(c.getPV(pv.Name).Finalizers, attachFinalizer) }
-	eventually.True(t, "a volume that is attached nowhere loses it", func() bool { return !has() })
+	eventually.True(t, "a detached volume loses the finalizer", func() bool { return !has() })
 	c.create(c.attachment("va", pv.Name, "node-1"))
 	eventually.True(t, "the volume is attached", func() bool { return c.getVA("va").Status.Attached })
 	if !has() {
-		t.Error("the PersistentVolume is attached and not held")
+		t.Error("the PersistentVolume is attached and has no finalizer")
 	}
 	c.detach("va")
-	eventually.True(t, "it goes again", func() bool { return !has() })
+	eventually.True(t, "the finalizer is removed again", func() bool { return !has() })
 }
 
-func TestDetachesThatHangHoldNoAttachUp(t *testing.T) {
+func TestHungDetachesDoNotDelayAttach(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
-	for i := range 12 { // more than there are workers
+	for i := range 12 { // more than the number of workers
 		name := "old-" + string(rune('a'+i))
 		old := c.volume(name)
 		c.create(c.attachment(name, old.Name, "node-1"))
@@ -210,11 +211,11 @@ func TestDetachesThatHangHoldNoAttachUp(t *testing.T) {
 	}
 	eventually.True(t, "detaches hang", func() bool { return c.driver.Attachments() <= 2 })
 	c.create(c.attachment("va", pv.Name, "node-1"))
-	eventually.True(t, "another volume is attached meanwhile", func() bool { return c.getVA("va").Status.Attached })
+	eventually.True(t, "another volume is attached in the meantime", func() bool { return c.getVA("va").Status.Attached })
 	c.driver.SetPlan(nil)
 }
 
-func TestSecretsOfAVolumeReachAttachAndDetachAndNoError(t *testing.T) {
+func TestSecretsArePassedToCallsAndNotInErrors(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "login"}, Data: map[string][]byte{"password": []byte("hunter2"), "user": []byte("alice")}})
 	class := c.class("secret")

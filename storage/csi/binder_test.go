@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// binder asks for volumes of claims, binds what answers and releases what has lost its claim.
+// binder simulates the volume binder: it requests volumes for claims, binds them, and releases
+// volumes without a claim.
 type binder struct {
 	client  kubernetes.Interface
 	claims  coreinformers.PersistentVolumeClaimInformer
@@ -24,8 +25,8 @@ type binder struct {
 
 type patch = map[string]any
 
-// ask names the provisioner that is to make the volume.
-func (b *binder) ask(ctx context.Context, key controller.Key) error {
+// request sets the provisioner of a claim.
+func (b *binder) request(ctx context.Context, key controller.Key) error {
 	claim, err := b.claims.Lister().PersistentVolumeClaims(key.Namespace).Get(key.Name)
 	if err != nil || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
 		return nil
@@ -37,7 +38,7 @@ func (b *binder) ask(ctx context.Context, key controller.Key) error {
 	return b.patchClaim(ctx, claim, patch{"metadata": patch{"uid": claim.UID, "annotations": patch{annotation: fake.Name}}})
 }
 
-// bind binds a PersistentVolume to the claim that it names, or releases it.
+// bind binds a PersistentVolume to its claim, or releases it.
 func (b *binder) bind(ctx context.Context, key controller.Key) error {
 	pv, err := b.volumes.Lister().Get(key.Name)
 	if err != nil || pv.Spec.ClaimRef == nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// Every concern serves the driver here. A cache of all pods of a cluster would be most of the process's memory.
-func TestNoLoopCachesPods(t *testing.T) {
+// The driver supports every feature here. A cache of all pods of a cluster would use most of the
+// process's memory.
+func TestNoControllerCachesPods(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.volume("data")
@@ -20,10 +21,10 @@ func TestNoLoopCachesPods(t *testing.T) {
 	}
 	for _, needed := range []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses"} {
 		if !watched[needed] {
-			t.Errorf("nobody watches %s: the loops are not those of a real process", needed)
+			t.Errorf("no watch for %s: the controllers are not those of a real process", needed)
 		}
 	}
 	if watched["pods"] || c.api.Requests()["list pods"] > 0 {
-		t.Error("a loop caches pods")
+		t.Error("a controller caches pods")
 	}
 }

@@ -33,7 +33,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/provision"
 )
 
-// cluster is an API server with a driver and with what the stock controllers do for volumes: they ask for volumes, bind them and release them.
+// cluster is an API server with a driver and a simulation of the upstream volume controllers, which
+// request, bind and release volumes.
 type cluster struct {
 	t      testing.TB
 	api    *apitest.Server
@@ -42,18 +43,20 @@ type cluster struct {
 	socket string
 	server *fake.Server
 
-	// What a cache of the cluster holds: many lives that wait at once would keep the API server busy with nothing but questions.
-	seenClaims      corelisters.PersistentVolumeClaimLister
-	seenAttachments storagelisters.VolumeAttachmentLister
+	// Caches of the cluster. Without them, polling by concurrent lifecycles would overload the API
+	// server.
+	claims      corelisters.PersistentVolumeClaimLister
+	attachments storagelisters.VolumeAttachmentLister
 }
 
-// quick is the delay after a first error in tests.
+// quick is the delay after a first error.
 const quick = 5 * time.Millisecond
 
-// newCluster has one node, "node-1", with the driver, and the StorageClass "fast".
+// newCluster creates a cluster with one node, "node-1", with the driver, and the StorageClass
+// "fast".
 func newCluster(t testing.TB, options fake.Options) *cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "csi") // not t.TempDir: the path of a socket must be short
+	dir, err := os.MkdirTemp("", "csi") // t.TempDir is too long for a socket path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,7 @@ func (c *cluster) addNode(name, id string, labels map[string]string) {
 	}})
 }
 
-// create stores objects of the kinds that tests need.
+// create creates objects of the kinds that tests need.
 func (c *cluster) create(object any) {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.CreateOptions{}
@@ -111,14 +114,14 @@ func (c *cluster) create(object any) {
 	case *storagev1.VolumeAttachment:
 		_, err = c.client.StorageV1().VolumeAttachments().Create(ctx, o, options)
 	default:
-		err = fmt.Errorf("no such kind: %T", object)
+		err = fmt.Errorf("unsupported kind: %T", object)
 	}
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// start serves the driver, with retries quick enough for a test. change may alter the part before it runs.
+// start starts the controller with fast retries. change can modify it before it runs.
 func (c *cluster) start(change ...func(*Controller)) *parttest.Part {
 	c.t.Helper()
 	return parttest.Run(c.t, c.controller(change...).Run)
@@ -129,7 +132,7 @@ func (c *cluster) controller(change ...func(*Controller)) *Controller {
 		Config: c.api.Config(), Drivers: []string{"unix://" + c.socket}, Timeout: 10 * time.Second, Metrics: metrics.New(),
 		Dial: driver.Options{Retry: 20 * quick},
 		Features: Features(Options{
-			Attach:    attach.Options{Retry: quick, RetryMax: 20 * quick, Verify: 4 * quick, Linger: time.Hour},
+			Attach:    attach.Options{Retry: quick, RetryMax: 20 * quick, VerifyInterval: 4 * quick, FinalizerDelay: time.Hour},
 			Provision: provision.Options{Retry: quick, RetryMax: 20 * quick},
 		}),
 	}
@@ -175,7 +178,7 @@ func (c *cluster) getVA(name string) *storagev1.VolumeAttachment {
 	return found(c.t, va, err)
 }
 
-// found is an object, or nil if there is none.
+// found returns an object, or nil if it does not exist.
 func found[T any](t testing.TB, object *T, err error) *T {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -207,7 +210,7 @@ func (c *cluster) detach(name string) {
 	}
 }
 
-// patch changes an object as an administrator does.
+// patchPV patches a PersistentVolume, as an administrator does.
 func (c *cluster) patchPV(name, patch string, subresources ...string) {
 	c.t.Helper()
 	if _, err := c.client.CoreV1().PersistentVolumes().Patch(context.Background(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
@@ -215,7 +218,7 @@ func (c *cluster) patchPV(name, patch string, subresources ...string) {
 	}
 }
 
-// events are the reasons of the events of an object.
+// hasEvent reports whether an object has an event with a reason.
 func (c *cluster) hasEvent(name, reason string) bool {
 	events, err := c.client.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -230,18 +233,18 @@ func (c *cluster) hasEvent(name, reason string) bool {
 	return false
 }
 
-// bind does what the volume binder of the controller manager does, through clients of its own.
+// bind simulates the volume binder of the controller manager, with its own clients.
 func (c *cluster) bind() {
 	b := &binder{client: c.client}
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	b.claims = factory.Core().V1().PersistentVolumeClaims()
 	b.volumes = factory.Core().V1().PersistentVolumes()
-	c.seenClaims, c.seenAttachments = b.claims.Lister(), factory.Storage().V1().VolumeAttachments().Lister()
+	c.claims, c.attachments = b.claims.Lister(), factory.Storage().V1().VolumeAttachments().Lister()
 	loop := func(name string, watch controller.Watch, reconcile func(context.Context, controller.Key) error) controller.Loop {
 		return controller.Loop{Name: name, Watches: []controller.Watch{watch}, Reconcile: reconcile, Retry: time.Millisecond, RetryMax: 20 * time.Millisecond}
 	}
 	set := controller.Set{
-		loop("ask", controller.Watch{Informer: b.claims.Informer()}, b.ask),
+		loop("ask", controller.Watch{Informer: b.claims.Informer()}, b.request),
 		loop("bind", controller.Watch{Informer: b.volumes.Informer()}, b.bind),
 		loop("release", controller.Watch{Informer: b.claims.Informer(), Keys: claimPV}, b.bind),
 	}

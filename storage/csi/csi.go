@@ -1,5 +1,6 @@
-// Package csi does for CSI drivers what Kubernetes leaves to components outside of it: provisioning, attaching and what else the separate sidecar
-// containers do, for any number of drivers in one process with shared caches (document "CSI Volume Plugins in Kubernetes").
+// Package csi implements the controller side of CSI drivers: provisioning, attaching and the other
+// work of the community's sidecar containers, for any number of drivers in one process with shared
+// caches (document "CSI Volume Plugins in Kubernetes").
 package csi
 
 import (
@@ -30,40 +31,43 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Controller is the controller side of CSI drivers as a part of a process.
+// Controller is the component with the controllers of CSI drivers.
 type Controller struct {
-	// Config is the connection to the API server and the identity of the controller.
+	// Config is the connection to the API server.
 	Config *rest.Config
-	// Drivers are the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. None needs to be there yet.
+	// Drivers are the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. The
+	// sockets do not need to exist yet.
 	Drivers []string
-	// Timeout is the deadline of each call of a driver; 0 means 30 seconds.
+	// Timeout is the deadline of each call of a driver. The default is 30 seconds.
 	Timeout time.Duration
-	// Node, if set, is the node that the drivers serve, which then must run on every node: volumes are provisioned and deleted for this node alone, and
-	// nothing is attached.
+	// Node, if set, is the node that the drivers serve; such a driver must run on every node.
+	// Volumes are provisioned and deleted only for this node, and are not attached.
 	Node string
-	// Lease, if set, is the Lease by which one of several instances is elected.
+	// Lease, if set, is the Lease for leader election.
 	Lease *Lease
-	// Features make the loops; Features gives all of them.
+	// Features create the controllers. The function Features returns all of them.
 	Features []session.Feature
-	// Object, if set, keeps the CSIDriver object of each driver: it is what the object says beyond what follows from the driver's capabilities. An
-	// object that somebody else made is left as it is.
+	// Object, if set, enables management of each driver's CSIDriver object. It contains the fields
+	// that are not derived from the driver's capabilities. Objects that others created are not
+	// changed.
 	Object *storagev1.CSIDriverSpec
-	// Metrics measure drivers and queues.
+	// Metrics records metrics of drivers and queues.
 	Metrics *metrics.Metrics
-	// Dial are further options of connections to drivers; tests inject faults with them.
+	// Dial contains more options for connections to drivers, such as fault injection in tests.
 	Dial driver.Options
 }
 
-// Lease is what instances elect a leader by.
+// Lease identifies the Lease for leader election.
 type Lease struct {
-	// Namespace and Name are where the Lease is and what it is called; Identity is this instance.
+	// Namespace and Name are those of the Lease. Identity is the name of this instance.
 	Namespace, Name, Identity string
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (c *Controller) Name() string { return "csi" }
 
-// Run serves the drivers until ctx ends. It is ready at once: drivers are waited for, and so is leadership.
+// Run serves the drivers until ctx ends. It is ready immediately, before the drivers respond and
+// before this instance leads.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	client, err := c.client()
 	if err != nil {
@@ -87,7 +91,8 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	return election.Run(ctx, ready)
 }
 
-// client speaks protobuf and leaves it to the API server's priorities to slow requests down.
+// client returns a client that uses protobuf and has no client-side rate limit; the API server's
+// priority and fairness applies.
 func (c *Controller) client() (kubernetes.Interface, error) {
 	config := rest.CopyConfig(c.Config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
@@ -103,7 +108,7 @@ func (c *Controller) client() (kubernetes.Interface, error) {
 
 func (c *Controller) dial() (drivers []*driver.Driver, err error) {
 	if len(c.Drivers) == 0 {
-		return nil, errors.New("serve CSI drivers: no address of a driver is given")
+		return nil, errors.New("serve CSI drivers: no driver address is configured")
 	}
 	options := c.Dial
 	options.Timeout = c.Timeout
@@ -120,18 +125,18 @@ func (c *Controller) dial() (drivers []*driver.Driver, err error) {
 	return drivers, nil
 }
 
-// serve serves all drivers, each by itself, for one term of leadership.
+// serve serves all drivers during one term of leadership.
 func (c *Controller) serve(ctx context.Context, client kubernetes.Interface, drivers []*driver.Driver) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim))
 	defer shared.Shutdown()
-	defer cancel() // before Shutdown, which waits for the informers
+	defer cancel() // cancel before Shutdown, which waits for the informers
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 
-	term := &term{Controller: c, client: client, informers: shared, events: broadcaster, served: map[string]string{}}
+	term := &term{Controller: c, client: client, informers: shared, events: broadcaster, addresses: map[string]string{}}
 	if err := term.snapshots(); err != nil {
 		return err
 	}
@@ -139,21 +144,22 @@ func (c *Controller) serve(ctx context.Context, client kubernetes.Interface, dri
 		defer term.snapshotInformers.Shutdown()
 		defer cancel()
 	}
-	problems := make([]error, len(drivers))
-	var ended sync.WaitGroup
+	errs := make([]error, len(drivers))
+	var group sync.WaitGroup
 	for i, d := range drivers {
-		ended.Go(func() {
-			problems[i] = term.serve(ctx, d)
-			if problems[i] != nil {
+		group.Go(func() {
+			errs[i] = term.serve(ctx, d)
+			if errs[i] != nil {
 				cancel()
 			}
 		})
 	}
-	ended.Wait()
-	return errors.Join(problems...)
+	group.Wait()
+	return errors.Join(errs...)
 }
 
-// trim leaves out of the caches what no loop reads: it is most of their memory.
+// trim removes fields that no controller reads from cached objects. They would use most of the
+// memory.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -164,30 +170,31 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// term is what all drivers share while this instance leads.
+// term is what all drivers share during one term of leadership.
 type term struct {
 	*Controller
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	events    record.EventBroadcaster
 
-	snapshotClient    snapshotclient.Interface // nil without the API of snapshots
+	snapshotClient    snapshotclient.Interface // nil if the API server does not serve snapshots
 	snapshotInformers snapshotinformers.SharedInformerFactory
 
-	mu     sync.Mutex
-	served map[string]string // addresses by name of driver
+	mu        sync.Mutex
+	addresses map[string]string // addresses by driver name
 }
 
-// serve serves one driver, session after session: it is waited for, and a restart in another shape starts anew.
+// serve serves one driver. It waits for the driver, and starts a new session when the driver's
+// description changes.
 func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 	for ctx.Err() == nil {
-		description, err := d.Await(ctx)
+		description, err := d.WaitReady(ctx)
 		if err != nil {
 			return nil
 		}
-		if other := t.claim(description.Name, d.Address); other != "" {
-			slog.Error("CSI driver is not served: another address has a driver of the same name", "driver", description.Name, "address", d.Address, "other", other)
-			d.Changed(ctx, description)
+		if otherAddress := t.claim(description.Name, d.Address); otherAddress != "" {
+			slog.Error("CSI driver is not served: another address has a driver with the same name", "driver", description.Name, "address", d.Address, "other", otherAddress)
+			d.WaitChanged(ctx, description)
 			continue
 		}
 		slog.Info("CSI driver is served", "driver", description.Name, "version", description.Version, "address", d.Address)
@@ -199,24 +206,25 @@ func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 	return nil
 }
 
-// claim notes that the driver of an address is served; if another address has a driver of that name already, it returns that.
-func (t *term) claim(name, address string) (other string) {
+// claim registers the address of a driver. It returns the other address if a driver with the same
+// name is already registered.
+func (t *term) claim(name, address string) (otherAddress string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if taken, ok := t.served[name]; ok {
-		return taken
+	if existing, ok := t.addresses[name]; ok {
+		return existing
 	}
-	t.served[name] = address
+	t.addresses[name] = address
 	return ""
 }
 
 func (t *term) release(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.served, name)
+	delete(t.addresses, name)
 }
 
-// session runs the loops of a driver until it describes itself in another way.
+// session runs the controllers of a driver until the driver's description changes.
 func (t *term) session(ctx context.Context, d *driver.Driver, description *driver.Description) error {
 	s := &session.Session{
 		Client: t.client, Config: t.Config, Informers: t.informers, Snapshots: t.snapshotClient, SnapshotInformers: t.snapshotInformers, Driver: d, Description: description, Node: t.Node,
@@ -227,11 +235,11 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 	}
 	var loops controller.Set
 	for _, feature := range t.Features {
-		made, err := feature(s)
+		featureLoops, err := feature(s)
 		if err != nil {
 			return err
 		}
-		loops = append(loops, made...)
+		loops = append(loops, featureLoops...)
 	}
 	for i := range loops {
 		loops[i].Metrics = s.Queues
@@ -240,23 +248,23 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 	if t.snapshotInformers != nil {
 		t.snapshotInformers.Start(ctx.Done())
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		d.Changed(ctx, description)
-		end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	group.Go(func() {
+		d.WaitChanged(ctx, description)
+		cancel()
 	})
 	if t.Object != nil {
 		object := &register.Object{
 			Drivers: t.client.StorageV1().CSIDrivers(), Driver: description.Name, Spec: register.Spec(description, *t.Object),
 		}
-		watching.Go(func() { _ = object.Run(ctx, func() {}) }) // which returns no error
+		group.Go(func() { _ = object.Run(ctx, func() {}) }) // Run returns no error
 	}
-	defer watching.Wait()
-	defer end()
+	defer group.Wait()
+	defer cancel()
 	if len(loops) == 0 {
-		slog.Warn("CSI driver offers nothing that the controller could do", "driver", description.Name)
+		slog.Warn("CSI driver supports no feature of the controller", "driver", description.Name)
 		<-ctx.Done()
 		return nil
 	}

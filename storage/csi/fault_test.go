@@ -17,53 +17,56 @@ import (
 )
 
 const (
-	rounds       = 10  // with a driver, a cluster and a seed each
-	schedules    = 100 // lives of volumes in each round
-	together     = 20  // at once: a driver that crashes fails the calls of all, each of which then waits longer for its next try
-	faultyRate   = 0.3
-	faultsPerOne = 6 // calls that may go wrong, for each life
+	rounds     = 10  // each with its own driver, cluster and seed
+	lifecycles = 100 // lifecycles in each round
+	// Concurrent lifecycles; a crash of the driver fails all their calls and delays their retries.
+	concurrency        = 20
+	faultyRate         = 0.3
+	faultsPerLifecycle = 6 // calls that might fail, for each lifecycle
 )
 
-// A thousand volumes live while their driver fails, delays, answers nothing though it has acted, crashes, and is sometimes served by another instance. Claims are
-// deleted at any time. In the end nothing is left on either side.
-func TestNothingIsLeakedWhateverGoesWrong(t *testing.T) {
+// Run a thousand volume lifecycles while the driver fails, delays, loses responses, crashes, and
+// while the controller is replaced. Claims are deleted at any time. At the end, both sides must be
+// empty.
+func TestRandomFaultsLeakNothing(t *testing.T) {
 	for round := range uint64(rounds) {
 		seed := round + 1
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, fake.Options{})
-			c.driver.SetPlan(fake.Random(seed, faultyRate, schedules*faultsPerOne))
+			c.driver.SetPlan(fake.Random(seed, faultyRate, lifecycles*faultsPerLifecycle))
 			impatient := func(part *Controller) { part.Timeout = 2 * time.Second }
 			part := c.start(impatient)
-			c.live(rand.New(rand.NewPCG(seed, 0)), func() {
+			c.runLifecycles(rand.New(rand.NewPCG(seed, 0)), func() {
 				part.Stop()
 				part = c.start(impatient)
 			})
-			c.empty()
+			c.waitEmpty()
 		})
 	}
 }
 
-// live runs all lives, and lets another instance take over in the middle of them.
-func (c *cluster) live(random *rand.Rand, takeOver func()) {
-	turn := make(chan struct{}, together)
+// runLifecycles runs all lifecycles, and replaces the controller in the middle.
+func (c *cluster) runLifecycles(random *rand.Rand, takeOver func()) {
+	turn := make(chan struct{}, concurrency)
 	var lives sync.WaitGroup
-	for i := range schedules {
+	for i := range lifecycles {
 		turn <- struct{}{}
 		name, choice := fmt.Sprint("data-", i), rand.New(rand.NewPCG(random.Uint64(), 0))
 		lives.Go(func() {
 			defer func() { <-turn }()
-			c.randomLife(name, choice)
+			c.randomLifecycle(name, choice)
 		})
-		if i == schedules/2 {
+		if i == lifecycles/2 {
 			takeOver()
 		}
 	}
 	lives.Wait()
 }
 
-// randomLife is one volume's: its claim may be deleted before the volume is there, and its attachment before it is attached.
-func (c *cluster) randomLife(name string, choice *rand.Rand) {
+// randomLifecycle runs one volume's lifecycle. The claim might be deleted before the volume exists, and
+// the attachment before it is attached.
+func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.create(c.claim(name))
 	if c.pause(choice) {
 		c.deleteClaim(name)
@@ -71,7 +74,7 @@ func (c *cluster) randomLife(name string, choice *rand.Rand) {
 	}
 	volume := ""
 	eventually.True(c.t, name+" is bound", func() bool {
-		claim, err := c.seenClaims.PersistentVolumeClaims("team").Get(name)
+		claim, err := c.claims.PersistentVolumeClaims("team").Get(name)
 		if err != nil || claim.Status.Phase != corev1.ClaimBound {
 			return false
 		}
@@ -81,21 +84,21 @@ func (c *cluster) randomLife(name string, choice *rand.Rand) {
 	c.create(c.attachment(name, volume, "node-1"))
 	if !c.pause(choice) {
 		eventually.True(c.t, name+" is attached", func() bool {
-			va, err := c.seenAttachments.Get(name)
+			va, err := c.attachments.Get(name)
 			return err == nil && va.Status.Attached
 		})
 	}
 	c.detach(name)
 	if choice.IntN(2) == 0 {
 		eventually.True(c.t, name+" is detached", func() bool {
-			_, err := c.seenAttachments.Get(name)
+			_, err := c.attachments.Get(name)
 			return apierrors.IsNotFound(err)
 		})
 	}
 	c.deleteClaim(name)
 }
 
-// pause tells, in a third of the cases, not to wait any longer than it has, for a few milliseconds.
+// pause waits up to a few milliseconds in a third of the cases, and reports whether it did.
 func (c *cluster) pause(choice *rand.Rand) bool {
 	if choice.IntN(3) > 0 {
 		return false
@@ -104,8 +107,8 @@ func (c *cluster) pause(choice *rand.Rand) bool {
 	return true
 }
 
-// empty waits until both sides have nothing left.
-func (c *cluster) empty() {
+// waitEmpty waits until both sides are empty.
+func (c *cluster) waitEmpty() {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.ListOptions{}
 	left := func() string {
@@ -124,5 +127,5 @@ func (c *cluster) empty() {
 		return fmt.Sprintf("cluster: %d claims, %d PersistentVolumes, %d VolumeAttachments; driver: %d volumes, %d attachments",
 			len(claims.Items), len(volumes.Items), len(attachments.Items), len(c.driver.Volumes()), c.driver.Attachments())
 	}
-	eventually.Equal(c.t, "what is left", left, "cluster: 0 claims, 0 PersistentVolumes, 0 VolumeAttachments; driver: 0 volumes, 0 attachments")
+	eventually.Equal(c.t, "remaining objects", left, "cluster: 0 claims, 0 PersistentVolumes, 0 VolumeAttachments; driver: 0 volumes, 0 attachments")
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 )
 
-// Options are what an administrator may choose of each concern. The zero value is good for any driver.
+// Options are the administrator's settings for each feature. The zero value is suitable for any
+// driver.
 type Options struct {
 	Attach    attach.Options
 	Provision provision.Options
@@ -22,7 +23,7 @@ type Options struct {
 	Health    health.Options
 }
 
-// Features are all concerns. Each serves the drivers that can do what it needs.
+// Features returns all features.
 func Features(options Options) []session.Feature {
 	return []session.Feature{
 		attach.Feature(options.Attach),

@@ -18,9 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// death ends the controller at a call: whatever it asks afterwards of the API server or the driver is not sent, as if the process had been killed.
+// death ends the controller at a call: later requests to the API server or the driver are not sent,
+// as if the process had been killed.
 type death struct {
-	after bool // the call has its effect, but no answer
+	after bool // the call has its effect, but its response is lost
 	left  atomic.Int64
 	dead  chan struct{}
 	die   func()
@@ -33,9 +34,9 @@ func newDeath(at int64, after bool) *death {
 	return d
 }
 
-var errDead = errors.New("the process is dead")
+var errKilled = errors.New("the process is dead")
 
-// call lets one call through, or not.
+// call makes one call, unless the process is dead.
 func (d *death) call(do func() error) error {
 	left := d.left.Add(-1)
 	if left > 0 {
@@ -45,23 +46,24 @@ func (d *death) call(do func() error) error {
 		_ = do()
 	}
 	d.die()
-	return errDead
+	return errKilled
 }
 
-// transport puts itself between the controller and the API server. Lists, watches and events are no steps of an operation.
+// transport wraps the connection to the API server. Lists, watches and events do not count as
+// steps.
 func (d *death) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (answer *http.Response, err error) {
 		isRead := r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") <= 4
 		if isRead || strings.HasSuffix(r.URL.Path, "/events") {
 			select {
 			case <-d.dead:
-				return nil, errDead
+				return nil, errKilled
 			default:
 				return next.RoundTrip(r)
 			}
 		}
 		err = d.call(func() error { answer, err = next.RoundTrip(r); return err })
-		if errors.Is(err, errDead) && answer != nil {
+		if errors.Is(err, errKilled) && answer != nil {
 			_ = answer.Body.Close()
 			answer = nil
 		}
@@ -73,19 +75,19 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// intercept puts itself between the controller and the driver.
+// intercept wraps the connection to the driver.
 func (d *death) intercept(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if !strings.HasPrefix(method, "/csi.v1.Controller/") || strings.HasSuffix(method, "GetCapabilities") || strings.HasSuffix(method, "ListVolumes") {
 		return invoke(ctx, method, request, reply, connection, options...)
 	}
 	err := d.call(func() error { return invoke(ctx, method, request, reply, connection, options...) })
-	if errors.Is(err, errDead) {
+	if errors.Is(err, errKilled) {
 		return status.Error(codes.Canceled, err.Error())
 	}
 	return err
 }
 
-// serveUntilDeath runs the controller until the call at which it dies, and then another one in its place.
+// serveUntilDeath runs the controller until it dies, and then starts another one.
 func (c *cluster) serveUntilDeath(d *death) {
 	first := c.start(func(part *Controller) {
 		part.Config.WrapTransport = d.transport
@@ -104,8 +106,9 @@ func (c *cluster) serveUntilDeath(d *death) {
 	c.t.Cleanup(func() { cancel(); waiting.Wait() })
 }
 
-// life takes a volume through everything; abandoned deletes the claim right after it was made.
-func (c *cluster) life(abandoned bool) {
+// lifecycle runs a complete volume lifecycle. If abandoned, the claim is deleted right after its
+// creation.
+func (c *cluster) lifecycle(abandoned bool) {
 	c.create(c.claim("data"))
 	name := "pvc-" + string(c.getClaim("data").UID)
 	if !abandoned {
@@ -116,18 +119,20 @@ func (c *cluster) life(abandoned bool) {
 		eventually.True(c.t, "the volume is detached", func() bool { return c.getVA("va") == nil })
 	}
 	c.deleteClaim("data")
-	eventually.True(c.t, "the claim is gone", func() bool { return c.getClaim("data") == nil })
-	eventually.True(c.t, "the PersistentVolume is gone", func() bool { return c.getPV(name) == nil })
+	eventually.True(c.t, "the claim is deleted", func() bool { return c.getClaim("data") == nil })
+	eventually.True(c.t, "the PersistentVolume is deleted", func() bool { return c.getPV(name) == nil })
 	if volumes, attachments := len(c.driver.Volumes()), c.driver.Attachments(); volumes != 0 || attachments != 0 {
-		c.t.Errorf("the driver has %d volumes and %d attachments left", volumes, attachments)
+		c.t.Errorf("the driver still has %d volumes and %d attachments", volumes, attachments)
 	}
 }
 
-// steps are more than the calls of a volume's life, so that the last ones end it whole.
+// steps exceeds the number of calls in a volume's lifecycle, so that the last runs complete without
+// a kill.
 const steps = 14
 
-// The process dies at each call of a volume's life in turn, before the call had an effect and after; another one puts everything in order.
-func TestTheProcessMayDieAtEveryStep(t *testing.T) {
+// Kill the process at each call of a volume's lifecycle, before and after the call's effect.
+// Another process must complete the work.
+func TestKillAtEveryStep(t *testing.T) {
 	for _, abandoned := range []bool{false, true} {
 		for _, after := range []bool{false, true} {
 			for step := int64(1); step <= steps; step++ {
@@ -136,7 +141,7 @@ func TestTheProcessMayDieAtEveryStep(t *testing.T) {
 					c := newCluster(t, fake.Options{})
 					d := newDeath(step, after)
 					c.serveUntilDeath(d)
-					c.life(abandoned)
+					c.lifecycle(abandoned)
 				})
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 const attachFinalizer = "external-attacher/fake-csi-slipway-io"
 
-func TestAVolumeIsMadeAttachedDetachedAndDeleted(t *testing.T) {
+func TestVolumeLifecycle(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.create(c.claim("data"))
@@ -23,7 +23,7 @@ func TestAVolumeIsMadeAttachedDetachedAndDeleted(t *testing.T) {
 	if got := c.driver.Volumes()[pv.Name].Parameters["type"]; got != "ssd" {
 		t.Errorf("the class's parameter reached the driver as %q", got)
 	}
-	eventually.True(t, "nothing is pending for the claim", func() bool { return len(c.getClaim("data").Finalizers) == 0 })
+	eventually.True(t, "the pending finalizer of the claim is removed", func() bool { return len(c.getClaim("data").Finalizers) == 0 })
 
 	c.create(c.attachment("va", pv.Name, "node-1"))
 	eventually.True(t, "the volume is attached", func() bool { return c.getVA("va").Status.Attached })
@@ -41,18 +41,18 @@ func TestAVolumeIsMadeAttachedDetachedAndDeleted(t *testing.T) {
 		t.Errorf("the driver has %d attachments", n)
 	}
 	c.deleteClaim("data")
-	eventually.True(t, "the PersistentVolume is gone", func() bool { return c.getPV(pv.Name) == nil })
+	eventually.True(t, "the PersistentVolume is deleted", func() bool { return c.getPV(pv.Name) == nil })
 	if n := len(c.driver.Volumes()); n != 0 {
 		t.Errorf("the driver has %d volumes", n)
 	}
 }
 
-func TestAVolumesLifeTakesFewRequests(t *testing.T) {
+func TestAttachAndDetachTakeThreeRequests(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.create(c.claim("data"))
 	pv := c.bound("data")
-	eventually.True(t, "nothing is pending for the claim", func() bool { return len(c.getClaim("data").Finalizers) == 0 })
+	eventually.True(t, "the pending finalizer of the claim is removed", func() bool { return len(c.getClaim("data").Finalizers) == 0 })
 	before := c.api.Requests()
 	c.create(c.attachment("va", pv.Name, "node-1"))
 	eventually.True(t, "the volume is attached", func() bool { return c.getVA("va").Status.Attached })
@@ -63,13 +63,14 @@ func TestAVolumesLifeTakesFewRequests(t *testing.T) {
 	for _, request := range []string{"patch volumeattachments", "patch volumeattachments/status", "patch persistentvolumes", "update volumeattachments", "get persistentvolumes"} {
 		sum += after[request] - before[request]
 	}
-	// External-attacher 4.13.0 makes six: finalizers on both objects, both statuses, and both finalizers off again.
+	// External-attacher 4.13.0 sends six: it adds finalizers to both objects, updates the status
+	// twice, and removes both finalizers.
 	if sum != 3 {
 		t.Errorf("%d requests to attach and detach, want 3: before %v, after %v", sum, before, after)
 	}
 }
 
-func TestAVolumeWithPolicyRetainStays(t *testing.T) {
+func TestRetainPolicyKeepsVolume(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	class := c.class("kept")
 	retain := corev1.PersistentVolumeReclaimRetain
@@ -83,8 +84,8 @@ func TestAVolumeWithPolicyRetainStays(t *testing.T) {
 	c.deleteClaim("data")
 	eventually.True(t, "the PersistentVolume is released", func() bool { return c.getPV(pv.Name).Status.Phase == corev1.VolumeReleased })
 	if len(c.driver.Volumes()) != 1 {
-		t.Error("the driver has lost the volume")
+		t.Error("the driver lost the volume")
 	}
 	c.patchPV(pv.Name, `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
-	eventually.True(t, "the volume is deleted once the policy says so", func() bool { return c.getPV(pv.Name) == nil && len(c.driver.Volumes()) == 0 })
+	eventually.True(t, "the volume is deleted when the policy changes to Delete", func() bool { return c.getPV(pv.Name) == nil && len(c.driver.Volumes()) == 0 })
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// A class, a claim and a PersistentVolume of the in-tree plug-in for disks of AWS are served by the driver that has taken it over.
-func TestVolumesOfAnInTreeTypeAreServedByItsDriver(t *testing.T) {
+// The driver that replaces the in-tree plugin for AWS disks serves a class, a claim and a
+// PersistentVolume of the in-tree plugin.
+func TestInTreeVolumesAreMigrated(t *testing.T) {
 	const inTree, driver = "kubernetes.io/aws-ebs", "ebs.csi.aws.com"
 	c := newCluster(t, fake.Options{Name: driver})
 	class := c.class("old")
@@ -30,7 +31,7 @@ func TestVolumesOfAnInTreeTypeAreServedByItsDriver(t *testing.T) {
 		t.Errorf("PersistentVolume %+v of %v", pv.Spec, pv.Annotations)
 	}
 	if got := c.lastCreate(); got.Parameters["type"] != "gp2" || got.VolumeCapabilities[0].GetMount().GetFsType() != "xfs" {
-		t.Errorf("the driver was asked for %v", got)
+		t.Errorf("the driver's request is %v", got)
 	}
 
 	c.create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}, Spec: storagev1.CSINodeSpec{
@@ -44,7 +45,7 @@ func TestVolumesOfAnInTreeTypeAreServedByItsDriver(t *testing.T) {
 		t.Errorf("attached %q", got)
 	}
 	c.grow("data", "2Gi")
-	eventually.True(t, "the volume grows", func() bool {
+	eventually.True(t, "the volume is expanded", func() bool {
 		return c.driver.Volumes()[pv.Name].Size == 2<<30 && c.getPV(pv.Name).Spec.Capacity.Storage().Cmp(resource.MustParse("2Gi")) == 0
 	})
 	c.detach("va")
@@ -53,7 +54,8 @@ func TestVolumesOfAnInTreeTypeAreServedByItsDriver(t *testing.T) {
 	eventually.True(t, "the volume is deleted", func() bool { return c.getPV(pv.Name) == nil && len(c.driver.Volumes()) == 0 })
 }
 
-// grow asks for a larger volume as the claim's user does, with the capacity that the volume binder has noted.
+// grow requests a larger volume, as the claim's user does, with the capacity that the volume binder
+// has recorded.
 func (c *cluster) grow(name, size string) {
 	c.t.Helper()
 	b := binder{client: c.client}

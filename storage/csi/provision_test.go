@@ -23,7 +23,7 @@ import (
 
 const pendingFinalizer = "csi.slipway.io/provisioning"
 
-// lastCreate is the last request of CreateVolume.
+// lastCreate returns the last request of CreateVolume.
 func (c *cluster) lastCreate() *csi.CreateVolumeRequest {
 	c.t.Helper()
 	calls := c.driver.Calls("CreateVolume")
@@ -33,7 +33,7 @@ func (c *cluster) lastCreate() *csi.CreateVolumeRequest {
 	return calls[len(calls)-1].Request.(*csi.CreateVolumeRequest)
 }
 
-func TestTheRequestSaysWhatClaimAndClassSay(t *testing.T) {
+func TestCreateRequestFollowsClaimAndClass(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	class := c.class("rich")
 	class.Parameters = map[string]string{"type": "ssd", "csi.storage.k8s.io/fstype": "xfs"}
@@ -84,7 +84,7 @@ func TestBlockVolumesAndClones(t *testing.T) {
 	}
 }
 
-func TestASourceStaysUntilItsCloneIsThere(t *testing.T) {
+func TestSourceIsProtectedWhileCloning(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.volume("source")
@@ -93,17 +93,17 @@ func TestASourceStaysUntilItsCloneIsThere(t *testing.T) {
 	clone := c.claim("clone")
 	clone.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "source"}
 	c.create(clone)
-	eventually.True(t, "the clone was begun", func() bool { return c.hasEvent("clone", "ProvisioningFailed") })
+	eventually.True(t, "cloning has started", func() bool { return c.hasEvent("clone", "ProvisioningFailed") })
 	c.deleteClaim("source")
 	if source := c.getClaim("source"); source == nil || !slices.Contains(source.Finalizers, "provisioner.storage.kubernetes.io/cloning-protection") {
-		t.Fatalf("the source went while it was cloned: %v", source)
+		t.Fatalf("the source was deleted while it was cloned: %v", source)
 	}
 	c.driver.SetPlan(nil)
 	c.bound("clone")
-	eventually.True(t, "the source goes after its clone is made", func() bool { return c.getClaim("source") == nil })
+	eventually.True(t, "the source is deleted after cloning", func() bool { return c.getClaim("source") == nil })
 }
 
-func TestAClaimOfAnotherModeIsNoClone(t *testing.T) {
+func TestCloneRequiresSameVolumeMode(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.volume("source")
@@ -111,7 +111,7 @@ func TestAClaimOfAnotherModeIsNoClone(t *testing.T) {
 	clone.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
 	clone.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "source"}
 	c.create(clone)
-	eventually.True(t, "the user is told", func() bool { return c.hasEvent("clone", "ProvisioningFailed") })
+	eventually.True(t, "the error is reported", func() bool { return c.hasEvent("clone", "ProvisioningFailed") })
 	if n := len(c.driver.Volumes()); n != 1 {
 		t.Errorf("the driver has %d volumes", n)
 	}
@@ -128,7 +128,7 @@ func TestTopologyFollowsTheSelectedNode(t *testing.T) {
 	claim := c.claim("data")
 	claim.Spec.StorageClassName = &late.Name
 	c.create(claim)
-	eventually.True(t, "the claim names its provisioner", func() bool { return len(c.getClaim("data").Annotations) > 0 })
+	eventually.True(t, "the claim has its provisioner", func() bool { return len(c.getClaim("data").Annotations) > 0 })
 	if n := len(c.driver.Calls("CreateVolume")); n != 0 {
 		t.Fatalf("CreateVolume was called %d times before a node was selected", n)
 	}
@@ -155,7 +155,7 @@ func (c *cluster) selectNode(claim, node string) {
 	}
 }
 
-func TestANodeWithoutRoomIsGivenBackToTheScheduler(t *testing.T) {
+func TestFullNodeIsRescheduled(t *testing.T) {
 	c := newCluster(t, fake.Options{Topology: map[string]string{"zone": "a"}})
 	late := c.class("late")
 	late.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
@@ -166,28 +166,28 @@ func TestANodeWithoutRoomIsGivenBackToTheScheduler(t *testing.T) {
 	claim.Spec.StorageClassName = &late.Name
 	c.create(claim)
 	c.selectNode("data", "node-1")
-	eventually.True(t, "no node is selected any more", func() bool {
+	eventually.True(t, "the selected node is removed", func() bool {
 		claim := c.getClaim("data")
 		return claim.Annotations["volume.kubernetes.io/selected-node"] == "" && len(claim.Finalizers) == 0 && len(c.driver.Calls("CreateVolume")) == 1
 	})
 }
 
-func TestAClaimDeletedWhileItsVolumeIsMadeLeavesNone(t *testing.T) {
+func TestDeletedClaimLeaksNoVolume(t *testing.T) {
 	c := newCluster(t, fake.Options{})
-	// The driver makes the volume and never says so.
+	// The driver creates the volume but its response is lost.
 	c.driver.SetPlan(fake.Always("CreateVolume", fake.Fault{After: status.Error(codes.Unavailable, "no answer")}))
 	c.start()
 	c.create(c.claim("data"))
-	eventually.True(t, "there is a volume that nobody knows of", func() bool { return len(c.driver.Volumes()) == 1 })
+	eventually.True(t, "the volume exists without a PersistentVolume", func() bool { return len(c.driver.Volumes()) == 1 })
 	c.deleteClaim("data")
 	if claim := c.getClaim("data"); claim == nil || claim.Finalizers[0] != pendingFinalizer {
-		t.Fatal("the claim is gone while a volume may be there")
+		t.Fatal("the claim is deleted while a volume might exist")
 	}
 	c.driver.SetPlan(nil)
-	eventually.True(t, "claim and volume are gone", func() bool { return c.getClaim("data") == nil && len(c.driver.Volumes()) == 0 })
+	eventually.True(t, "claim and volume are deleted", func() bool { return c.getClaim("data") == nil && len(c.driver.Volumes()) == 0 })
 }
 
-func TestAnAnswerThatIsNotWhatWasAskedForIsNoVolume(t *testing.T) {
+func TestMismatchedVolumeIsDeleted(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.driver.SetPlan(fake.Times(1, "CreateVolume", fake.Fault{Lie: func(answer proto.Message) {
 		answer.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 1
@@ -196,14 +196,14 @@ func TestAnAnswerThatIsNotWhatWasAskedForIsNoVolume(t *testing.T) {
 	c.create(c.claim("data"))
 	pv := c.bound("data")
 	if !c.hasEvent("data", "ProvisioningFailed") {
-		t.Error("the lie was not told")
+		t.Error("the driver did not return a false response")
 	}
 	if n := len(c.driver.Volumes()); n != 1 || pv.Spec.Capacity.Storage().Value() != 1<<30 {
 		t.Errorf("%d volumes, one of %v", n, pv.Spec.Capacity)
 	}
 }
 
-func TestDriversOfEachNodeShareTheClaims(t *testing.T) {
+func TestPerNodeDriversShareClaims(t *testing.T) {
 	c := newCluster(t, fake.Options{Topology: map[string]string{"node": "one"}})
 	other := &cluster{t: t, api: c.api, client: c.client, driver: fake.New(fake.Options{Topology: map[string]string{"node": "two"}}), socket: c.socket + "2"}
 	server, err := other.driver.Listen(other.socket)
@@ -229,17 +229,17 @@ func TestDriversOfEachNodeShareTheClaims(t *testing.T) {
 	for _, name := range names {
 		c.deleteClaim(name)
 	}
-	eventually.True(t, "each deletes its own", func() bool { return len(c.driver.Volumes())+len(other.driver.Volumes()) == 0 })
+	eventually.True(t, "each node deletes its own volume", func() bool { return len(c.driver.Volumes())+len(other.driver.Volumes()) == 0 })
 }
 
-func TestCapacityIsPublishedOnceForEachClassAndPlace(t *testing.T) {
+func TestCapacityIsPublishedPerClassAndSegment(t *testing.T) {
 	c := newCluster(t, fake.Options{Topology: map[string]string{"zone": "a"}, Capacity: 5 << 30})
 	c.create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: fake.Name}})
 	late := c.class("late")
 	late.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
 	c.create(late)
 	track := func(part *Controller) {
-		part.Features = Features(Options{Capacity: capacity.Options{Namespace: "kube-system", Interval: 4 * quick, Settle: quick}, Provision: provision.Options{Retry: quick}})
+		part.Features = Features(Options{Capacity: capacity.Options{Namespace: "kube-system", Interval: 4 * quick, Debounce: quick}, Provision: provision.Options{Retry: quick}})
 	}
 	published := func() []storagev1.CSIStorageCapacity {
 		list, err := c.client.StorageV1().CSIStorageCapacities("kube-system").List(t.Context(), metav1.ListOptions{})
@@ -256,9 +256,9 @@ func TestCapacityIsPublishedOnceForEachClassAndPlace(t *testing.T) {
 		t.Errorf("published %+v", object)
 	}
 	c.volume("data")
-	eventually.Equal(t, "the capacity that is left", func() int64 { return published()[0].Capacity.Value() }, 4<<30)
+	eventually.Equal(t, "the remaining capacity", func() int64 { return published()[0].Capacity.Value() }, 4<<30)
 	if err := c.client.StorageV1().StorageClasses().Delete(t.Context(), "late", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Equal(t, "objects of a class that is gone", func() int { return len(published()) }, 0)
+	eventually.Equal(t, "objects of a deleted class", func() int { return len(published()) }, 0)
 }

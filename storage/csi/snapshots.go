@@ -10,18 +10,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// snapshots prepares the caches of snapshots, if the API server has them: a cluster that is not ours may lack the definitions.
+// snapshots creates the client and informers of snapshots if the API server serves them. A foreign
+// cluster might lack the CRDs.
 func (t *term) snapshots() error {
 	_, err := t.client.Discovery().ServerResourcesForGroupVersion(snapshotv1.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {
-		slog.Warn("snapshots are not served: the API server lacks the definitions of " + snapshotv1.GroupName + "; install them and start again")
+		slog.Warn("snapshots are not served: the API server lacks the CRDs of " + snapshotv1.GroupName + "; install them and restart")
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for the API of snapshots: %w", err)
+		return fmt.Errorf("find API of snapshots: %w", err)
 	}
 	if t.snapshotClient, err = snapshotclient.NewForConfig(t.Config); err != nil {
-		return fmt.Errorf("connect for snapshots: %w", err)
+		return fmt.Errorf("create client for snapshots: %w", err)
 	}
 	t.snapshotInformers = snapshotinformers.NewSharedInformerFactoryWithOptions(t.snapshotClient, 0, snapshotinformers.WithTransform(trim))
 	return nil

@@ -1,4 +1,5 @@
-// Package access says in the words of CSI how a volume is used: access modes, file system or block device, mount options.
+// Package access converts the use of a volume to CSI: access modes, file system or block device,
+// and mount options.
 package access
 
 import (
@@ -12,15 +13,17 @@ import (
 
 // Use is how a volume is used.
 type Use struct {
-	// Block is a volume that pods get as a device. FSType and MountOptions are for the others.
+	// Block means that pods get the volume as a device. FSType and MountOptions apply to other
+	// volumes.
 	Block        bool
 	FSType       string
 	MountOptions []string
-	// MultiWriter is a driver that tells one writing pod on a node from several (SINGLE_NODE_MULTI_WRITER).
+	// MultiWriter means that the driver distinguishes one writing pod on a node from several
+	// (SINGLE_NODE_MULTI_WRITER).
 	MultiWriter bool
 }
 
-// Capability is the use together with one access mode.
+// Capability returns the capability for one access mode.
 func (u Use) Capability(mode csi.VolumeCapability_AccessMode_Mode) *csi.VolumeCapability {
 	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
 	if u.Block {
@@ -31,7 +34,7 @@ func (u Use) Capability(mode csi.VolumeCapability_AccessMode_Mode) *csi.VolumeCa
 	return capability
 }
 
-// Mode is one access mode of Kubernetes in the words of CSI.
+// Mode converts an access mode of Kubernetes to CSI.
 func (u Use) Mode(mode corev1.PersistentVolumeAccessMode) (csi.VolumeCapability_AccessMode_Mode, error) {
 	switch mode {
 	case corev1.ReadWriteMany:
@@ -49,38 +52,39 @@ func (u Use) Mode(mode corev1.PersistentVolumeAccessMode) (csi.VolumeCapability_
 		}
 		return csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, nil
 	default:
-		return 0, fmt.Errorf("translate access mode %q: it is not known", mode)
+		return 0, fmt.Errorf("convert access mode %q: unknown access mode", mode)
 	}
 }
 
-// Each is one capability for each access mode, as CreateVolume takes them.
-func (u Use) Each(modes []corev1.PersistentVolumeAccessMode) ([]*csi.VolumeCapability, error) {
-	var all []*csi.VolumeCapability
+// PerMode returns one capability for each access mode, as CreateVolume requires.
+func (u Use) PerMode(modes []corev1.PersistentVolumeAccessMode) ([]*csi.VolumeCapability, error) {
+	var capabilities []*csi.VolumeCapability
 	for _, mode := range modes {
-		translated, err := u.Mode(mode)
+		csiMode, err := u.Mode(mode)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, u.Capability(translated))
+		capabilities = append(capabilities, u.Capability(csiMode))
 	}
-	return all, nil
+	return capabilities, nil
 }
 
-// One is the one capability for all access modes of a volume, as ControllerPublishVolume takes it: the widest.
-func (u Use) One(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCapability, error) {
+// Combined returns one capability for all access modes of a volume, with the widest mode, as
+// ControllerPublishVolume requires.
+func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCapability, error) {
 	if slices.Contains(modes, corev1.ReadOnlyMany) && slices.Contains(modes, corev1.ReadWriteOnce) && !slices.Contains(modes, corev1.ReadWriteMany) {
-		return nil, errors.New("translate access modes: CSI has none that is both ReadOnlyMany and ReadWriteOnce; give the PersistentVolume one of them")
+		return nil, errors.New("convert access modes: CSI has no mode that is both ReadOnlyMany and ReadWriteOnce; set only one of them in the PersistentVolume")
 	}
 	for _, mode := range []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadOnlyMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod} {
 		if slices.Contains(modes, mode) {
-			translated, err := u.Mode(mode)
-			return u.Capability(translated), err
+			csiMode, err := u.Mode(mode)
+			return u.Capability(csiMode), err
 		}
 	}
-	return nil, fmt.Errorf("translate access modes %q: none is known", modes)
+	return nil, fmt.Errorf("convert access modes %q: no known access mode", modes)
 }
 
-// OfVolume is the use of a PersistentVolume of a CSI driver.
+// OfVolume returns the use of a CSI PersistentVolume.
 func OfVolume(spec *corev1.PersistentVolumeSpec, multiWriter bool) Use {
 	use := Use{MultiWriter: multiWriter, MountOptions: spec.MountOptions}
 	use.Block = spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock

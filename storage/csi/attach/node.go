@@ -8,10 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// oldNodeIDAnnotation of a Node holds node IDs by driver as JSON; CSINode has replaced it.
+// oldNodeIDAnnotation of a Node contains node IDs by driver as JSON. CSINode has replaced it.
 const oldNodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
-// nodeID is what the driver calls a node: from its CSINode, or from the deprecated annotation of its Node.
+// nodeID returns the driver's ID of a node, from the CSINode or from the deprecated annotation of
+// the Node.
 func (a *attacher) nodeID(nodeName string) (string, error) {
 	csiNode, err := a.csiNodes.Get(nodeName)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -26,7 +27,7 @@ func (a *attacher) nodeID(nodeName string) (string, error) {
 	}
 	node, err := a.nodes.Get(nodeName)
 	if err != nil {
-		return "", fmt.Errorf("find ID of node %q for CSI driver %q: no CSINode has it, and: %w", nodeName, a.name, err)
+		return "", fmt.Errorf("find ID of node %q for CSI driver %q: no CSINode contains it, and: %w", nodeName, a.name, err)
 	}
 	return a.annotatedID(nodeName, node.Annotations[oldNodeIDAnnotation])
 }
@@ -44,7 +45,8 @@ func (a *attacher) annotatedID(nodeName, text string) (string, error) {
 	return "", fmt.Errorf("find ID of node %q for CSI driver %q: the driver is not registered there", nodeName, a.name)
 }
 
-// attachedNodeID is the ID under which the volume was attached, which stays known when the node is gone.
+// attachedNodeID returns the node ID with which the volume was attached. It is available even if
+// the node is gone.
 func (a *attacher) attachedNodeID(va *storagev1.VolumeAttachment) (string, error) {
 	if id := va.Annotations[nodeIDAnnotation]; id != "" {
 		return id, nil

@@ -16,19 +16,20 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// protection is what is known of the finalizers of PersistentVolumes beyond the cache, which lags behind.
+// protection tracks the finalizers of PersistentVolumes, because the cache lags behind.
 type protection struct {
-	locks session.Locks // of a PersistentVolume, while its finalizer is added or removed
+	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
 
-	mu      sync.Mutex
-	removed map[types.UID]bool      // the finalizer was removed and not added again
-	free    map[types.UID]time.Time // since when a PersistentVolume is attached nowhere
+	mu            sync.Mutex
+	removed       map[types.UID]bool      // the finalizer was removed and not added again
+	detachedSince map[types.UID]time.Time // time since which a PersistentVolume is detached
 }
 
-// protect holds a PersistentVolume that is about to be attached: detaching needs what it says.
+// protect adds the finalizer to a PersistentVolume before it is attached, because detaching needs
+// the PersistentVolume.
 func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) error {
 	defer a.protection.locks.Lock(pv.Name)()
-	if a.held(pv.Finalizers) && !a.protection.isRemoved(pv.UID) {
+	if a.hasFinalizer(pv.Finalizers) && !a.protection.isRemoved(pv.UID) {
 		return nil
 	}
 	if err := a.patchVolume(ctx, pv, object{"finalizers": []string{a.finalizer}}); err != nil {
@@ -38,7 +39,8 @@ func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) err
 	return nil
 }
 
-// reconcileProtection lets a PersistentVolume go that is attached nowhere: at once when it is being deleted, otherwise after a while.
+// reconcileProtection removes the finalizer of a detached PersistentVolume: immediately if it is
+// being deleted, else after FinalizerDelay.
 func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) error {
 	pv, err := a.volumes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -47,24 +49,24 @@ func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) 
 	if err != nil {
 		return fmt.Errorf("read PersistentVolume %q: %w", key.Name, err)
 	}
-	if !a.ownVolume(pv) || !a.held(pv.Finalizers) {
-		a.protection.forget(pv.UID)
+	if !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) {
+		a.protection.clearDetached(pv.UID)
 		return nil
 	}
 	defer a.protection.locks.Lock(pv.Name)()
 	if len(a.AttachmentsOf(pv.Name)) > 0 {
-		a.protection.forget(pv.UID)
+		a.protection.clearDetached(pv.UID)
 		return nil
 	}
-	if left := a.Linger - a.protection.freeFor(pv.UID); left > 0 && pv.DeletionTimestamp == nil {
-		return controller.After(left)
+	if remaining := a.FinalizerDelay - a.protection.detachedFor(pv.UID); remaining > 0 && pv.DeletionTimestamp == nil {
+		return controller.After(remaining)
 	}
 	a.protection.setRemoved(pv.UID, true)
 	err = a.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	a.protection.forget(pv.UID)
+	a.protection.clearDetached(pv.UID)
 	return nil
 }
 
@@ -80,10 +82,10 @@ func (a *attacher) patchVolume(ctx context.Context, pv *corev1.PersistentVolume,
 	return nil
 }
 
-// protectedKeys are the PersistentVolumes that the finalizer holds.
+// protectedKeys returns the PersistentVolumes that have the finalizer.
 func (a *attacher) protectedKeys(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
-	if !ok || !a.ownVolume(pv) || !a.held(pv.Finalizers) {
+	if !ok || !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) {
 		return nil
 	}
 	return []controller.Key{{Name: pv.Name}}
@@ -113,23 +115,23 @@ func (p *protection) setRemoved(uid types.UID, removed bool) {
 	delete(p.removed, uid)
 }
 
-// freeFor is how long a PersistentVolume has been attached nowhere, as far as this process has seen.
-func (p *protection) freeFor(uid types.UID) time.Duration {
+// detachedFor returns how long this process has seen the PersistentVolume detached.
+func (p *protection) detachedFor(uid types.UID) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.free == nil {
-		p.free = map[types.UID]time.Time{}
+	if p.detachedSince == nil {
+		p.detachedSince = map[types.UID]time.Time{}
 	}
-	since, known := p.free[uid]
-	if !known {
+	since, ok := p.detachedSince[uid]
+	if !ok {
 		since = time.Now()
-		p.free[uid] = since
+		p.detachedSince[uid] = since
 	}
 	return time.Since(since)
 }
 
-func (p *protection) forget(uid types.UID) {
+func (p *protection) clearDetached(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.free, uid)
+	delete(p.detachedSince, uid)
 }

@@ -24,21 +24,22 @@ func (a *attacher) reconcileAttach(ctx context.Context, key controller.Key) erro
 	if err != nil {
 		return fmt.Errorf("read VolumeAttachment %q: %w", key.Name, err)
 	}
-	again := a.forced.take(va.Name)
-	if va.DeletionTimestamp != nil || va.Status.Attached && !again {
+	reattach := a.reattach.remove(va.Name)
+	if va.DeletionTimestamp != nil || va.Status.Attached && !reattach {
 		return nil
 	}
-	if !a.publishes {
+	if !a.canPublish {
 		return a.markAttached(ctx, va, nil)
 	}
 	metadata, err := a.publish(ctx, va)
 	if err != nil {
-		return a.attachFailed(ctx, va, err)
+		return a.recordAttachFailure(ctx, va, err)
 	}
 	return a.markAttached(ctx, va, metadata)
 }
 
-// publish checks what it can before it holds the attachment: a finalizer on one that can never be attached would only block its deletion.
+// publish validates the attachment before adding the finalizer, because a finalizer on an invalid
+// attachment would only block its deletion.
 func (a *attacher) publish(ctx context.Context, va *storagev1.VolumeAttachment) (map[string]string, error) {
 	spec, pv, err := a.source(va)
 	if err != nil {
@@ -60,16 +61,16 @@ func (a *attacher) publish(ctx context.Context, va *storagev1.VolumeAttachment) 
 			return nil, err
 		}
 	}
-	if err := a.hold(ctx, va, nodeID); err != nil {
+	if err := a.addFinalizer(ctx, va, nodeID); err != nil {
 		return nil, err
 	}
-	leave, err := a.attaches.Hold(ctx)
+	release, err := a.attachSlots.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	answer, err := a.Driver.Controller().ControllerPublishVolume(ctx, request)
-	return answer.GetPublishContext(), err
+	defer release()
+	resp, err := a.Driver.Controller().ControllerPublishVolume(ctx, request)
+	return resp.GetPublishContext(), err
 }
 
 func (a *attacher) publishRequest(spec *corev1.PersistentVolumeSpec, nodeID string) (*csi.ControllerPublishVolumeRequest, error) {
@@ -77,7 +78,7 @@ func (a *attacher) publishRequest(spec *corev1.PersistentVolumeSpec, nodeID stri
 		return nil, errors.New("attach volume: it is read-only and the driver cannot attach read-only (PUBLISH_READONLY)")
 	}
 	use := access.OfVolume(spec, a.Description.Can(csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER))
-	capability, err := use.One(spec.AccessModes)
+	capability, err := use.Combined(spec.AccessModes)
 	if err != nil {
 		return nil, err
 	}
@@ -87,33 +88,33 @@ func (a *attacher) publishRequest(spec *corev1.PersistentVolumeSpec, nodeID stri
 	}, nil
 }
 
-// source is the volume of an attachment: its PersistentVolume, or a specification of its own.
+// source returns the volume of an attachment: its PersistentVolume or its inline volume spec.
 func (a *attacher) source(va *storagev1.VolumeAttachment) (*corev1.PersistentVolumeSpec, *corev1.PersistentVolume, error) {
 	name, inline := va.Spec.Source.PersistentVolumeName, va.Spec.Source.InlineVolumeSpec
 	switch {
 	case name != nil && inline != nil:
-		return nil, nil, fmt.Errorf("attach volume: VolumeAttachment %q names a PersistentVolume and has a specification of its own", va.Name)
+		return nil, nil, fmt.Errorf("attach volume: VolumeAttachment %q has both a PersistentVolume and an inline volume spec", va.Name)
 	case inline != nil:
 		if inline.CSI == nil {
-			return nil, nil, fmt.Errorf("attach volume: the specification in VolumeAttachment %q is of no CSI volume", va.Name)
+			return nil, nil, fmt.Errorf("attach volume: the inline volume spec of VolumeAttachment %q is not for a CSI volume", va.Name)
 		}
 		return inline, nil, nil
 	case name == nil:
-		return nil, nil, fmt.Errorf("attach volume: VolumeAttachment %q names no PersistentVolume", va.Name)
+		return nil, nil, fmt.Errorf("attach volume: VolumeAttachment %q has no PersistentVolume", va.Name)
 	}
 	pv, err := a.volumes.Get(*name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read PersistentVolume %q: %w", *name, err)
 	}
-	own, err := a.Own(pv)
+	translated, err := a.OwnVolume(pv)
 	if err != nil {
 		return nil, nil, err
 	}
-	if own == nil {
-		return nil, nil, fmt.Errorf("attach PersistentVolume %q: it is no volume of CSI driver %q", pv.Name, a.name)
+	if translated == nil {
+		return nil, nil, fmt.Errorf("attach PersistentVolume %q: it is not a volume of CSI driver %q", pv.Name, a.name)
 	}
 	if pv.DeletionTimestamp != nil && va.DeletionTimestamp == nil {
 		return nil, nil, fmt.Errorf("attach PersistentVolume %q: it is being deleted", pv.Name)
 	}
-	return &own.Spec, pv, nil
+	return &translated.Spec, pv, nil
 }

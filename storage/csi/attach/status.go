@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// object is JSON of a patch.
+// object is the JSON of a patch.
 type object = map[string]any
 
-// patch changes a VolumeAttachment. Lists of finalizers are merged by the API server, so that nobody else's change is lost; the UID keeps the change from
-// a later attachment of the same name.
+// patch changes a VolumeAttachment. The API server merges the lists of finalizers, so concurrent
+// changes are not lost. The UID prevents changes of a later attachment with the same name.
 func (a *attacher) patch(ctx context.Context, va *storagev1.VolumeAttachment, change object, subresources ...string) error {
 	metadata, _ := change["metadata"].(object)
 	if metadata == nil {
@@ -36,16 +36,17 @@ func (a *attacher) patch(ctx context.Context, va *storagev1.VolumeAttachment, ch
 	return nil
 }
 
-// hold keeps the attachment until the volume is detached, and notes under which ID of the node.
-func (a *attacher) hold(ctx context.Context, va *storagev1.VolumeAttachment, nodeID string) error {
-	if a.held(va.Finalizers) && va.Annotations[nodeIDAnnotation] == nodeID {
+// addFinalizer adds the finalizer and records the node's ID.
+func (a *attacher) addFinalizer(ctx context.Context, va *storagev1.VolumeAttachment, nodeID string) error {
+	if a.hasFinalizer(va.Finalizers) && va.Annotations[nodeIDAnnotation] == nodeID {
 		return nil
 	}
 	return a.patch(ctx, va, object{"metadata": object{"finalizers": []string{a.finalizer}, "annotations": object{nodeIDAnnotation: nodeID}}})
 }
 
-// letGo ends the attachment. What else holds it sees that the volume is detached; otherwise it goes with this request.
-func (a *attacher) letGo(ctx context.Context, va *storagev1.VolumeAttachment) error {
+// release removes the finalizer. If the attachment has other finalizers, release also sets its
+// status to detached; otherwise the attachment is deleted by this request.
+func (a *attacher) release(ctx context.Context, va *storagev1.VolumeAttachment) error {
 	err := a.patch(ctx, va, object{"metadata": object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}}})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -56,11 +57,11 @@ func (a *attacher) letGo(ctx context.Context, va *storagev1.VolumeAttachment) er
 	return a.patch(ctx, va, object{"status": object{"attached": false, "attachmentMetadata": nil, "detachError": nil}}, "status")
 }
 
-// markAttached tells kubelet and the attach-detach controller.
+// markAttached sets the status to attached.
 func (a *attacher) markAttached(ctx context.Context, va *storagev1.VolumeAttachment, metadata map[string]string) error {
 	values := object{}
 	for key := range va.Status.AttachmentMetadata {
-		values[key] = nil // of an earlier attachment
+		values[key] = nil // delete keys of an earlier attachment
 	}
 	for key, value := range metadata {
 		values[key] = value
@@ -69,26 +70,27 @@ func (a *attacher) markAttached(ctx context.Context, va *storagev1.VolumeAttachm
 	return a.patch(ctx, va, object{"status": status}, "status")
 }
 
-func (a *attacher) attachFailed(ctx context.Context, va *storagev1.VolumeAttachment, cause error) error {
-	return a.failed(ctx, va, "attachError", "FailedAttachVolume", cause)
+func (a *attacher) recordAttachFailure(ctx context.Context, va *storagev1.VolumeAttachment, cause error) error {
+	return a.recordFailure(ctx, va, "attachError", "FailedAttachVolume", cause)
 }
 
-func (a *attacher) detachFailed(ctx context.Context, va *storagev1.VolumeAttachment, cause error) error {
-	return a.failed(ctx, va, "detachError", "FailedDetachVolume", cause)
+func (a *attacher) recordDetachFailure(ctx context.Context, va *storagev1.VolumeAttachment, cause error) error {
+	return a.recordFailure(ctx, va, "detachError", "FailedDetachVolume", cause)
 }
 
-// failed tells what went wrong in the status and an event, and returns it, so that it is tried again. An end of the process is no failure.
-func (a *attacher) failed(ctx context.Context, va *storagev1.VolumeAttachment, field, reason string, cause error) error {
+// recordFailure writes an error to the status and an event, and returns it so that the key is
+// retried. It ignores the end of the process.
+func (a *attacher) recordFailure(ctx context.Context, va *storagev1.VolumeAttachment, field, reason string, cause error) error {
 	if ctx.Err() != nil {
 		return cause
 	}
 	a.Events.Event(va, corev1.EventTypeWarning, reason, cause.Error())
-	problem := storagev1.VolumeError{Time: metav1.Now(), Message: cause.Error()}
-	if code := driver.CodeOf(cause); driver.Called(cause) {
+	volumeErr := storagev1.VolumeError{Time: metav1.Now(), Message: cause.Error()}
+	if code := driver.CodeOf(cause); driver.IsCallError(cause) {
 		number := int32(code)
-		problem.ErrorCode = &number
+		volumeErr.ErrorCode = &number
 	}
-	if err := a.patch(ctx, va, object{"status": object{field: problem}}, "status"); err != nil {
+	if err := a.patch(ctx, va, object{"status": object{field: volumeErr}}, "status"); err != nil {
 		return fmt.Errorf("%w (and %w)", cause, err)
 	}
 	return cause

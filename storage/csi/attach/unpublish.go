@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// reconcileDetach detaches one volume whose attachment is being deleted. An attachment without the finalizer was detached already, or never held.
+// reconcileDetach detaches the volume of an attachment that is being deleted. An attachment without
+// the finalizer is already detached or was never attached.
 func (a *attacher) reconcileDetach(ctx context.Context, key controller.Key) error {
 	va, err := a.attachments.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -21,15 +22,15 @@ func (a *attacher) reconcileDetach(ctx context.Context, key controller.Key) erro
 	if err != nil {
 		return fmt.Errorf("read VolumeAttachment %q: %w", key.Name, err)
 	}
-	if va.DeletionTimestamp == nil || !a.held(va.Finalizers) {
+	if va.DeletionTimestamp == nil || !a.hasFinalizer(va.Finalizers) {
 		return nil
 	}
-	if a.publishes {
+	if a.canPublish {
 		if err := a.unpublish(ctx, va); err != nil {
-			return a.detachFailed(ctx, va, err)
+			return a.recordDetachFailure(ctx, va, err)
 		}
 	}
-	return a.letGo(ctx, va)
+	return a.release(ctx, va)
 }
 
 func (a *attacher) unpublish(ctx context.Context, va *storagev1.VolumeAttachment) error {
@@ -46,11 +47,11 @@ func (a *attacher) unpublish(ctx context.Context, va *storagev1.VolumeAttachment
 		return err
 	}
 	request := &csi.ControllerUnpublishVolumeRequest{VolumeId: spec.CSI.VolumeHandle, NodeId: nodeID, Secrets: secrets}
-	leave, err := a.detaches.Hold(ctx)
+	release, err := a.detachSlots.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	_, err = a.Driver.Controller().ControllerUnpublishVolume(ctx, request)
 	return err
 }

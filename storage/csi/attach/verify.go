@@ -13,15 +13,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// verifier compares attachments with what the driver knows, where it tells: an administrator of the storage may have detached a volume, or the storage lost it.
+// verifier compares attachments with the driver's state, if the driver reports it. An administrator
+// might have detached a volume in the storage, or the storage might have lost an attachment.
 type verifier struct {
 	*attacher
-	// publishedOn finds the IDs of the nodes that volumes are attached to, by the volumes' IDs. It may leave out volumes that it was not asked for.
-	publishedOn func(ctx context.Context, volumes []string) (map[string][]string, error)
-	last        time.Time
+	// listPublished returns the IDs of the nodes to which volumes are attached, by volume ID. The
+	// result may contain other volumes too.
+	listPublished func(ctx context.Context, volumes []string) (map[string][]string, error)
+	lastVerified  time.Time
 }
 
-// verifier is nil when the driver cannot tell.
+// verifier returns nil if the driver cannot report attachments.
 func (a *attacher) verifier() *verifier {
 	const (
 		list  = csi.ControllerServiceCapability_RPC_LIST_VOLUMES
@@ -29,18 +31,18 @@ func (a *attacher) verifier() *verifier {
 		get   = csi.ControllerServiceCapability_RPC_GET_VOLUME
 	)
 	switch {
-	case !a.publishes:
+	case !a.canPublish:
 		return nil
 	case a.Description.Can(list) && a.Description.Can(nodes):
-		return &verifier{attacher: a, publishedOn: a.listVolumes}
+		return &verifier{attacher: a, listPublished: a.listVolumes}
 	case a.Description.Can(get) && a.Description.Can(nodes):
-		return &verifier{attacher: a, publishedOn: a.eachVolume}
+		return &verifier{attacher: a, listPublished: a.getVolumes}
 	default:
 		return nil
 	}
 }
 
-// verifyKey is the one key of the loop, once there is something to verify.
+// verifyKey returns the controller's only key if there is an attachment to verify.
 func (a *attacher) verifyKey(object any) []controller.Key {
 	if len(a.keys(object)) == 0 {
 		return nil
@@ -48,26 +50,26 @@ func (a *attacher) verifyKey(object any) []controller.Key {
 	return []controller.Key{{Name: a.name}}
 }
 
-// reconcile compares all attachments, and comes back.
+// reconcile verifies all attachments and requeues itself.
 func (v *verifier) reconcile(ctx context.Context, _ controller.Key) error {
-	if left := v.Verify - time.Since(v.last); left > 0 && !v.last.IsZero() {
-		return controller.After(left)
+	if remaining := v.VerifyInterval - time.Since(v.lastVerified); remaining > 0 && !v.lastVerified.IsZero() {
+		return controller.After(remaining)
 	}
-	v.last = time.Now()
+	v.lastVerified = time.Now()
 	if err := v.compare(ctx); err != nil {
 		return err
 	}
-	return controller.After(v.Verify)
+	return controller.After(v.VerifyInterval)
 }
 
 func (v *verifier) compare(ctx context.Context) error {
-	all, err := v.attachments.List(labels.Everything())
+	attachments, err := v.attachments.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list VolumeAttachments: %w", err)
 	}
 	handles := map[*storagev1.VolumeAttachment]string{}
 	var volumes []string
-	for _, va := range all {
+	for _, va := range attachments {
 		if va.Spec.Attacher != v.name || !va.Status.Attached || va.DeletionTimestamp != nil {
 			continue
 		}
@@ -79,25 +81,26 @@ func (v *verifier) compare(ctx context.Context) error {
 	if len(volumes) == 0 {
 		return nil
 	}
-	published, err := v.publishedOn(ctx, volumes)
+	nodesByVolume, err := v.listPublished(ctx, volumes)
 	if err != nil {
 		return err
 	}
 	for va, handle := range handles {
-		nodes, known := published[handle]
-		if known && !slices.Contains(nodes, va.Annotations[nodeIDAnnotation]) {
-			v.forced.add(va.Name)
-			v.attach.Add(controller.Key{Name: va.Name})
+		nodes, ok := nodesByVolume[handle]
+		if ok && !slices.Contains(nodes, va.Annotations[nodeIDAnnotation]) {
+			v.reattach.add(va.Name)
+			v.attachQueue.Add(controller.Key{Name: va.Name})
 		}
 	}
 	return nil
 }
 
-// listVolumes asks for all volumes of the driver, page by page. A volume that is not listed is gone, and attached nowhere.
+// listVolumes lists all volumes of the driver. A volume that is not listed does not exist, so it is
+// attached nowhere.
 func (a *attacher) listVolumes(ctx context.Context, volumes []string) (map[string][]string, error) {
-	found := map[string][]string{}
+	nodesByVolume := map[string][]string{}
 	for _, volume := range volumes {
-		found[volume] = nil
+		nodesByVolume[volume] = nil
 	}
 	for token := ""; ; {
 		page, err := a.Driver.Controller().ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: token})
@@ -105,23 +108,23 @@ func (a *attacher) listVolumes(ctx context.Context, volumes []string) (map[strin
 			return nil, err
 		}
 		for _, entry := range page.GetEntries() {
-			found[entry.GetVolume().GetVolumeId()] = entry.GetStatus().GetPublishedNodeIds()
+			nodesByVolume[entry.GetVolume().GetVolumeId()] = entry.GetStatus().GetPublishedNodeIds()
 		}
 		if token = page.GetNextToken(); token == "" {
-			return found, nil
+			return nodesByVolume, nil
 		}
 	}
 }
 
-// eachVolume asks for one volume after the other.
-func (a *attacher) eachVolume(ctx context.Context, volumes []string) (map[string][]string, error) {
-	found := map[string][]string{}
+// getVolumes gets each volume separately.
+func (a *attacher) getVolumes(ctx context.Context, volumes []string) (map[string][]string, error) {
+	nodesByVolume := map[string][]string{}
 	for _, volume := range volumes {
-		answer, err := a.Driver.Controller().ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: volume})
+		resp, err := a.Driver.Controller().ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: volume})
 		if err != nil {
 			return nil, err
 		}
-		found[volume] = answer.GetStatus().GetPublishedNodeIds()
+		nodesByVolume[volume] = resp.GetStatus().GetPublishedNodeIds()
 	}
-	return found, nil
+	return nodesByVolume, nil
 }

@@ -1,5 +1,6 @@
-// Package capacity tells the scheduler how much room a CSI driver has, in CSIStorageCapacity objects: one for each StorageClass with delayed binding and each
-// segment of the topology. Their names follow from both, so that there can never be two of one.
+// Package capacity publishes the free capacity of a CSI driver to the scheduler in
+// CSIStorageCapacity objects, one for each StorageClass with delayed binding and each topology
+// segment. The objects' names are derived from both, so that there are no duplicates.
 package capacity
 
 import (
@@ -24,15 +25,16 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Namespace is where the objects are; capacity is not tracked without one.
+	// Namespace is the namespace of the objects. If empty, capacity is not tracked.
 	Namespace string
-	// Interval is how often the driver is asked; 0 means a minute. It is asked within Settle, 0 means 5 seconds, when volumes come and go.
-	Interval, Settle time.Duration
+	// Interval is how often the capacity is queried. The default is one minute. After changes of
+	// volumes or nodes, it is queried again at most once per Debounce, by default 5 seconds.
+	Interval, Debounce time.Duration
 }
 
-// Labels of the objects; the scheduler does not need them, administrators do.
+// Labels of the objects, for administrators. The scheduler does not use them.
 const (
 	driverLabel  = "csi.storage.k8s.io/drivername"
 	managerLabel = "csi.storage.k8s.io/managed-by"
@@ -43,15 +45,15 @@ const (
 type tracker struct {
 	*session.Session
 	Options
-	name    string
-	classes storagelisters.StorageClassLister
-	nodes   corelisters.NodeLister
-	drivers storagelisters.CSIDriverLister
-	objects storagelisters.CSIStorageCapacityNamespaceLister
-	asked   map[string]time.Time // by StorageClass; one worker
+	name      string
+	classes   storagelisters.StorageClassLister
+	nodes     corelisters.NodeLister
+	drivers   storagelisters.CSIDriverLister
+	objects   storagelisters.CSIStorageCapacityNamespaceLister
+	lastQuery map[string]time.Time // by StorageClass; there is only one worker
 }
 
-// Feature makes the loop of a driver that can tell its capacity and has a topology.
+// Feature returns the controller of a driver with GET_CAPACITY.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Loop, error) {
 		if options.Namespace == "" || !s.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
@@ -60,22 +62,22 @@ func Feature(options Options) session.Feature {
 		if options.Interval == 0 {
 			options.Interval = time.Minute
 		}
-		if options.Settle == 0 {
-			options.Settle = 5 * time.Second
+		if options.Debounce == 0 {
+			options.Debounce = 5 * time.Second
 		}
 		core, storage := s.Informers.Core().V1(), s.Informers.Storage().V1()
 		t := &tracker{
 			Session: s, Options: options, name: s.Description.Name,
 			classes: storage.StorageClasses().Lister(), nodes: core.Nodes().Lister(),
 			drivers: storage.CSIDrivers().Lister(), objects: storage.CSIStorageCapacities().Lister().CSIStorageCapacities(options.Namespace),
-			asked: map[string]time.Time{},
+			lastQuery: map[string]time.Time{},
 		}
 		return []controller.Loop{{
 			Name: "capacity", Workers: 1, Reconcile: t.reconcile,
 			Watches: []controller.Watch{
 				{Informer: storage.StorageClasses().Informer(), Keys: t.classKeys},
 				{Informer: storage.CSINodes().Informer(), Keys: t.allKeys},
-				{Informer: core.PersistentVolumes().Informer(), Keys: t.volumeKeys, Changed: session.Unchanged},
+				{Informer: core.PersistentVolumes().Informer(), Keys: t.volumeKeys, Changed: session.IgnoreUpdates},
 			},
 			Reads: []cache.SharedIndexInformer{core.Nodes().Informer(), storage.CSIDrivers().Informer(), storage.CSIStorageCapacities().Informer()},
 		}}, nil
@@ -90,7 +92,7 @@ func (t *tracker) classKeys(object any) []controller.Key {
 	return []controller.Key{{Name: class.Name}}
 }
 
-// allKeys are all classes of the driver: its nodes have changed.
+// allKeys returns all classes of the driver, after a change of its nodes.
 func (t *tracker) allKeys(any) (keys []controller.Key) {
 	classes, _ := t.classes.List(labels.Everything()) // a cache does not fail
 	for _, class := range classes {
@@ -107,19 +109,20 @@ func (t *tracker) volumeKeys(object any) []controller.Key {
 	return []controller.Key{{Name: pv.Spec.StorageClassName}}
 }
 
-// reconcile publishes the capacity of one StorageClass everywhere, and removes what is published for places and classes that are gone.
+// reconcile publishes the capacity of one StorageClass in all segments, and deletes objects of
+// segments and classes that no longer exist.
 func (t *tracker) reconcile(ctx context.Context, key controller.Key) error {
 	class, err := t.classes.Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read StorageClass %q: %w", key.Name, err)
 	}
-	if err != nil || class.Provisioner != t.name || !delayed(class) {
+	if err != nil || class.Provisioner != t.name || !hasDelayedBinding(class) {
 		return t.prune(ctx, key.Name, nil)
 	}
-	if left := t.Settle - time.Since(t.asked[class.Name]); left > 0 {
-		return controller.After(left)
+	if remaining := t.Debounce - time.Since(t.lastQuery[class.Name]); remaining > 0 {
+		return controller.After(remaining)
 	}
-	t.asked[class.Name] = time.Now()
+	t.lastQuery[class.Name] = time.Now()
 	segments, err := t.segments()
 	if err != nil {
 		return err
@@ -138,11 +141,11 @@ func (t *tracker) reconcile(ctx context.Context, key controller.Key) error {
 	return controller.After(t.Interval)
 }
 
-func delayed(class *storagev1.StorageClass) bool {
+func hasDelayedBinding(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// segments are the places of the nodes that have the driver, or of the one node that it serves.
+// segments returns the segments of the nodes with the driver, or of the one node that it serves.
 func (t *tracker) segments() ([]topology.Segment, error) {
 	nodes, err := t.Nodes()
 	if err != nil || t.Node == "" {
@@ -159,13 +162,14 @@ func (t *tracker) segments() ([]topology.Segment, error) {
 func (t *tracker) objectName(class string, segment topology.Segment) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %q %s", t.name, class, segment)
-	return fmt.Sprintf("%s-%016x", driver.Sanitized(t.name), h.Sum64())
+	return fmt.Sprintf("%s-%016x", driver.SanitizeName(t.name), h.Sum64())
 }
 
-// prune removes the objects of a class that are not current. One that serves a node leaves the objects of other nodes alone.
+// prune deletes the objects of a class that are not current. A driver that serves one node ignores
+// objects of other nodes.
 func (t *tracker) prune(ctx context.Context, class string, current map[string]bool) error {
-	own := labels.SelectorFromSet(labels.Set{driverLabel: t.name, managerLabel: t.manager()})
-	objects, err := t.objects.List(own)
+	selector := labels.SelectorFromSet(labels.Set{driverLabel: t.name, managerLabel: t.manager()})
+	objects, err := t.objects.List(selector)
 	if err != nil {
 		return fmt.Errorf("list CSIStorageCapacities: %w", err)
 	}
@@ -181,7 +185,7 @@ func (t *tracker) prune(ctx context.Context, class string, current map[string]bo
 	return nil
 }
 
-// manager is who looks after the objects: one for all nodes, or each node for its own.
+// manager returns the manager of the objects: one for all nodes, or one per node.
 func (t *tracker) manager() string {
 	if t.Node == "" {
 		return manager

@@ -17,36 +17,36 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// publish asks the driver about one place and writes what has changed.
+// publish queries the capacity of one segment and writes the object if it has changed.
 func (t *tracker) publish(ctx context.Context, class *storagev1.StorageClass, segment topology.Segment, name string) error {
-	answer, err := t.ask(ctx, class, segment)
+	resp, err := t.query(ctx, class, segment)
 	if err != nil {
 		return err
 	}
-	wanted := t.object(class, segment, name, answer)
+	desired := t.object(class, segment, name, resp)
 	objects := t.Client.StorageV1().CSIStorageCapacities(t.Namespace)
-	have, err := t.objects.Get(name)
+	existing, err := t.objects.Get(name)
 	switch {
 	case apierrors.IsNotFound(err):
-		if _, err := objects.Create(ctx, wanted, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := objects.Create(ctx, desired, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create CSIStorageCapacity %q: %w", name, err)
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("read CSIStorageCapacity %q: %w", name, err)
-	case equality.Semantic.DeepEqual(have.Capacity, wanted.Capacity) && equality.Semantic.DeepEqual(have.MaximumVolumeSize, wanted.MaximumVolumeSize) &&
-		equality.Semantic.DeepEqual(have.OwnerReferences, wanted.OwnerReferences):
+	case equality.Semantic.DeepEqual(existing.Capacity, desired.Capacity) && equality.Semantic.DeepEqual(existing.MaximumVolumeSize, desired.MaximumVolumeSize) &&
+		equality.Semantic.DeepEqual(existing.OwnerReferences, desired.OwnerReferences):
 		return nil
 	}
-	wanted.ResourceVersion = have.ResourceVersion
-	if _, err := objects.Update(ctx, wanted, metav1.UpdateOptions{}); err != nil {
+	desired.ResourceVersion = existing.ResourceVersion
+	if _, err := objects.Update(ctx, desired, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("update CSIStorageCapacity %q: %w", name, err)
 	}
 	return nil
 }
 
-func (t *tracker) ask(ctx context.Context, class *storagev1.StorageClass, segment topology.Segment) (*csi.GetCapacityResponse, error) {
-	passed, err := parameters.Passed(class.Parameters)
+func (t *tracker) query(ctx context.Context, class *storagev1.StorageClass, segment topology.Segment) (*csi.GetCapacityResponse, error) {
+	driverParams, err := parameters.ForDriver(class.Parameters)
 	if err != nil {
 		return nil, fmt.Errorf("use StorageClass %q: %w", class.Name, err)
 	}
@@ -56,27 +56,27 @@ func (t *tracker) ask(ctx context.Context, class *storagev1.StorageClass, segmen
 	}
 	use := access.Use{FSType: fsType, MountOptions: class.MountOptions}
 	return t.Driver.Controller().GetCapacity(ctx, &csi.GetCapacityRequest{
-		Parameters: passed, AccessibleTopology: &csi.Topology{Segments: segment},
+		Parameters: driverParams, AccessibleTopology: &csi.Topology{Segments: segment},
 		VolumeCapabilities: []*csi.VolumeCapability{use.Capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER)},
 	})
 }
 
-func (t *tracker) object(class *storagev1.StorageClass, segment topology.Segment, name string, answer *csi.GetCapacityResponse) *storagev1.CSIStorageCapacity {
+func (t *tracker) object(class *storagev1.StorageClass, segment topology.Segment, name string, resp *csi.GetCapacityResponse) *storagev1.CSIStorageCapacity {
 	object := &storagev1.CSIStorageCapacity{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: t.Namespace, OwnerReferences: t.owner(),
 			Labels: map[string]string{driverLabel: t.name, managerLabel: t.manager()},
 		},
 		NodeTopology: &metav1.LabelSelector{MatchLabels: segment}, StorageClassName: class.Name,
-		Capacity: resource.NewQuantity(answer.GetAvailableCapacity(), resource.BinarySI),
+		Capacity: resource.NewQuantity(resp.GetAvailableCapacity(), resource.BinarySI),
 	}
-	if largest := answer.GetMaximumVolumeSize(); largest != nil {
-		object.MaximumVolumeSize = resource.NewQuantity(largest.GetValue(), resource.BinarySI)
+	if maxSize := resp.GetMaximumVolumeSize(); maxSize != nil {
+		object.MaximumVolumeSize = resource.NewQuantity(maxSize.GetValue(), resource.BinarySI)
 	}
 	return object
 }
 
-// owner is what the objects go with: the Node that the driver serves, or the driver itself.
+// owner returns the owner of the objects: the Node that the driver serves, or the CSIDriver.
 func (t *tracker) owner() []metav1.OwnerReference {
 	if t.Node != "" {
 		node, err := t.nodes.Get(t.Node)
@@ -87,7 +87,7 @@ func (t *tracker) owner() []metav1.OwnerReference {
 	}
 	csiDriver, err := t.drivers.Get(t.name)
 	if err != nil {
-		return nil // not registered yet; it is added once it is
+		return nil // not registered yet; added later
 	}
 	return []metav1.OwnerReference{*ownerOf(csiDriver, storagev1.SchemeGroupVersion.String(), "CSIDriver")}
 }

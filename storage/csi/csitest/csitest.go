@@ -1,5 +1,5 @@
-// Package csitest is for tests of the loops that serve CSI drivers: a driver with a volume at an API server in memory, and what ends a process between any
-// two calls that it makes, of the API or of the driver.
+// Package csitest supports tests of the controllers of CSI drivers. It provides a fake driver with
+// a volume, an API server in memory, and a way to kill a process between any two of its calls.
 package csitest
 
 import (
@@ -29,26 +29,27 @@ import (
 // Namespace is the namespace of the bench's claim.
 const Namespace = "ns"
 
-// Bench is a driver with one volume of 1 GiB, and an API server where the volume is bound to the claim "data" of Namespace.
+// Bench is a fake driver with one volume of 1 GiB, and an API server where the volume is bound to
+// the claim "data" in Namespace.
 type Bench struct {
 	Storage *fake.Driver
 	Driver  *driver.Driver
-	Kube    kubernetes.Interface // of a user, whom no Killer concerns
-	Handle  string               // the volume's
-	Killer  *Killer              // ends the processes that Start begins; nil never does
+	Kube    kubernetes.Interface // a user's client, which a Killer does not affect
+	Handle  string               // of the volume
+	Killer  *Killer              // kills the processes that Start starts; nil never does
 
 	t   testing.TB
 	api *apitest.Server
 }
 
-// NewBench makes a bench that ends with the test.
+// NewBench creates a bench that is closed when the test ends.
 func NewBench(t testing.TB, options fake.Options) *Bench {
 	t.Helper()
 	b := &Bench{t: t, Storage: fake.New(options), api: apitest.Start(t)}
 	var err error
 	b.Kube, err = kubernetes.NewForConfig(b.api.Config())
 	b.must(err)
-	dir, err := os.MkdirTemp("", "csi") // short, for a socket
+	dir, err := os.MkdirTemp("", "csi") // short path for a socket
 	b.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	server, err := b.Storage.Listen(filepath.Join(dir, "csi.sock"))
@@ -71,7 +72,7 @@ func (b *Bench) must(err error) {
 	}
 }
 
-// bound makes the claim and its PersistentVolume.
+// bound creates the claim and its PersistentVolume.
 func (b *Bench) bound() {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	claim, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Create(b.t.Context(), &corev1.PersistentVolumeClaim{
@@ -91,7 +92,7 @@ func (b *Bench) bound() {
 	b.must(err)
 }
 
-// Start runs the loops of a feature with new caches, as a process that starts does.
+// Start runs the controllers of a feature with new caches, like a new process.
 func (b *Bench) Start(feature session.Feature) *parttest.Part {
 	b.t.Helper()
 	description, err := b.Driver.Describe(b.t.Context())
@@ -110,21 +111,21 @@ func (b *Bench) Start(feature session.Feature) *parttest.Part {
 	})
 }
 
-// Claim is the claim now.
+// Claim returns the current claim.
 func (b *Bench) Claim() *corev1.PersistentVolumeClaim {
 	claim, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Get(context.Background(), "data", metav1.GetOptions{})
 	b.must(err)
 	return claim
 }
 
-// Volume is the PersistentVolume now.
+// Volume returns the current PersistentVolume.
 func (b *Bench) Volume() *corev1.PersistentVolume {
 	volume, err := b.Kube.CoreV1().PersistentVolumes().Get(context.Background(), "pv", metav1.GetOptions{})
 	b.must(err)
 	return volume
 }
 
-// Change changes the claim's specification as its user does.
+// Change changes the claim's spec, as a user does.
 func (b *Bench) Change(change func(*corev1.PersistentVolumeClaimSpec)) {
 	b.t.Helper()
 	b.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -13,28 +13,28 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-var errKilled = errors.New("the test has ended this process")
+var errKilled = errors.New("the test has killed this process")
 
-// Killer ends a process at one of its calls: from then on none of its requests and calls has any effect, until Revive.
-// A nil Killer never does.
+// Killer kills a process at one of its calls: from then on, its requests and calls have no effect,
+// until Revive. A nil Killer never does.
 type Killer struct {
-	// After ends the process just after the call has had its effect, instead of just before.
+	// After kills the process just after the effect of the call instead of just before it.
 	After bool
 
 	mu   sync.Mutex
-	left int // calls until the end; 0 is never
+	left int // remaining calls; 0 means never
 	dead bool
 	at   string
 }
 
-// Arm ends the process at the nth call from now on.
+// Arm kills the process at the nth call from now on.
 func (k *Killer) Arm(nth int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.left = nth
 }
 
-// Dead tells whether the process has ended.
+// Dead reports whether the process was killed.
 func (k *Killer) Dead() bool {
 	if k == nil {
 		return false
@@ -44,21 +44,22 @@ func (k *Killer) Dead() bool {
 	return k.dead
 }
 
-// Where names the call at which the process ended, or is empty.
+// Where returns the call at which the process was killed, or "".
 func (k *Killer) Where() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.at
 }
 
-// Revive starts the process anew; it will not be ended again.
+// Revive restarts the process. It will not be killed again.
 func (k *Killer) Revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead, k.left = false, 0
 }
 
-// Config connects a process to the API server. The process ends before or after one of its writes; once it has, none of its requests is sent.
+// Config wraps a process's connection to the API server. The process is killed before or after one
+// of its writes; afterwards, none of its requests is sent.
 func (k *Killer) Config(config *rest.Config) *rest.Config {
 	if k != nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{k, next} })
@@ -90,7 +91,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// Plan ends the process at calls of a driver as well.
+// Plan kills the process at calls of a driver.
 func (k *Killer) Plan() fake.Plan {
 	return func(method string, _ int) fake.Fault {
 		switch method {
@@ -108,7 +109,7 @@ func (k *Killer) Plan() fake.Plan {
 	}
 }
 
-// step counts a call and says what becomes of it.
+// step counts a call and returns its errors.
 func (k *Killer) step(what string) (before, after error) {
 	if k == nil {
 		return nil, nil

@@ -14,62 +14,63 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Call is one call of a driver that has ended.
+// Call is a completed call of a driver.
 type Call struct {
-	// Driver is the name of the driver, empty before it is known.
+	// Driver is the name of the driver, or empty before it is known.
 	Driver string
 	// Method is the full name of the method, such as "/csi.v1.Controller/CreateVolume".
 	Method string
-	// Code is how it ended.
+	// Code is the gRPC status code.
 	Code codes.Code
-	// Duration is how long it took, waiting for a driver that is being restarted included.
+	// Duration includes the wait for a driver that is restarting.
 	Duration time.Duration
 }
 
-// call gives every call its deadline, tells the observer, and takes secrets out of errors.
+// call adds the deadline, notifies the observer, and redacts errors.
 func (d *Driver) call(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Timeout)
 	defer cancel()
 	start := time.Now()
 	err := invoke(ctx, method, request, reply, connection, options...)
-	answer := status.Convert(err)
+	st := status.Convert(err)
 	if d.options.Observe != nil {
-		d.options.Observe(Call{Driver: d.name.get(), Method: method, Code: answer.Code(), Duration: time.Since(start)})
+		d.options.Observe(Call{Driver: d.name.get(), Method: method, Code: st.Code(), Duration: time.Since(start)})
 	}
 	if err == nil {
 		return nil
 	}
-	return &Error{Driver: d.who(), Method: method[strings.LastIndexByte(method, '/')+1:], Code: answer.Code(), Message: strip(answer.Message(), request)}
+	return &Error{Driver: d.displayName(), Method: method[strings.LastIndexByte(method, '/')+1:], Code: st.Code(), Message: redact(st.Message(), request)}
 }
 
-// who is the driver in errors: its name, or where it should be.
-func (d *Driver) who() string {
+// displayName returns the driver's name for errors, or its address before the name is known.
+func (d *Driver) displayName() string {
 	if name := d.name.get(); name != "" {
 		return name
 	}
 	return d.Address
 }
 
-// stripped stands for the value of a secret.
-const stripped = "***stripped***"
+// redacted replaces the value of a secret.
+const redacted = "***stripped***"
 
-// strip takes the values of the secrets in a request out of a text. Fields that are secret are marked so in the specification of CSI.
-func strip(text string, request any) string {
+// redact replaces the values of the request's secrets in text. The CSI specification marks secret
+// fields with an option.
+func redact(text string, request any) string {
 	message, ok := request.(proto.Message)
 	if !ok {
 		return text
 	}
-	values := secrets(message.ProtoReflect())
-	// The longest first: one value may be part of another.
+	values := secretValues(message.ProtoReflect())
+	// Replace longer values first, because one value might contain another.
 	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	for _, value := range values {
-		text = strings.ReplaceAll(text, value, stripped)
+		text = strings.ReplaceAll(text, value, redacted)
 	}
 	return text
 }
 
-// secrets are the values of all secret maps of a message.
-func secrets(message protoreflect.Message) (values []string) {
+// secretValues returns the values of all secret maps of a message.
+func secretValues(message protoreflect.Message) (values []string) {
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if !field.IsMap() || !proto.GetExtension(field.Options(), csi.E_CsiSecret).(bool) {
 			return true

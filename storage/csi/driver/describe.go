@@ -14,44 +14,45 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// Description is what a driver says about itself.
+// Description is a driver's description of itself.
 type Description struct {
-	// Name and Version are the answer to GetPluginInfo.
+	// Name and Version are from GetPluginInfo.
 	Name, Version string
-	// Plugin and Expansion are the answer to GetPluginCapabilities, sorted.
+	// Plugin and Expansion are from GetPluginCapabilities, sorted.
 	Plugin    []csi.PluginCapability_Service_Type
 	Expansion []csi.PluginCapability_VolumeExpansion_Type
-	// Controller is the answer to ControllerGetCapabilities, sorted; none for a driver without that service.
+	// Controller is from ControllerGetCapabilities, sorted. It is empty for a driver without this
+	// service.
 	Controller []csi.ControllerServiceCapability_RPC_Type
 }
 
-// Offers tells whether the driver has a service.
-func (d *Description) Offers(service csi.PluginCapability_Service_Type) bool {
+// HasService reports whether the driver has a service.
+func (d *Description) HasService(service csi.PluginCapability_Service_Type) bool {
 	return slices.Contains(d.Plugin, service)
 }
 
-// Can tells whether the controller service of the driver can do something.
+// Can reports whether the controller service has a capability.
 func (d *Description) Can(rpc csi.ControllerServiceCapability_RPC_Type) bool {
 	return slices.Contains(d.Controller, rpc)
 }
 
-// names holds the name of the driver for metrics and errors once it is known.
-type names struct{ known atomic.Pointer[string] }
+// driverName stores the name of the driver for metrics and errors.
+type driverName struct{ value atomic.Pointer[string] }
 
-func (n *names) set(name string) { n.known.Store(&name) }
+func (n *driverName) set(name string) { n.value.Store(&name) }
 
-func (n *names) get() string {
-	if name := n.known.Load(); name != nil {
+func (n *driverName) get() string {
+	if name := n.value.Load(); name != nil {
 		return *name
 	}
 	return ""
 }
 
-// Await waits until the driver answers, is ready, and has said what it can do. Its only error is the end of ctx: what is wrong with the driver is
-// logged, when it changes, and tried again.
-func (d *Driver) Await(ctx context.Context) (*Description, error) {
-	last := ""
-	for wait := d.options.Retry / 10; ; wait = min(2*wait, d.options.Retry) {
+// WaitReady waits until the driver responds and is ready, and returns its description. It logs
+// errors of the driver when they change, and retries. It returns an error only if ctx ends.
+func (d *Driver) WaitReady(ctx context.Context) (*Description, error) {
+	lastError := ""
+	for delay := d.options.Retry / 10; ; delay = min(2*delay, d.options.Retry) {
 		description, err := d.Describe(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -59,19 +60,19 @@ func (d *Driver) Await(ctx context.Context) (*Description, error) {
 		if err == nil {
 			return description, nil
 		}
-		if err.Error() != last {
-			last = err.Error()
+		if err.Error() != lastError {
+			lastError = err.Error()
 			slog.Warn("wait for CSI driver", "address", d.Address, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(wait):
+		case <-time.After(delay):
 		}
 	}
 }
 
-// Describe asks the driver once whether it is ready and what it can do.
+// Describe queries the driver's readiness and description once.
 func (d *Driver) Describe(ctx context.Context) (*Description, error) {
 	ready, err := d.Identity().Probe(ctx, &csi.ProbeRequest{})
 	if err != nil {
@@ -92,18 +93,18 @@ func (d *Driver) Describe(ctx context.Context) (*Description, error) {
 	if err := d.plugin(ctx, result); err != nil {
 		return nil, err
 	}
-	if !result.Offers(csi.PluginCapability_Service_CONTROLLER_SERVICE) {
+	if !result.HasService(csi.PluginCapability_Service_CONTROLLER_SERVICE) {
 		return result, nil
 	}
 	return result, d.controller(ctx, result)
 }
 
 func (d *Driver) plugin(ctx context.Context, result *Description) error {
-	answer, err := d.Identity().GetPluginCapabilities(ctx, &csi.GetPluginCapabilitiesRequest{})
+	resp, err := d.Identity().GetPluginCapabilities(ctx, &csi.GetPluginCapabilitiesRequest{})
 	if err != nil {
 		return err
 	}
-	for _, capability := range answer.GetCapabilities() {
+	for _, capability := range resp.GetCapabilities() {
 		if service := capability.GetService(); service != nil {
 			result.Plugin = append(result.Plugin, service.GetType())
 		}
@@ -111,31 +112,32 @@ func (d *Driver) plugin(ctx context.Context, result *Description) error {
 			result.Expansion = append(result.Expansion, expansion.GetType())
 		}
 	}
-	result.Plugin, result.Expansion = sorted(result.Plugin), sorted(result.Expansion)
+	result.Plugin, result.Expansion = sortUnique(result.Plugin), sortUnique(result.Expansion)
 	return nil
 }
 
 func (d *Driver) controller(ctx context.Context, result *Description) error {
-	answer, err := d.Controller().ControllerGetCapabilities(ctx, &csi.ControllerGetCapabilitiesRequest{})
+	resp, err := d.Controller().ControllerGetCapabilities(ctx, &csi.ControllerGetCapabilitiesRequest{})
 	if err != nil {
 		return err
 	}
-	for _, capability := range answer.GetCapabilities() {
+	for _, capability := range resp.GetCapabilities() {
 		if rpc := capability.GetRpc(); rpc != nil {
 			result.Controller = append(result.Controller, rpc.GetType())
 		}
 	}
-	result.Controller = sorted(result.Controller)
+	result.Controller = sortUnique(result.Controller)
 	return nil
 }
 
-func sorted[T cmp.Ordered](values []T) []T {
+func sortUnique[T cmp.Ordered](values []T) []T {
 	slices.Sort(values)
 	return slices.Compact(values)
 }
 
-// Changed waits until the driver has been restarted and describes itself in another way, such as after an upgrade, or until ctx ends.
-func (d *Driver) Changed(ctx context.Context, known *Description) {
+// WaitChanged waits until the driver has restarted with another description, such as after an
+// upgrade, or until ctx ends.
+func (d *Driver) WaitChanged(ctx context.Context, previous *Description) {
 	for {
 		state := d.connection.GetState()
 		if state == connectivity.Idle {
@@ -147,8 +149,8 @@ func (d *Driver) Changed(ctx context.Context, known *Description) {
 		if d.connection.GetState() != connectivity.Ready {
 			continue
 		}
-		now, err := d.Await(ctx)
-		if err != nil || !reflect.DeepEqual(now, known) {
+		current, err := d.WaitReady(ctx)
+		if err != nil || !reflect.DeepEqual(current, previous) {
 			return
 		}
 	}

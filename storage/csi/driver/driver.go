@@ -1,5 +1,5 @@
-// Package driver is the connection to one CSI driver over its Unix domain socket: calls with a deadline, what the driver can do, what its
-// errors mean. It knows nothing of Kubernetes.
+// Package driver is a client for one CSI driver on a Unix socket, with deadlines, the driver's
+// description and the meaning of its errors. It does not depend on Kubernetes.
 package driver
 
 import (
@@ -14,36 +14,37 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Options are how a driver is called.
+// Options configure the calls of a driver.
 type Options struct {
-	// Timeout is the deadline of each call; 0 means 30 seconds. A call waits as long for a driver that is being restarted.
+	// Timeout is the deadline of each call, including the wait for a driver that is restarting. The
+	// default is 30 seconds.
 	Timeout time.Duration
-	// Retry is the longest time between two questions of Await to a driver that answers with errors; 0 means a second.
+	// Retry is the maximum retry interval of WaitReady. The default is one second.
 	Retry time.Duration
-	// Observe, if set, is told of each call when it has ended.
+	// Observe, if set, receives each completed call.
 	Observe func(Call)
-	// Dial are further options of the connection; tests inject faults with them.
+	// Dial contains more options for the connection, such as fault injection in tests.
 	Dial []grpc.DialOption
 }
 
 const (
 	defaultTimeout = 30 * time.Second
-	defaultRetry   = time.Second // a local socket costs nothing to try
+	defaultRetry   = time.Second // a local socket is cheap to try
 )
 
-// Driver is the connection to one driver. It is made again whenever the driver is restarted, for as long as it is not closed; calls that are made
-// meanwhile wait for it.
+// Driver is the connection to one driver. It reconnects when the driver restarts, and calls wait
+// for that, until Close.
 type Driver struct {
 	// Address is the path of the socket.
 	Address string
 
 	options    Options
 	connection *grpc.ClientConn
-	name       names
+	name       driverName
 }
 
-// Dial prepares the connection to the driver at the address of a Unix socket, "unix:///run/csi.sock" or a path alone. It does not wait for the
-// driver; Await does.
+// Dial prepares the connection to a driver. address is a Unix socket, "unix:///run/csi.sock" or a
+// path. Dial does not wait for the driver; use WaitReady for that.
 func Dial(address string, options Options) (*Driver, error) {
 	path, err := socketPath(address)
 	if err != nil {
@@ -56,7 +57,7 @@ func Dial(address string, options Options) (*Driver, error) {
 		options.Retry = defaultRetry
 	}
 	d := &Driver{Address: path, options: options}
-	// Restarts are noticed at once and calls never wait long after one.
+	// Notice restarts immediately and keep the delay of calls after a restart short.
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: defaultRetry}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -75,24 +76,25 @@ func Dial(address string, options Options) (*Driver, error) {
 func socketPath(address string) (string, error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(address, "unix:"), "//")
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("connect to CSI driver at %q: a driver is reached over a Unix socket only; give its path, such as unix:///run/csi/csi.sock", address)
+		return "", fmt.Errorf("connect to CSI driver at %q: a driver must have a Unix socket; set its path, such as unix:///run/csi/csi.sock", address)
 	}
 	return filepath.Clean(path), nil
 }
 
-// Close ends the connection and every call.
+// Close closes the connection and cancels all calls.
 func (d *Driver) Close() error { return d.connection.Close() }
 
-// Identity is the service that says who the driver is.
+// Identity returns the client of the identity service.
 func (d *Driver) Identity() csi.IdentityClient { return csi.NewIdentityClient(d.connection) }
 
-// Controller is the service that provisions, attaches, resizes and snapshots.
+// Controller returns the client of the controller service: provisioning, attaching, resizing and
+// snapshots.
 func (d *Driver) Controller() csi.ControllerClient { return csi.NewControllerClient(d.connection) }
 
-// GroupController is the service that takes snapshots of several volumes at once.
+// GroupController returns the client of the group controller service: snapshots of several volumes.
 func (d *Driver) GroupController() csi.GroupControllerClient {
 	return csi.NewGroupControllerClient(d.connection)
 }
 
-// Node is the service that mounts, which only kubelet and whoever registers the driver with it call.
+// Node returns the client of the node service. Only kubelet and the registrar call it.
 func (d *Driver) Node() csi.NodeClient { return csi.NewNodeClient(d.connection) }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// server is a driver that answers what the test wants.
+// server is a driver whose responses the test determines.
 type server struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
@@ -45,7 +45,7 @@ func (s *server) CreateVolume(ctx context.Context, r *csi.CreateVolumeRequest) (
 	return s.create(ctx, r)
 }
 
-// serve runs a driver at a socket until the returned function is called.
+// serve runs a driver on a socket until stop is called.
 func serve(t *testing.T, socket string, s *server) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
@@ -75,34 +75,34 @@ func dial(t *testing.T, socket string, options Options) *Driver {
 	return d
 }
 
-func TestADriverIsAwaitedAndAwaitedAgainWhenItRestarts(t *testing.T) {
+func TestWaitForDriverAndItsRestart(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	d := dial(t, socket, Options{Timeout: time.Second})
 	described := make(chan *Description)
 	go func() {
-		description, _ := d.Await(t.Context())
+		description, _ := d.WaitReady(t.Context())
 		described <- description
 	}()
 	stop := serve(t, socket, &server{version: "1"})
 	first := <-described
 	if first.Name != "test.csi.example.org" || first.Version != "1" || !first.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME) {
-		t.Fatalf("described as %+v", first)
+		t.Fatalf("description %+v", first)
 	}
 
 	changed := make(chan struct{})
 	go func() {
-		d.Changed(t.Context(), first)
+		d.WaitChanged(t.Context(), first)
 		close(changed)
 	}()
 	stop()
 	serve(t, socket, &server{version: "2"})
 	<-changed
 	if now, err := d.Describe(t.Context()); err != nil || now.Version != "2" {
-		t.Errorf("described as %+v, %v after the restart", now, err)
+		t.Errorf("description after the restart: %+v, %v", now, err)
 	}
 }
 
-func TestACallWaitsForADriverThatIsBeingRestarted(t *testing.T) {
+func TestCallWaitsForRestart(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	d := dial(t, socket, Options{})
 	answer := func(context.Context, *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
@@ -120,7 +120,7 @@ func TestACallWaitsForADriverThatIsBeingRestarted(t *testing.T) {
 	}
 }
 
-func TestErrorsOfCallsAreObservedClassifiedAndFreeOfSecrets(t *testing.T) {
+func TestCallErrors(t *testing.T) {
 	tests := map[codes.Code]struct{ final, certain bool }{
 		codes.Canceled:         {false, false},
 		codes.DeadlineExceeded: {false, false},
@@ -140,13 +140,13 @@ func TestErrorsOfCallsAreObservedClassifiedAndFreeOfSecrets(t *testing.T) {
 			}})
 			var calls []Call
 			d := dial(t, socket, Options{Observe: func(c Call) { calls = append(calls, c) }})
-			if _, err := d.Await(t.Context()); err != nil {
+			if _, err := d.WaitReady(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			secrets := map[string]string{"user": "alice", "password": "alice-in-wonderland", "empty": ""}
 			_, err := d.Controller().CreateVolume(t.Context(), &csi.CreateVolumeRequest{Secrets: secrets})
-			if got := (struct{ final, certain bool }{Final(err), Certain(err)}); got != want {
-				t.Errorf("final and certain: %v, want %v", got, want)
+			if got := (struct{ final, certain bool }{Final(err), HasNoEffect(err)}); got != want {
+				t.Errorf("final and without effect: %v, want %v", got, want)
 			}
 			if text := err.Error(); strings.Contains(text, "alice") || strings.Contains(text, "wonderland") || !strings.Contains(text, "log in as") {
 				t.Errorf("error %q", text)
@@ -162,7 +162,7 @@ func TestErrorsOfCallsAreObservedClassifiedAndFreeOfSecrets(t *testing.T) {
 	}
 }
 
-func TestACallThatTakesTooLongEndsWithoutAnOutcome(t *testing.T) {
+func TestTimeoutIsNotFinal(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	hang := func(ctx context.Context, _ *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 		<-ctx.Done()
@@ -185,15 +185,15 @@ func TestNamesOfDrivers(t *testing.T) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
-	if got := Sanitized("Com.Example_CSI-1"); got != "com-example-csi-1" {
+	if got := SanitizeName("Com.Example_CSI-1"); got != "com-example-csi-1" {
 		t.Errorf("sanitized to %q", got)
 	}
 }
 
-func TestADriverIsReachedOverAUnixSocketOnly(t *testing.T) {
+func TestAddressMustBeUnixSocket(t *testing.T) {
 	for _, address := range []string{"tcp://10.0.0.1:80", "csi.sock", "", "dns:///driver"} {
 		if _, err := Dial(address, Options{}); err == nil {
-			t.Errorf("address %q is taken", address)
+			t.Errorf("address %q is accepted", address)
 		}
 	}
 	for _, address := range []string{"unix:///run/csi.sock", "unix:/run/csi.sock", "/run/csi.sock"} {

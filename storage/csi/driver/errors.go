@@ -9,26 +9,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Error is the error of a call. Values of secrets that were part of the request are not in it.
+// Error is the error of a call. The request's secrets are redacted.
 type Error struct {
 	// Driver is the name of the driver, or the path of its socket before the name is known.
 	Driver string
 	// Method is the name of the method, such as "CreateVolume".
 	Method string
-	// Code and Message are the driver's answer, or what became of the connection.
+	// Code and Message are from the driver or from the connection.
 	Code    codes.Code
 	Message string
 }
 
-// Error names the call and what the driver said.
+// Error returns the call and the message.
 func (e *Error) Error() string {
 	return fmt.Sprintf("call %s of CSI driver %q: %s: %s", e.Method, e.Driver, e.Code, e.Message)
 }
 
-// GRPCStatus lets package status read the code.
+// GRPCStatus implements the interface of package status.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
-// CodeOf is the code of a call's error; OK for nil, Unknown for an error of something else.
+// CodeOf returns the code of a call's error: OK for nil, and Unknown for any other error.
 func CodeOf(err error) codes.Code {
 	var e *Error
 	switch {
@@ -41,9 +41,10 @@ func CodeOf(err error) codes.Code {
 	}
 }
 
-// Final tells whether a call that failed has surely ended without effect, so that it need not be repeated to learn its outcome. It has not when time ran
-// out, the connection broke, or the driver still works on an earlier call (specification of CSI, "Error Scheme": ABORTED, and the codes that the
-// transport itself makes). An error that comes from no call is final: nothing was asked of the driver.
+// Final reports whether a failed call has certainly ended, so that it does not need to be repeated
+// to learn its outcome. A call is not final if it timed out, if the connection broke, or if the
+// driver still processes an earlier call (CSI specification, "Error Scheme": ABORTED, and the codes
+// of the transport). An error that is not from a call is final.
 func Final(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -56,9 +57,10 @@ func Final(err error) bool {
 	}
 }
 
-// Certain tells whether a final error names a reason for which a driver that follows the specification has done nothing. The other codes, such as
-// INTERNAL, may come from a driver that failed half way; RESOURCE_EXHAUSTED may pass by itself.
-func Certain(err error) bool {
+// HasNoEffect reports whether a final error has a code for which a conforming driver has changed
+// nothing. With other codes, such as INTERNAL, the driver might have failed halfway.
+// RESOURCE_EXHAUSTED might be temporary.
+func HasNoEffect(err error) bool {
 	switch CodeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.FailedPrecondition,
 		codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
@@ -68,8 +70,8 @@ func Certain(err error) bool {
 	}
 }
 
-// Called tells whether an error is the outcome of a call of the driver.
-func Called(err error) bool {
+// IsCallError reports whether an error is the result of a call.
+func IsCallError(err error) bool {
 	var e *Error
 	return errors.As(err, &e)
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ControllerPublishVolume attaches a volume to a node. The context tells the node.
+// ControllerPublishVolume attaches a volume to a node. The publish context contains the node.
 func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPub
 		return nil, err
 	}
 	if r.GetNodeId() != d.options.NodeID && !slices.Contains(d.options.Nodes, r.GetNodeId()) {
-		return nil, status.Errorf(codes.NotFound, "no node %q", r.GetNodeId())
+		return nil, status.Errorf(codes.NotFound, "node %q does not exist", r.GetNodeId())
 	}
 	answer := &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{"node": r.GetNodeId()}}
 	if readOnly, attached := v.Attached[r.GetNodeId()]; attached {
@@ -37,7 +37,7 @@ func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPub
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is attached to another node", v.Name)
 	}
 	if d.options.Limit > 0 && d.attachedTo(r.GetNodeId()) >= d.options.Limit {
-		return nil, status.Errorf(codes.ResourceExhausted, "node %q has all volumes that it can have", r.GetNodeId())
+		return nil, status.Errorf(codes.ResourceExhausted, "node %q has the maximum number of volumes", r.GetNodeId())
 	}
 	v.Attached[r.GetNodeId()] = r.GetReadonly()
 	return answer, nil
@@ -52,7 +52,7 @@ func forSeveralNodes(c *csi.VolumeCapability) bool {
 	return false
 }
 
-// attachedTo counts the volumes of a node. The caller holds the lock.
+// attachedTo returns the number of volumes attached to a node. The caller holds the lock.
 func (d *Driver) attachedTo(node string) (count int64) {
 	for _, v := range d.volumes {
 		if _, attached := v.Attached[node]; attached {
@@ -62,7 +62,8 @@ func (d *Driver) attachedTo(node string) (count int64) {
 	return count
 }
 
-// ControllerUnpublishVolume detaches a volume from a node, or from all when none is named.
+// ControllerUnpublishVolume detaches a volume from a node, or from all nodes if the request has
+// none.
 func (d *Driver) ControllerUnpublishVolume(_ context.Context, r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME); err != nil {
 		return nil, err

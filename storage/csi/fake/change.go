@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// mutable are the parameters that can be changed.
+// mutable are the parameters that can be modified.
 var mutable = []string{"iops", "throughput", "tier"}
 
-// ControllerExpandVolume grows a volume.
+// ControllerExpandVolume expands a volume.
 func (d *Driver) ControllerExpandVolume(_ context.Context, r *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_EXPAND_VOLUME); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, r *csi.ControllerExpa
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: d.options.NodeExpansion}, nil
 }
 
-// ControllerModifyVolume changes the parameters iops, throughput and tier.
+// ControllerModifyVolume modifies the parameters iops, throughput and tier.
 func (d *Driver) ControllerModifyVolume(_ context.Context, r *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (d *Driver) ControllerModifyVolume(_ context.Context, r *csi.ControllerModi
 func checkMutable(parameters map[string]string) error {
 	for key := range parameters {
 		if !slices.Contains(mutable, key) {
-			return status.Errorf(codes.InvalidArgument, "parameter %q cannot be changed", key)
+			return status.Errorf(codes.InvalidArgument, "parameter %q cannot be modified", key)
 		}
 	}
 	return nil

@@ -1,7 +1,8 @@
-// Package fake is a CSI driver for tests: a gRPC server with the services Identity, Controller and Node that keeps its
-// volumes in memory, or in directories that it really mounts. Told nothing else it behaves as the specification wants
-// (https://github.com/container-storage-interface/spec). A Plan makes it fail, delay, lose an answer, hang, crash and lie;
-// Options take any capability away. A test sees what the storage holds and what was called.
+// Package fake is a CSI driver for tests: a gRPC server with the identity, controller and node
+// services. Volumes are in memory, or are directories that the driver bind-mounts. By default, it
+// conforms to the specification (https://github.com/container-storage-interface/spec). A Plan makes
+// calls fail, be delayed, lose a response, hang, crash or return false responses. Options disable
+// capabilities. A test can inspect the storage and the calls.
 package fake
 
 import (
@@ -13,48 +14,48 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// Name is the driver's name unless Options give another one.
+// Name is the default name of the driver.
 const Name = "fake.csi.slipway.io"
 
-// Capacity is what the storage holds unless Options say otherwise, in bytes.
+// Capacity is the default capacity of the storage in bytes.
 const Capacity = 1 << 50
 
-// Options say what kind of driver it is. The zero value has every capability.
+// Options configure the driver. The zero value has every capability.
 type Options struct {
-	Name     string            // reported by GetPluginInfo
-	NodeID   string            // reported by NodeGetInfo, "node" by default
-	Nodes    []string          // further node IDs to which volumes can be attached
-	Topology map[string]string // of this node; a driver without one does not know topology
-	Limit    int64             // volumes that can be attached to a node; 0 is no limit
+	Name     string            // for GetPluginInfo
+	NodeID   string            // for NodeGetInfo; the default is "node"
+	Nodes    []string          // more node IDs to which volumes can be attached
+	Topology map[string]string // of this node; empty disables topology
+	Limit    int64             // maximum number of volumes per node; 0 means no limit
 	Capacity int64             // of the storage in bytes
 
-	// LacksController, LacksNode and LacksPlugin are capabilities that the driver does not announce. What they stand for
-	// is answered with Unimplemented.
+	// LacksController, LacksNode and LacksPlugin are capabilities that the driver does not have.
+	// Their calls return Unimplemented.
 	LacksController []csi.ControllerServiceCapability_RPC_Type
 	LacksNode       []csi.NodeServiceCapability_RPC_Type
 	LacksPlugin     []csi.PluginCapability_Service_Type
-	// OfflineOnly is a driver that grows a volume only while no node has it.
+	// OfflineOnly means that only detached volumes can be expanded.
 	OfflineOnly bool
-	// NodeExpansion is a driver whose ControllerExpandVolume asks for NodeExpandVolume.
+	// NodeExpansion means that ControllerExpandVolume requires NodeExpandVolume.
 	NodeExpansion bool
 
-	// SnapshotSteps is how often a snapshot is asked for before it is ready to use.
+	// SnapshotSteps is the number of queries until a snapshot is ready to use.
 	SnapshotSteps int
-	// Dir makes volumes directories below it, which NodePublishVolume mounts; they hold data, but not their size.
-	// Without it nothing is mounted.
+	// Dir, if set, contains a directory for each volume, which NodePublishVolume bind-mounts.
+	// Directories store data but do not enforce their size. If empty, nothing is mounted.
 	Dir string
-	// Plan decides what goes wrong with a call; nil is nothing.
+	// Plan determines the faults of calls. Nil means no faults.
 	Plan Plan
 }
 
-// Driver is the storage behind the server: it outlives restarts, as real storage does.
+// Driver is the storage behind the server. Like real storage, it survives restarts of the server.
 type Driver struct {
 	options Options
 
 	mu        sync.Mutex
 	volumes   map[string]*Volume // by ID
 	snapshots map[string]*Snapshot
-	ids       int // counts, for IDs that are never used twice
+	ids       int // counter for unique IDs
 	calls     []Call
 	plan      Plan
 	unready   bool
@@ -65,32 +66,32 @@ type Driver struct {
 	csi.UnimplementedNodeServer
 }
 
-// Volume is what the storage knows of a volume.
+// Volume is a volume in the storage.
 type Volume struct {
 	ID, Name   string
 	Size       int64             // bytes
-	Parameters map[string]string // of CreateVolume
-	Mutable    map[string]string // of CreateVolume and ControllerModifyVolume
-	SnapshotID string            // that it was made from, or empty
-	SourceID   string            // the volume that it was cloned from, or empty
+	Parameters map[string]string // from CreateVolume
+	Mutable    map[string]string // from CreateVolume and ControllerModifyVolume
+	SnapshotID string            // source snapshot, or empty
+	SourceID   string            // source volume, or empty
 	Topology   map[string]string
 	Block      bool
-	Attached   map[string]bool   // to the nodes of these IDs, and whether for reading only
+	Attached   map[string]bool   // node IDs; true means read-only
 	Staged     map[string]string // access by staging path
 	Published  map[string]string // access by target path
 }
 
-// Snapshot is what the storage knows of a snapshot.
+// Snapshot is a snapshot in the storage.
 type Snapshot struct {
 	ID, Name, SourceID string
 	Size               int64 // bytes
 	Created            time.Time
 	Parameters         map[string]string
 
-	asked int // how often it was looked at; ready after Options.SnapshotSteps
+	asked int // number of queries; ready after Options.SnapshotSteps
 }
 
-// New makes a driver without volumes.
+// New creates a driver without volumes.
 func New(options Options) *Driver {
 	options.Name = orDefault(options.Name, Name)
 	options.NodeID = orDefault(options.NodeID, "node")
@@ -110,7 +111,7 @@ func orDefault(value, fallback string) string {
 	return value
 }
 
-// Volumes are the volumes that the storage holds, by name.
+// Volumes returns the volumes in the storage by name.
 func (d *Driver) Volumes() map[string]Volume {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +122,7 @@ func (d *Driver) Volumes() map[string]Volume {
 	return found
 }
 
-// Snapshots are the snapshots that the storage holds, by name.
+// Snapshots returns the snapshots in the storage by name.
 func (d *Driver) Snapshots() map[string]Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +133,7 @@ func (d *Driver) Snapshots() map[string]Snapshot {
 	return found
 }
 
-// Attachments counts the nodes that volumes are attached to, over all volumes.
+// Attachments returns the number of attachments of all volumes.
 func (d *Driver) Attachments() (count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,14 +143,14 @@ func (d *Driver) Attachments() (count int) {
 	return count
 }
 
-// Lose takes a volume away behind the caller's back, as an administrator of the storage can.
+// Lose deletes a volume without a call, as an administrator of the storage can.
 func (d *Driver) Lose(volumeID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.volumes, volumeID)
 }
 
-// Detach takes a volume off a node behind the caller's back.
+// Detach detaches a volume from a node without a call.
 func (d *Driver) Detach(volumeID, nodeID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,21 +159,21 @@ func (d *Driver) Detach(volumeID, nodeID string) {
 	}
 }
 
-// SetHealth makes a volume ill, or well with UNKNOWN_VOLUME_HEALTH_TYPE.
+// SetHealth sets the health of a volume. UNKNOWN_VOLUME_HEALTH_TYPE means healthy.
 func (d *Driver) SetHealth(volumeID string, health csi.VolumeHealthErrorType) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.health[volumeID] = health
 }
 
-// SetReady decides what Probe answers; a driver is ready from the start.
+// SetReady sets the response to Probe. A driver is ready by default.
 func (d *Driver) SetReady(ready bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unready = !ready
 }
 
-// SetPlan decides what goes wrong from now on; nil is nothing.
+// SetPlan sets the faults of later calls. Nil means no faults.
 func (d *Driver) SetPlan(plan Plan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,5 +187,5 @@ func (v *Volume) copy() Volume {
 	return c
 }
 
-// sortedIDs lists in a stable order, which paging needs.
+// sortedIDs returns IDs in a stable order, which paging requires.
 func sortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 )
 
-// TestSanity lets the conformance suite of the community judge the driver when nothing is told to go wrong. A driver
-// that behaves is what makes a finding of the other tests one of the caller.
+// TestSanity runs the community's conformance suite on the driver without faults, so that a failure
+// in another test is caused by the caller.
 func TestSanity(t *testing.T) {
 	d := New(Options{Topology: map[string]string{"fake.csi.slipway.io/node": "node"}, Limit: 8, Dir: t.TempDir()})
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func TestSanity(t *testing.T) {
 	config.TestVolumeMutableParameters = map[string]string{"iops": "100"}
 	sanity.Test(t, config)
 	if left := d.Volumes(); len(left) > 0 {
-		t.Errorf("the suite has left %v", left)
+		t.Errorf("the suite left %v behind", left)
 	}
 }
 

@@ -10,34 +10,36 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is what goes wrong with one call. The zero value is nothing. Effects come in the order of the fields.
+// Fault is the fault of one call. The zero value is no fault. Effects occur in the order of the
+// fields.
 type Fault struct {
-	// Delay passes before the call does anything, unless the caller gives up first.
+	// Delay is the delay before the call, unless the caller cancels it first.
 	Delay time.Duration
-	// Before is answered and the call does nothing.
+	// Before is returned without executing the call.
 	Before error
-	// After is answered although the call had its effect.
+	// After is returned after executing the call.
 	After error
-	// Hang gives no answer before the caller gives up, although the call had its effect.
+	// Hang executes the call but sends no response until the caller cancels it.
 	Hang bool
-	// Crash breaks every connection, after the effect and without an answer; the driver is there again at once.
+	// Crash executes the call and then closes all connections without a response. The driver
+	// restarts immediately.
 	Crash bool
-	// Lie changes a good answer.
+	// Lie modifies a successful response.
 	Lie func(answer proto.Message)
 }
 
-// Call is a call that arrived.
+// Call is a received call.
 type Call struct {
 	Method  string // such as CreateVolume
 	Request proto.Message
-	Code    codes.Code // that was answered, or Canceled for none
+	Code    codes.Code // Canceled if there was no response
 }
 
-// Plan decides what goes wrong with a call; nth counts the calls of its method from 1. It may be asked by several
-// goroutines at once.
+// Plan returns the fault of a call. nth is the number of the call among those of its method,
+// starting with 1. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 
-// Times makes the first n calls of a method go wrong.
+// Times returns a plan in which the first n calls of a method have a fault.
 func Times(n int, method string, fault Fault) Plan {
 	return func(called string, nth int) Fault {
 		if called == method && nth <= n {
@@ -47,7 +49,7 @@ func Times(n int, method string, fault Fault) Plan {
 	}
 }
 
-// Always makes every call of a method go wrong.
+// Always returns a plan in which every call of a method has a fault.
 func Always(method string, fault Fault) Plan {
 	return func(called string, _ int) Fault {
 		if called == method {
@@ -57,7 +59,7 @@ func Always(method string, fault Fault) Plan {
 	}
 }
 
-// Both lets the first plan that wants something go wrong decide.
+// Both combines plans. The first plan that returns a fault takes effect.
 func Both(plans ...Plan) Plan {
 	return func(method string, nth int) Fault {
 		for _, plan := range plans {
@@ -69,8 +71,9 @@ func Both(plans ...Plan) Plan {
 	}
 }
 
-// Random makes about rate (0 to 1) of the calls go wrong until calls calls have been made, in any way in which a driver
-// may fail for a while. The same seed gives the same faults for the same order of calls.
+// Random returns a plan in which calls have a random temporary fault with probability rate (0 to
+// 1), for the first calls calls. The same seed produces the same faults for the same order of
+// calls.
 func Random(seed uint64, rate float64, calls int) Plan {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -84,11 +87,11 @@ func Random(seed uint64, rate float64, calls int) Plan {
 	}
 }
 
-// passing are errors after which a caller has to try again.
-var passing = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.ResourceExhausted, codes.Unknown}
+// temporaryCodes are errors that a caller must retry.
+var temporaryCodes = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.ResourceExhausted, codes.Unknown}
 
 func randomFault(random *rand.Rand) Fault {
-	err := status.Error(passing[random.IntN(len(passing))], "injected by the test")
+	err := status.Error(temporaryCodes[random.IntN(len(temporaryCodes))], "injected by the test")
 	switch random.IntN(5) {
 	case 0:
 		return Fault{Before: err}
@@ -107,7 +110,7 @@ func (f Fault) none() bool {
 	return f.Delay == 0 && f.Before == nil && f.After == nil && !f.Hang && !f.Crash && f.Lie == nil
 }
 
-// Calls are the calls so far in the order of their end, all of them or those of the methods.
+// Calls returns all calls so far, or those of the methods, in the order of their completion.
 func (d *Driver) Calls(methods ...string) (found []Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

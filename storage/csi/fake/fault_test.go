@@ -20,11 +20,11 @@ func TestFaults(t *testing.T) {
 		name    string
 		fault   Fault
 		want    codes.Code
-		created int // volumes afterwards
+		created int // volumes after the call
 	}{
 		{"none", Fault{}, codes.OK, 1},
 		{"delay", Fault{Delay: time.Millisecond}, codes.OK, 1},
-		{"delay beyond the caller's patience", Fault{Delay: time.Hour}, codes.DeadlineExceeded, 0},
+		{"delay beyond the caller's deadline", Fault{Delay: time.Hour}, codes.DeadlineExceeded, 0},
 		{"before", Fault{Before: failure}, codes.Unavailable, 0},
 		{"after", Fault{After: failure}, codes.Unavailable, 1},
 		{"hang", Fault{Hang: true}, codes.DeadlineExceeded, 1},
@@ -57,11 +57,11 @@ func TestLie(t *testing.T) {
 	}})})
 	answer, err := create(dial(t, d), "data")
 	if err != nil || answer.GetVolume().GetCapacityBytes() != 7 {
-		t.Errorf("answered %v, %v; want 7 bytes", answer, err)
+		t.Errorf("response %v, %v; want 7 bytes", answer, err)
 	}
 }
 
-func TestAMissingCapabilityIsNeitherAnnouncedNorServed(t *testing.T) {
+func TestDisabledCapability(t *testing.T) {
 	d := New(Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME}})
 	client := dial(t, d)
 	answer, err := client.ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
@@ -70,7 +70,7 @@ func TestAMissingCapabilityIsNeitherAnnouncedNorServed(t *testing.T) {
 	}
 	for _, capability := range answer.GetCapabilities() {
 		if capability.GetRpc().GetType() == csi.ControllerServiceCapability_RPC_EXPAND_VOLUME {
-			t.Error("the capability is announced")
+			t.Error("the driver reports the capability")
 		}
 	}
 	if _, err := client.ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{}); status.Code(err) != codes.Unimplemented {
@@ -78,7 +78,7 @@ func TestAMissingCapabilityIsNeitherAnnouncedNorServed(t *testing.T) {
 	}
 }
 
-func TestRandomFaultsRepeatWithTheirSeedAndEnd(t *testing.T) {
+func TestRandomFaultsAreReproducibleAndEnd(t *testing.T) {
 	const calls = 200
 	kinds := func(seed uint64) (found []bool) {
 		plan := Random(seed, 0.5, calls)
@@ -99,16 +99,16 @@ func TestRandomFaultsRepeatWithTheirSeedAndEnd(t *testing.T) {
 		if !first[i] {
 			faults++
 			if i >= calls {
-				t.Errorf("call %d goes wrong, after the last one that may", i)
+				t.Errorf("call %d has a fault, after the last one that may have one", i)
 			}
 		}
 	}
 	if faults < calls/4 || faults > calls*3/4 || different == 0 {
-		t.Errorf("%d faults in %d calls, %d other ones with another seed", faults, calls, different)
+		t.Errorf("%d faults in %d calls, %d differences with another seed", faults, calls, different)
 	}
 }
 
-func TestStorageOutlivesTheServer(t *testing.T) {
+func TestStorageSurvivesRestart(t *testing.T) {
 	d := New(Options{})
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	server := serve(t, d, socket)
@@ -118,14 +118,14 @@ func TestStorageOutlivesTheServer(t *testing.T) {
 	}
 	server.Stop()
 	if _, err := client.ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{}); status.Code(err) != codes.Unavailable {
-		t.Errorf("a stopped driver answers %v, want Unavailable", err)
+		t.Errorf("a stopped driver returns %v, want Unavailable", err)
 	}
 	serve(t, d, socket)
 	if _, err := create(connect(t, socket), "data"); err != nil || len(d.Volumes()) != 1 {
 		t.Errorf("after the restart: %v, %d volumes", err, len(d.Volumes()))
 	}
 	if got := len(d.Calls("CreateVolume")); got != 2 {
-		t.Errorf("%d calls noted, want 2", got)
+		t.Errorf("%d calls recorded, want 2", got)
 	}
 }
 
@@ -144,7 +144,7 @@ func connect(t *testing.T, socket string) csi.ControllerClient {
 	return csi.NewControllerClient(connection)
 }
 
-// create waits half a second at most, and for a driver that restarts.
+// create calls CreateVolume with a deadline of half a second. It waits for a driver that restarts.
 func create(client csi.ControllerClient, name string) (*csi.CreateVolumeResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()

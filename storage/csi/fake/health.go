@@ -6,7 +6,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// ControllerGetVolumeHealth answers what SetHealth said.
+// ControllerGetVolumeHealth returns the health from SetHealth.
 func (d *Driver) ControllerGetVolumeHealth(_ context.Context, r *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (d *Driver) ControllerGetVolumeHealth(_ context.Context, r *csi.ControllerG
 	return &csi.ControllerGetVolumeHealthResponse{VolumeHealth: d.healthOf(r.GetVolumeId())}, nil
 }
 
-// ControllerListVolumeHealth lists the volumes that are ill.
+// ControllerListVolumeHealth lists the unhealthy volumes.
 func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.ControllerListVolumeHealthRequest) (*csi.ControllerListVolumeHealthResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.Controller
 	return answer, err
 }
 
-// healthOf is the health of a volume. The caller holds the lock.
+// healthOf returns the health of a volume. The caller holds the lock.
 func (d *Driver) healthOf(id string) *csi.VolumeHealth {
 	answer := &csi.VolumeHealth{VolumeId: id}
 	if ill := d.health[id]; ill != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// controllerCapabilities are those that the driver can have. Volumes are listed with the nodes that they are attached to.
+// controllerCapabilities are the capabilities that the driver can have. ListVolumes includes the
+// attached nodes.
 var controllerCapabilities = []csi.ControllerServiceCapability_RPC_Type{
 	csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
 	csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
@@ -37,39 +38,39 @@ var nodeCapabilities = []csi.NodeServiceCapability_RPC_Type{
 	csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 }
 
-// has tells whether the driver announces a capability of the controller.
+// has reports whether the driver has a controller capability.
 func (d *Driver) has(capability csi.ControllerServiceCapability_RPC_Type) bool {
 	return !slices.Contains(d.options.LacksController, capability)
 }
 
-// need is the error of a call that the driver does not offer.
+// need returns an error if the driver lacks a controller capability.
 func (d *Driver) need(capability csi.ControllerServiceCapability_RPC_Type) error {
 	if d.has(capability) {
 		return nil
 	}
-	return status.Errorf(codes.Unimplemented, "this driver has no %s", capability)
+	return status.Errorf(codes.Unimplemented, "this driver does not support %s", capability)
 }
 
 func (d *Driver) needOnNode(capability csi.NodeServiceCapability_RPC_Type) error {
 	if !slices.Contains(d.options.LacksNode, capability) {
 		return nil
 	}
-	return status.Errorf(codes.Unimplemented, "this driver has no %s on a node", capability)
+	return status.Errorf(codes.Unimplemented, "this driver does not support %s on a node", capability)
 }
 
-// GetPluginInfo answers name and version.
+// GetPluginInfo returns the name and version.
 func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	return &csi.GetPluginInfoResponse{Name: d.options.Name, VendorVersion: "1"}, nil
 }
 
-// Probe answers what SetReady said.
+// Probe returns the readiness from SetReady.
 func (d *Driver) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(!d.unready)}, nil
 }
 
-// GetPluginCapabilities answers the services that the driver has.
+// GetPluginCapabilities returns the driver's services.
 func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	services := []csi.PluginCapability_Service_Type{csi.PluginCapability_Service_CONTROLLER_SERVICE}
 	if d.options.Topology != nil {
@@ -93,7 +94,7 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return answer, nil
 }
 
-// ControllerGetCapabilities answers the capabilities that Options leave.
+// ControllerGetCapabilities returns the capabilities that Options do not disable.
 func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
 	answer := &csi.ControllerGetCapabilitiesResponse{}
 	for _, capability := range controllerCapabilities {
@@ -106,7 +107,7 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return answer, nil
 }
 
-// NodeGetCapabilities answers the capabilities that Options leave.
+// NodeGetCapabilities returns the capabilities that Options do not disable.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	answer := &csi.NodeGetCapabilitiesResponse{}
 	for _, capability := range nodeCapabilities {
@@ -119,7 +120,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return answer, nil
 }
 
-// NodeGetInfo answers the ID, the limit and the topology of the node.
+// NodeGetInfo returns the node's ID, limit and topology.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	answer := &csi.NodeGetInfoResponse{NodeId: d.options.NodeID, MaxVolumesPerNode: d.options.Limit}
 	if d.options.Topology != nil {

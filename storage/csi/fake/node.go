@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// NodeStageVolume notes that the volume is staged at a path.
+// NodeStageVolume records the staging path of a volume.
 func (d *Driver) NodeStageVolume(_ context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME); err != nil {
 		return nil, err
@@ -54,7 +54,8 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRe
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }
 
-// NodePublishVolume gives a pod the volume. Inline volumes, which kubelet gives no CreateVolume, come into being here.
+// NodePublishVolume publishes a volume to a pod. It creates inline volumes, for which kubelet does
+// not call CreateVolume.
 func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" || r.GetVolumeCapability() == nil {
 		return nil, missing("volume ID, path and capability")
@@ -76,7 +77,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRe
 	return &csi.NodePublishVolumeResponse{}, record(v.Published, r.GetTargetPath(), access(r.GetVolumeCapability(), r.GetReadonly()))
 }
 
-// checkPublish finds why a volume cannot be published. The caller holds the lock.
+// checkPublish returns why a volume cannot be published. The caller holds the lock.
 func (d *Driver) checkPublish(v *Volume, r *csi.NodePublishVolumeRequest) error {
 	if err := d.checkAttached(v); err != nil {
 		return err
@@ -91,12 +92,13 @@ func (d *Driver) checkPublish(v *Volume, r *csi.NodePublishVolumeRequest) error 
 		return status.Errorf(codes.FailedPrecondition, "volume %q is published elsewhere", v.Name)
 	}
 	if v.Block && d.options.Dir != "" {
-		return status.Error(codes.InvalidArgument, "a volume that is a directory cannot be a block device")
+		return status.Error(codes.InvalidArgument, "a directory volume cannot be a block device")
 	}
 	return nil
 }
 
-// checkAttached finds whether a volume is attached to this node, if it has to be. The caller holds the lock.
+// checkAttached returns an error if a volume must be attached to this node and is not. The caller
+// holds the lock.
 func (d *Driver) checkAttached(v *Volume) error {
 	_, attached := v.Attached[d.options.NodeID]
 	if d.has(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) && !attached {
@@ -105,10 +107,10 @@ func (d *Driver) checkAttached(v *Volume) error {
 	return nil
 }
 
-// record notes an access to a path, which may be repeated but not changed.
+// record records access to a path. The same access may be repeated.
 func record(paths map[string]string, path, access string) error {
 	if before, known := paths[path]; known && before != access {
-		return status.Errorf(codes.AlreadyExists, "path %q is used in another way", path)
+		return status.Errorf(codes.AlreadyExists, "path %q is in use with different access", path)
 	}
 	paths[path] = access
 	return nil
@@ -118,7 +120,7 @@ func access(c *csi.VolumeCapability, readOnly bool) string {
 	return fmt.Sprintf("%s read-only=%t", protojson.Format(c), readOnly)
 }
 
-// NodeUnpublishVolume takes the volume from a pod and removes the path.
+// NodeUnpublishVolume unpublishes a volume from a pod and removes the path.
 func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" {
 		return nil, missing("volume ID and path")
@@ -134,7 +136,7 @@ func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolu
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
 
-// mount makes the target, and mounts the volume's directory there if it has one.
+// mount creates the target and bind-mounts the volume's directory, if any.
 func (d *Driver) mount(v *Volume, target string, readOnly bool) error {
 	if err := os.MkdirAll(target, 0o755); err != nil || d.options.Dir == "" {
 		return err
@@ -155,7 +157,7 @@ func unmount(target string) error {
 	return nil
 }
 
-// NodeGetVolumeStats answers the size of a volume, of which nothing is used.
+// NodeGetVolumeStats returns the size of a volume. Its usage is always zero.
 func (d *Driver) NodeGetVolumeStats(_ context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_GET_VOLUME_STATS); err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, r *csi.NodeGetVolumeStats
 	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: v.Size, Available: v.Size}}}, nil
 }
 
-// NodeExpandVolume answers the size that the volume has.
+// NodeExpandVolume returns the size of the volume.
 func (d *Driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_EXPAND_VOLUME); err != nil {
 		return nil, err
@@ -181,7 +183,8 @@ func (d *Driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequ
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: v.Size}, nil
 }
 
-// published finds a volume that is staged or published at a path, and holds the lock until unlock is called.
+// published returns a volume that is staged or published at a path. It holds the lock until unlock
+// is called.
 func (d *Driver) published(id, path string) (v *Volume, unlock func(), err error) {
 	if id == "" || path == "" {
 		return nil, nil, missing("volume ID and path")

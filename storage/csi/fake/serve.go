@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Server is the driver on a socket, until Stop.
+// Server serves the driver on a socket until Stop.
 type Server struct {
 	driver *Driver
 	socket string
@@ -26,11 +26,11 @@ type Server struct {
 	grpc    *grpc.Server
 	stopped bool
 	served  sync.WaitGroup
-	counts  map[string]int // calls of each method
+	counts  map[string]int // calls by method
 }
 
-// Listen serves the driver on a Unix socket, whose directory exists. A driver can serve several sockets, one after the
-// other or at once: they share the storage.
+// Listen serves the driver on a Unix socket. Its directory must exist. Several sockets can serve a
+// driver, also concurrently; they share the storage.
 func (d *Driver) Listen(socket string) (*Server, error) {
 	s := &Server{driver: d, socket: socket, counts: map[string]int{}}
 	s.mu.Lock()
@@ -38,19 +38,19 @@ func (d *Driver) Listen(socket string) (*Server, error) {
 	return s, s.listen()
 }
 
-// Stop breaks every connection and removes the socket. It may be called again.
+// Stop closes all connections and removes the socket. It can be called again.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	if !s.stopped {
 		s.stopped = true
 		s.grpc.Stop()
-		_ = os.Remove(s.socket) // it may be gone with its directory
+		_ = os.Remove(s.socket) // its directory might have been removed
 	}
 	s.mu.Unlock()
 	s.served.Wait()
 }
 
-// Restart breaks every connection and listens again.
+// Restart closes all connections and listens again.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,12 +59,14 @@ func (s *Server) Restart() error {
 	}
 	old := s.grpc
 	err := s.listen()
-	s.served.Go(old.Stop) // not here: it waits for connections that are just being made
+	// In the background: Stop waits for connections that are being established.
+	s.served.Go(old.Stop)
 	return err
 }
 
 func (s *Server) listen() error {
-	// Never is there no socket: a caller that finds none would wait before it looks again.
+	// Rename the new socket over the old one, because a client without a socket would wait before
+	// it retries.
 	hidden := s.socket + "~"
 	if err := os.Remove(hidden); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove socket of an earlier driver: %w", err)
@@ -82,11 +84,11 @@ func (s *Server) listen() error {
 	csi.RegisterControllerServer(server, s.driver)
 	csi.RegisterNodeServer(server, s.driver)
 	s.grpc = server
-	s.served.Go(func() { _ = server.Serve(listener) }) // ends with an error only when it is stopped
+	s.served.Go(func() { _ = server.Serve(listener) }) // returns an error only when stopped
 	return nil
 }
 
-// serve lets a call go wrong as the plan has it, and notes it.
+// serve applies the plan's fault to a call, and records the call.
 func (s *Server) serve(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	method := path.Base(info.FullMethod)
 	answer, err := s.answer(ctx, method, s.fault(method), func() (any, error) { return handler(ctx, request) })
@@ -120,7 +122,9 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 		return nil, fault.Before
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, status.FromContextError(err).Err() // nothing happens after the caller has given up, when it may already have asked for the opposite
+		// Do nothing after the caller has given up, because it might already have sent the opposite
+		// request.
+		return nil, status.FromContextError(err).Err()
 	}
 	answer, err := call()
 	switch {
@@ -133,7 +137,7 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 		if err := s.Restart(); err != nil {
 			return nil, status.Errorf(codes.Internal, "restart after %s: %v", method, err)
 		}
-		<-ctx.Done() // until the connection is broken, so that no answer goes out by it
+		<-ctx.Done() // until the connection is closed, so that no response is sent on it
 		return nil, status.Error(codes.Canceled, "crashed")
 	case fault.Lie != nil:
 		fault.Lie(answer.(proto.Message))

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// CreateSnapshot takes a snapshot or answers the one of that name.
+// CreateSnapshot creates a snapshot or returns the existing one with this name.
 func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest)
 	return &csi.CreateSnapshotResponse{Snapshot: d.look(s)}, nil
 }
 
-// DeleteSnapshot forgets a snapshot.
+// DeleteSnapshot deletes a snapshot.
 func (d *Driver) DeleteSnapshot(_ context.Context, r *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (d *Driver) DeleteSnapshot(_ context.Context, r *csi.DeleteSnapshotRequest)
 	return &csi.DeleteSnapshotResponse{}, d.removeDirectory(r.GetSnapshotId())
 }
 
-// ListSnapshots lists by ID; a token is the ID before the page.
+// ListSnapshots lists snapshots by ID. A token is the last ID of the previous page.
 func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (
 
 func matches(wanted, value string) bool { return wanted == "" || wanted == value }
 
-// GetSnapshot answers one snapshot.
+// GetSnapshot returns a snapshot.
 func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_SNAPSHOT); err != nil {
 		return nil, err
@@ -97,12 +97,12 @@ func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi
 	defer d.mu.Unlock()
 	s := d.snapshots[r.GetSnapshotId()]
 	if s == nil {
-		return nil, status.Errorf(codes.NotFound, "no snapshot %q", r.GetSnapshotId())
+		return nil, status.Errorf(codes.NotFound, "snapshot %q does not exist", r.GetSnapshotId())
 	}
 	return &csi.GetSnapshotResponse{Snapshot: d.look(s)}, nil
 }
 
-// look answers a snapshot, which comes nearer to being ready. The caller holds the lock.
+// look returns a snapshot and counts the query. The caller holds the lock.
 func (d *Driver) look(s *Snapshot) *csi.Snapshot {
 	s.asked++
 	return &csi.Snapshot{

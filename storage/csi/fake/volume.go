@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// smallest is the size of a volume for which none is asked, 1 GiB.
+// smallest is the size of a volume if the request has none, 1 GiB.
 const smallest = 1 << 30
 
-// CreateVolume makes a volume or answers the one of that name.
+// CreateVolume creates a volume or returns the existing one with this name.
 func (d *Driver) CreateVolume(_ context.Context, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (d *Driver) CreateVolume(_ context.Context, r *csi.CreateVolumeRequest) (*c
 	return &csi.CreateVolumeResponse{Volume: d.describe(v)}, nil
 }
 
-// newVolume makes a volume, from its source when it has one. The caller holds the lock.
+// newVolume creates a volume, from its source if there is one. The caller holds the lock.
 func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, error) {
 	if size > d.free() {
 		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are free", d.free())
@@ -65,10 +65,10 @@ func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, err
 		Attached:   map[string]bool{}, Staged: map[string]string{}, Published: map[string]string{},
 	}
 	if v.SnapshotID != "" && d.snapshots[v.SnapshotID] == nil {
-		return nil, status.Errorf(codes.NotFound, "no snapshot %q", v.SnapshotID)
+		return nil, status.Errorf(codes.NotFound, "snapshot %q does not exist", v.SnapshotID)
 	}
 	if v.SourceID != "" && d.volumes[v.SourceID] == nil {
-		return nil, status.Errorf(codes.NotFound, "no volume %q", v.SourceID)
+		return nil, status.Errorf(codes.NotFound, "volume %q does not exist", v.SourceID)
 	}
 	if d.options.Dir == "" {
 		return v, nil
@@ -76,7 +76,8 @@ func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, err
 	return v, d.makeDirectory(v.ID, v.SnapshotID+v.SourceID)
 }
 
-// makeDirectory makes the directory of a volume or snapshot, with the content of another one unless from is empty.
+// makeDirectory creates the directory of a volume or snapshot, and copies the content of from
+// unless it is empty.
 func (d *Driver) makeDirectory(id, from string) error {
 	to := filepath.Join(d.options.Dir, id)
 	if err := os.Mkdir(to, 0o777); err != nil || from == "" {
@@ -85,7 +86,7 @@ func (d *Driver) makeDirectory(id, from string) error {
 	return os.CopyFS(to, os.DirFS(filepath.Join(d.options.Dir, from)))
 }
 
-// DeleteVolume forgets a volume that is neither attached nor in use on this node.
+// DeleteVolume deletes a volume that is neither attached nor in use on this node.
 func (d *Driver) DeleteVolume(_ context.Context, r *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (d *Driver) removeDirectory(id string) error {
 	return os.RemoveAll(filepath.Join(d.options.Dir, id))
 }
 
-// ValidateVolumeCapabilities confirms what is asked.
+// ValidateVolumeCapabilities confirms all capabilities.
 func (d *Driver) ValidateVolumeCapabilities(_ context.Context, r *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
 	if r.GetVolumeId() == "" || len(r.GetVolumeCapabilities()) == 0 {
 		return nil, missing("volume ID and capabilities")
@@ -128,7 +129,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, r *csi.ValidateVo
 	}}, nil
 }
 
-// ListVolumes lists by ID; a token is the ID before the page.
+// ListVolumes lists volumes by ID. A token is the last ID of the previous page.
 func (d *Driver) ListVolumes(_ context.Context, r *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_VOLUMES); err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (d *Driver) ListVolumes(_ context.Context, r *csi.ListVolumesRequest) (*csi
 	return answer, err
 }
 
-// ControllerGetVolume answers a volume and the nodes that it is attached to.
+// ControllerGetVolume returns a volume and the nodes to which it is attached.
 func (d *Driver) ControllerGetVolume(_ context.Context, r *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_VOLUME); err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (d *Driver) ControllerGetVolume(_ context.Context, r *csi.ControllerGetVolu
 	}, nil
 }
 
-// GetCapacity answers what is free, of every kind of volume alike.
+// GetCapacity returns the free capacity, which is the same for all volumes.
 func (d *Driver) GetCapacity(_ context.Context, r *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_CAPACITY); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (d *Driver) GetCapacity(_ context.Context, r *csi.GetCapacityRequest) (*csi
 	return &csi.GetCapacityResponse{AvailableCapacity: free, MaximumVolumeSize: wrapperspb.Int64(free)}, nil
 }
 
-// free is what the storage still holds. The caller holds the lock.
+// free returns the free capacity. The caller holds the lock.
 func (d *Driver) free() int64 {
 	free := d.options.Capacity
 	for _, v := range d.volumes {
@@ -192,15 +193,16 @@ func (d *Driver) free() int64 {
 	return free
 }
 
-// volume finds a volume. The caller holds the lock.
+// volume returns a volume. The caller holds the lock.
 func (d *Driver) volume(id string) (*Volume, error) {
 	if v := d.volumes[id]; v != nil {
 		return v, nil
 	}
-	return nil, status.Errorf(codes.NotFound, "no volume %q", id)
+	return nil, status.Errorf(codes.NotFound, "volume %q does not exist", id)
 }
 
-// describe is a volume as the driver answers it. Its context tells the name, so that a test sees it arrive on the node.
+// describe converts a volume. Its volume context contains the name, so that a test can check that
+// it reaches the node.
 func (d *Driver) describe(v *Volume) *csi.Volume {
 	answer := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Size, VolumeContext: map[string]string{"name": v.Name}}
 	if v.Topology != nil {
@@ -224,7 +226,7 @@ func (d *Driver) newID(kind string) string {
 	return kind + "-" + strconv.Itoa(d.ids)
 }
 
-// sizeWithin is the size in bytes of a volume for which a range is asked.
+// sizeWithin returns the size in bytes for a capacity range.
 func sizeWithin(wanted *csi.CapacityRange) (int64, error) {
 	size := max(wanted.GetRequiredBytes(), 0)
 	if size == 0 {
@@ -239,7 +241,7 @@ func sizeWithin(wanted *csi.CapacityRange) (int64, error) {
 	return size, nil
 }
 
-// pageOf cuts a page out of sorted IDs; limit 0 is no limit.
+// pageOf returns a page of sorted IDs. A limit of 0 means no limit.
 func pageOf(ids []string, token string, limit int32) (page []string, next string, err error) {
 	if token != "" {
 		after, found := slices.BinarySearch(ids, token)

@@ -1,5 +1,5 @@
-// Package health tells the users of claims by events when a CSI driver says that a volume is ill, and when it is well again
-// (specification of CSI 1.13, ControllerListVolumeHealth and ControllerGetVolumeHealth).
+// Package health creates events for claims when a CSI driver reports that a volume is unhealthy or
+// healthy again (CSI specification 1.13, ControllerListVolumeHealth and ControllerGetVolumeHealth).
 package health
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Interval is how often the driver is asked; 0 means a minute.
+	// Interval is how often health is queried. The default is one minute.
 	Interval time.Duration
 }
 
-// watcher asks one driver.
-type watcher struct {
+// monitor monitors the volumes of one driver.
+type monitor struct {
 	*session.Session
 	Options
-	ill map[string]string // what was told of volumes that are ill, by handle
+	unhealthy map[string]string // last reported problems by volume handle
 }
 
-// Feature makes the loop of a driver that knows the health of volumes.
+// Feature returns the controller of a driver with GET_VOLUME_HEALTH.
 func Feature(options Options) session.Feature {
 	if options.Interval == 0 {
 		options.Interval = time.Minute
@@ -42,114 +42,114 @@ func Feature(options Options) session.Feature {
 			return nil, nil
 		}
 		core := s.Informers.Core().V1()
-		w := &watcher{Session: s, Options: options, ill: map[string]string{}}
+		w := &monitor{Session: s, Options: options, unhealthy: map[string]string{}}
 		return []controller.Loop{{
 			Name: "health",
-			// One key for all volumes: it comes with the first, and then by the clock.
-			Watches: []controller.Watch{{Informer: core.PersistentVolumes().Informer(), Keys: w.key, Changed: session.Unchanged}},
+			// All volumes share one key, which the first volume adds and which requeues itself.
+			Watches: []controller.Watch{{Informer: core.PersistentVolumes().Informer(), Keys: w.key, Changed: session.IgnoreUpdates}},
 			Reads:   []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(), core.Nodes().Informer()},
 			Workers: 1, Retry: options.Interval, RetryMax: 10 * options.Interval, Reconcile: w.reconcile,
 		}}, nil
 	}
 }
 
-func (w *watcher) key(object any) []controller.Key {
+func (w *monitor) key(object any) []controller.Key {
 	volume, ok := object.(*corev1.PersistentVolume)
 	if !ok {
 		return nil
 	}
-	if own, err := w.Own(volume); err != nil || own == nil {
+	if translated, err := w.OwnVolume(volume); err != nil || translated == nil {
 		return nil
 	}
 	return []controller.Key{{Name: w.Description.Name}}
 }
 
-func (w *watcher) reconcile(ctx context.Context, _ controller.Key) error {
+func (w *monitor) reconcile(ctx context.Context, _ controller.Key) error {
 	claims, err := w.claims()
 	if err != nil {
 		return err
 	}
-	ask := w.each
+	fetch := w.getHealth
 	if w.Description.Can(csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH) {
-		ask = w.list
+		fetch = w.listHealth
 	}
-	now, err := ask(ctx, claims)
+	unhealthy, err := fetch(ctx, claims)
 	if err != nil {
 		return err
 	}
-	w.tell(claims, now)
-	w.ill = now
+	w.recordEvents(claims, unhealthy)
+	w.unhealthy = unhealthy
 	return controller.After(w.Interval)
 }
 
-// claims are the claims of the driver's volumes, by handle.
-func (w *watcher) claims() (map[string]*corev1.PersistentVolumeClaim, error) {
+// claims returns the claims of the driver's volumes by volume handle.
+func (w *monitor) claims() (map[string]*corev1.PersistentVolumeClaim, error) {
 	claims, err := w.Informers.Core().V1().PersistentVolumeClaims().Lister().List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*corev1.PersistentVolumeClaim{}
+	claimsByHandle := map[string]*corev1.PersistentVolumeClaim{}
 	for _, claim := range claims {
-		if volume, err := w.Claimed(claim); err == nil && volume != nil {
-			found[volume.Spec.CSI.VolumeHandle] = claim
+		if volume, err := w.BoundVolume(claim); err == nil && volume != nil {
+			claimsByHandle[volume.Spec.CSI.VolumeHandle] = claim
 		}
 	}
-	return found, nil
+	return claimsByHandle, nil
 }
 
-// list asks for all volumes that are ill at once.
-func (w *watcher) list(ctx context.Context, _ map[string]*corev1.PersistentVolumeClaim) (map[string]string, error) {
-	ill := map[string]string{}
+// listHealth lists all unhealthy volumes.
+func (w *monitor) listHealth(ctx context.Context, _ map[string]*corev1.PersistentVolumeClaim) (map[string]string, error) {
+	unhealthy := map[string]string{}
 	for token := ""; ; {
 		page, err := w.Driver.Controller().ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{StartingToken: token})
 		if err != nil {
 			return nil, err
 		}
 		for _, volume := range page.GetEntries() {
-			note(ill, volume)
+			addUnhealthy(unhealthy, volume)
 		}
 		if token = page.GetNextToken(); token == "" {
-			return ill, nil
+			return unhealthy, nil
 		}
 	}
 }
 
-// each asks for one volume after the other.
-func (w *watcher) each(ctx context.Context, claims map[string]*corev1.PersistentVolumeClaim) (map[string]string, error) {
-	ill := map[string]string{}
+// getHealth gets the health of each volume separately.
+func (w *monitor) getHealth(ctx context.Context, claims map[string]*corev1.PersistentVolumeClaim) (map[string]string, error) {
+	unhealthy := map[string]string{}
 	for handle := range claims {
-		answer, err := w.Driver.Controller().ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: handle})
+		resp, err := w.Driver.Controller().ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: handle})
 		if driver.CodeOf(err) == codes.NotFound {
-			ill[handle] = "the driver does not know the volume"
+			unhealthy[handle] = "the driver does not know the volume"
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		note(ill, answer.GetVolumeHealth())
+		addUnhealthy(unhealthy, resp.GetVolumeHealth())
 	}
-	return ill, nil
+	return unhealthy, nil
 }
 
-func note(ill map[string]string, volume *csi.VolumeHealth) {
-	var words []string
+func addUnhealthy(unhealthy map[string]string, volume *csi.VolumeHealth) {
+	var messages []string
 	for _, entry := range volume.GetHealthStatuses() {
-		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %s", strings.ToLower(entry.GetStatus().String()), entry.GetMessage())))
+		messages = append(messages, strings.TrimSpace(fmt.Sprintf("%s %s", strings.ToLower(entry.GetStatus().String()), entry.GetMessage())))
 	}
-	if len(words) > 0 {
-		ill[volume.GetVolumeId()] = strings.Join(words, ", ")
+	if len(messages) > 0 {
+		unhealthy[volume.GetVolumeId()] = strings.Join(messages, ", ")
 	}
 }
 
-// tell tells what has changed.
-func (w *watcher) tell(claims map[string]*corev1.PersistentVolumeClaim, now map[string]string) {
+// recordEvents creates events for changes.
+func (w *monitor) recordEvents(claims map[string]*corev1.PersistentVolumeClaim, unhealthy map[string]string) {
 	for handle, claim := range claims {
-		switch before := w.ill[handle]; {
-		case now[handle] == before:
-		case now[handle] == "":
-			w.Events.Event(claim, corev1.EventTypeNormal, "VolumeConditionNormal", "The volume is well again.")
+		switch previous := w.unhealthy[handle]; {
+		case unhealthy[handle] == previous:
+		case unhealthy[handle] == "":
+			w.Events.Event(claim, corev1.EventTypeNormal, "VolumeConditionNormal", "The volume is healthy again.")
 		default:
-			w.Events.Event(claim, corev1.EventTypeWarning, "VolumeConditionAbnormal", "The volume is not well: "+now[handle]+".")
+			w.Events.Event(claim, corev1.EventTypeWarning, "VolumeConditionAbnormal", "The volume is unhealthy: "+unhealthy[handle]+".")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-func TestIllnessIsToldOnce(t *testing.T) {
+func TestHealthChangesAreReportedOnce(t *testing.T) {
 	list := []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH}
 	for name, options := range map[string]fake.Options{"list": {}, "each": {LacksController: list}} {
 		t.Run(name, func(t *testing.T) {
@@ -24,22 +24,22 @@ func TestIllnessIsToldOnce(t *testing.T) {
 				return Feature(Options{Interval: 10 * time.Millisecond})(s)
 			})
 			b.Storage.SetHealth(b.Handle, csi.VolumeHealthErrorType_DATA_LOSS)
-			want(t, events, "Warning VolumeConditionAbnormal The volume is not well: data_loss.")
+			want(t, events, "Warning VolumeConditionAbnormal The volume is unhealthy: data_loss.")
 			b.Storage.SetHealth(b.Handle, csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE)
-			want(t, events, "Normal VolumeConditionNormal The volume is well again.")
+			want(t, events, "Normal VolumeConditionNormal The volume is healthy again.")
 		})
 	}
 }
 
-// want is the next event: anything told twice would stand before it.
+// want checks the next event. A duplicate event would precede it.
 func want(t *testing.T, events *record.FakeRecorder, text string) {
 	t.Helper()
 	select {
 	case got := <-events.Events:
 		if got != text {
-			t.Errorf("told %q, want %q", got, text)
+			t.Errorf("event %q, want %q", got, text)
 		}
 	case <-time.After(time.Minute):
-		t.Fatalf("not told: %q", text)
+		t.Fatalf("no event: %q", text)
 	}
 }

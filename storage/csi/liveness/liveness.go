@@ -1,5 +1,6 @@
-// Package liveness tells over HTTP whether CSI drivers are alive, as the community's livenessprobe does for one: a kubelet's
-// probe of a driver's container asks it. One listener serves all drivers of a process.
+// Package liveness serves the liveness of CSI drivers over HTTP, like the community's
+// livenessprobe, for the liveness probe of a driver's container. One listener serves all drivers of
+// a process.
 package liveness
 
 import (
@@ -15,25 +16,26 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// Path is where all drivers together are asked for; Path + "/" + a name is one of them.
+// Path is the path for all drivers. Path + "/" + name is the path for one driver.
 const Path = "/healthz"
 
-// Driver is one driver that is asked for.
+// Driver is a driver to probe.
 type Driver interface {
 	Identity() csi.IdentityClient
 }
 
-// Server is the part that answers. A request calls Probe of the drivers at once; nothing is called in between.
+// Server is the component that serves liveness. Each request probes the drivers; there is no
+// background work.
 type Server struct {
-	// Listener takes the requests; Run closes it.
+	// Listener accepts the requests. Run closes it.
 	Listener net.Listener
-	// Drivers are the drivers by the name in the path.
+	// Drivers are the drivers by name in the path.
 	Drivers map[string]Driver
-	// Timeout is how long a driver may take; 3 s when zero, as the community's.
+	// Timeout is the timeout of a probe. The default is 3 s, as in the community's livenessprobe.
 	Timeout time.Duration
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (s *Server) Name() string { return "csi-liveness" }
 
 // Run serves until ctx ends.
@@ -48,59 +50,59 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Handler answers 200 with "ok" when what the path names is alive, 503 with the reasons when it is not, and 404 for a driver
-// that is not known.
+// Handler responds with 200 and "ok" if the drivers are alive, with 503 and the reasons if they are
+// not, and with 404 if the driver is unknown.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, s.Drivers) })
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, s.Drivers) })
 	mux.HandleFunc("GET "+Path+"/{driver}", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("driver")
-		driver, known := s.Drivers[name]
-		if !known {
-			http.Error(w, fmt.Sprintf("no CSI driver %q is served here", name), http.StatusNotFound)
+		driver, ok := s.Drivers[name]
+		if !ok {
+			http.Error(w, fmt.Sprintf("unknown CSI driver %q", name), http.StatusNotFound)
 			return
 		}
-		s.answer(w, r, map[string]Driver{name: driver})
+		s.respond(w, r, map[string]Driver{name: driver})
 	})
 	return mux
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, drivers map[string]Driver) {
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, drivers map[string]Driver) {
 	timeout := s.Timeout
 	if timeout == 0 {
 		timeout = 3 * time.Second
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	if problems := probe(ctx, drivers); len(problems) > 0 {
-		http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+	if messages := probe(ctx, drivers); len(messages) > 0 {
+		http.Error(w, strings.Join(messages, "\n"), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
 }
 
-// probe asks the drivers at the same time and tells what is wrong with them, sorted.
+// probe probes the drivers concurrently and returns their problems, sorted.
 func probe(ctx context.Context, drivers map[string]Driver) []string {
-	answers := make(chan string, len(drivers))
+	results := make(chan string, len(drivers))
 	for name, driver := range drivers {
-		go func() { answers <- problem(ctx, name, driver) }()
+		go func() { results <- probeDriver(ctx, name, driver) }()
 	}
-	var problems []string
+	var messages []string
 	for range drivers {
-		if answer := <-answers; answer != "" {
-			problems = append(problems, answer)
+		if result := <-results; result != "" {
+			messages = append(messages, result)
 		}
 	}
-	slices.Sort(problems)
-	return problems
+	slices.Sort(messages)
+	return messages
 }
 
-func problem(ctx context.Context, name string, driver Driver) string {
-	answer, err := driver.Identity().Probe(ctx, &csi.ProbeRequest{})
+func probeDriver(ctx context.Context, name string, driver Driver) string {
+	resp, err := driver.Identity().Probe(ctx, &csi.ProbeRequest{})
 	switch {
 	case err != nil:
 		return fmt.Sprintf("probe CSI driver %q: %v", name, err)
-	case answer.GetReady() != nil && !answer.GetReady().GetValue():
+	case resp.GetReady() != nil && !resp.GetReady().GetValue():
 		return fmt.Sprintf("CSI driver %q is not ready", name)
 	}
 	return ""

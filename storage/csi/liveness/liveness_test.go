@@ -35,7 +35,7 @@ func TestHealth(t *testing.T) {
 		{"/healthz/good", http.StatusOK, "ok"},
 		{"/healthz/hangs", http.StatusServiceUnavailable, `probe CSI driver "hangs"`},
 		{"/healthz/unready", http.StatusServiceUnavailable, `CSI driver "unready" is not ready`},
-		{"/healthz/other", http.StatusNotFound, `no CSI driver "other"`},
+		{"/healthz/other", http.StatusNotFound, `unknown CSI driver "other"`},
 		{"/healthz", http.StatusServiceUnavailable, `CSI driver "unready" is not ready`},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
-// Package manifest makes the objects by which a CSI driver is deployed as the document "CSI Volume Plugins in Kubernetes" recommends it: a Deployment with the
-// driver's controller and a DaemonSet with the driver on each node, with one container of ours beside each in place of the separate helpers, and rights
-// for no more than what the driver is used for.
+// Package manifest creates the objects that deploy a CSI driver as the document "CSI Volume Plugins
+// in Kubernetes" recommends: a Deployment with the driver's controller and a DaemonSet with the
+// driver on each node. Each pod has one Slipway sidecar instead of the separate community sidecars.
+// The RBAC rules cover only the features in use.
 package manifest
 
 import (
@@ -17,44 +18,46 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Config is what is deployed.
+// Config describes the deployment.
 type Config struct {
-	// Driver is the driver's name, as it answers GetPluginInfo; Image its image and Arguments what its container is started with. It must serve CSI at the
-	// path in the environment variable CSI_ENDPOINT.
+	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments are those of its
+	// container. The driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
 	Driver, Image string
 	Arguments     []string
-	// Helper is the image of Slipway.
-	Helper string
-	// Namespace is where it runs; it exists.
+	// SidecarImage is the image of Slipway.
+	SidecarImage string
+	// Namespace is the namespace of the deployment. It must exist.
 	Namespace string
 	// Kubelet is kubelet's directory on the nodes.
 	Kubelet string
-	// Replicas is how many controllers there are, of which one leads; 0 means 2.
+	// Replicas is the number of controllers, of which one leads. The default is 2.
 	Replicas int32
-	// NodeSelector holds the controllers on nodes with these labels, such as infrastructure nodes.
+	// NodeSelector selects the controllers' nodes, such as infrastructure nodes.
 	NodeSelector map[string]string
-	// Without are concerns that the driver is not used for, whose rights are left out: attach, provision, resize, snapshot, secrets.
-	Without []Concern
-	// SecretsNamespace limits the secrets that are read to one namespace; all of them when empty.
+	// DisabledFeatures are not used, so their RBAC rules are omitted: attach, provision, resize,
+	// snapshot, secrets.
+	DisabledFeatures []Feature
+	// SecretsNamespace limits access to secrets to one namespace. If empty, secrets in all
+	// namespaces are accessible.
 	SecretsNamespace string
 }
 
-// Concern is something that the controller does for a driver.
-type Concern string
+// Feature is a function of the controller.
+type Feature string
 
-// The concerns whose rights can be left out.
+// Features whose RBAC rules can be omitted.
 const (
-	Attach    Concern = "attach"
-	Provision Concern = "provision"
-	Resize    Concern = "resize"
-	Snapshot  Concern = "snapshot"
-	Secrets   Concern = "secrets"
+	Attach    Feature = "attach"
+	Provision Feature = "provision"
+	Resize    Feature = "resize"
+	Snapshot  Feature = "snapshot"
+	Secrets   Feature = "secrets"
 )
 
-// Concerns are all of them.
-func Concerns() []Concern { return []Concern{Attach, Provision, Resize, Snapshot, Secrets} }
+// Features returns all features.
+func Features() []Feature { return []Feature{Attach, Provision, Resize, Snapshot, Secrets} }
 
-// Objects are what is to be applied, in this order.
+// Objects returns the objects in the order to apply them.
 func (c Config) Objects() ([]runtime.Object, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -63,36 +66,36 @@ func (c Config) Objects() ([]runtime.Object, error) {
 		c.Replicas = 2
 	}
 	objects := []runtime.Object{c.csiDriver()}
-	objects = append(objects, c.rights()...)
+	objects = append(objects, c.rbacObjects()...)
 	return append(objects, c.deployment(), c.daemonSet()), nil
 }
 
 func (c Config) check() error {
-	var problems []error
-	problems = append(problems, driver.CheckName(c.Driver))
-	for name, value := range map[string]string{"image of the driver": c.Image, "image of Slipway": c.Helper, "namespace": c.Namespace} {
+	var errs []error
+	errs = append(errs, driver.CheckName(c.Driver))
+	for name, value := range map[string]string{"driver image": c.Image, "Slipway image": c.SidecarImage, "namespace": c.Namespace} {
 		if value == "" {
-			problems = append(problems, fmt.Errorf("deploy CSI driver: the %s is not given", name))
+			errs = append(errs, fmt.Errorf("deploy CSI driver: the %s is missing", name))
 		}
 	}
 	if !path.IsAbs(c.Kubelet) {
-		problems = append(problems, fmt.Errorf("deploy CSI driver: kubelet's directory %q is not an absolute path", c.Kubelet))
+		errs = append(errs, fmt.Errorf("deploy CSI driver: kubelet's directory %q is not an absolute path", c.Kubelet))
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
-// uses tells whether the driver is used for a concern.
-func (c Config) uses(concern Concern) bool {
-	for _, left := range c.Without {
-		if left == concern {
+// uses reports whether a feature is used.
+func (c Config) uses(feature Feature) bool {
+	for _, disabled := range c.DisabledFeatures {
+		if disabled == feature {
 			return false
 		}
 	}
 	return true
 }
 
-// name is what the objects are called.
-func (c Config) name() string { return driver.Sanitized(c.Driver) }
+// name returns the base name of the objects.
+func (c Config) name() string { return driver.SanitizeName(c.Driver) }
 
 func (c Config) meta(suffix string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: c.name() + suffix, Namespace: c.Namespace, Labels: c.labels(suffix)}
@@ -121,13 +124,15 @@ const (
 	healthPort = 9808
 )
 
-// deployment runs the driver's controller. Driver and helper share the socket in a directory of the pod.
+// deployment returns the Deployment of the driver's controller. The driver and the sidecar share
+// the socket in a volume of the pod.
 func (c Config) deployment() runtime.Object {
-	helper := c.helper("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace,
-		"--driver-object=false", "--capacity-namespace=") // the CSIDriver object is one of these, and asks for no tracking
+	sidecar := c.sidecar("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace,
+		// The manifest contains the CSIDriver object, which does not enable capacity tracking.
+		"--driver-object=false", "--capacity-namespace=")
 	spec := corev1.PodSpec{
 		ServiceAccountName: c.name() + "-controller", NodeSelector: c.NodeSelector,
-		Containers: []corev1.Container{c.container(), helper},
+		Containers: []corev1.Container{c.container(), sidecar},
 		Volumes:    []corev1.Volume{{Name: "socket", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}
 	return &appsv1.Deployment{
@@ -139,7 +144,7 @@ func (c Config) deployment() runtime.Object {
 	}
 }
 
-// container is the driver's.
+// container returns the driver's container.
 func (c Config) container() corev1.Container {
 	return corev1.Container{
 		Name: "driver", Image: c.Image, Args: c.Arguments,
@@ -151,10 +156,10 @@ func (c Config) container() corev1.Container {
 	}
 }
 
-// helper is our container beside the driver's. Kubelet restarts the pair when the driver does not answer any more.
-func (c Config) helper(arguments ...string) corev1.Container {
+// sidecar returns the Slipway container. Kubelet restarts the driver if the liveness probe fails.
+func (c Config) sidecar(arguments ...string) corev1.Container {
 	return corev1.Container{
-		Name: "slipway", Image: c.Helper, Command: []string{"slipway", "csi"},
+		Name: "slipway", Image: c.SidecarImage, Command: []string{"slipway", "csi"},
 		Args:         append(arguments, fmt.Sprintf("--http-endpoint=:%d", healthPort)),
 		Ports:        []corev1.ContainerPort{{Name: "healthz", ContainerPort: healthPort}},
 		VolumeMounts: []corev1.VolumeMount{{Name: "socket", MountPath: socketDir}},

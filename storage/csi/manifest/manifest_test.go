@@ -12,10 +12,10 @@ import (
 )
 
 func config() Config {
-	return Config{Driver: "disk.csi.example.org", Image: "example.org/disk:1", Helper: "slipway:1", Namespace: "kube-system", Kubelet: "/var/lib/kubelet"}
+	return Config{Driver: "disk.csi.example.org", Image: "example.org/disk:1", SidecarImage: "slipway:1", Namespace: "kube-system", Kubelet: "/var/lib/kubelet"}
 }
 
-// pick finds the one object of a type.
+// pick returns the only object of a type.
 func pick[T any](t *testing.T, c Config) T {
 	t.Helper()
 	objects, err := c.Objects()
@@ -32,14 +32,14 @@ func pick[T any](t *testing.T, c Config) T {
 	return none
 }
 
-func TestTheNodesMountWhatTheDocumentLists(t *testing.T) {
+func TestDaemonSetMounts(t *testing.T) {
 	spec := pick[*appsv1.DaemonSet](t, config()).Spec.Template.Spec
 	volumes := map[string]*corev1.HostPathVolumeSource{}
 	for _, v := range spec.Volumes {
 		volumes[v.Name] = v.HostPath
 	}
 	if got := volumes["registration"].Path; got != "/var/lib/kubelet/plugins_registry" {
-		t.Errorf("registration is %q", got)
+		t.Errorf("the registration is %q", got)
 	}
 	if got := volumes["socket"]; got.Path != "/var/lib/kubelet/plugins/disk.csi.example.org" || *got.Type != corev1.HostPathDirectoryOrCreate {
 		t.Errorf("socket is %+v", got)
@@ -58,11 +58,11 @@ func TestTheNodesMountWhatTheDocumentLists(t *testing.T) {
 		t.Errorf("the driver mounts kubelet's directory as %+v", m)
 	}
 	if mount("driver", "registration") != nil || mount("slipway", "kubelet") != nil || mount("slipway", "registration").MountPath != "/registration" {
-		t.Error("the registrar alone mounts /registration, the driver alone kubelet's directory")
+		t.Error("only the sidecar may mount /registration, and only the driver kubelet's directory")
 	}
 }
 
-func TestTheControllersElectALeaderAndShareTheSocket(t *testing.T) {
+func TestControllersElectLeaderAndShareSocket(t *testing.T) {
 	c := config()
 	c.NodeSelector = map[string]string{"node-role.kubernetes.io/infra": ""}
 	spec := pick[*appsv1.Deployment](t, c).Spec
@@ -70,15 +70,15 @@ func TestTheControllersElectALeaderAndShareTheSocket(t *testing.T) {
 		t.Errorf("Deployment %+v", spec)
 	}
 	if _, ok := spec.Template.Spec.NodeSelector["node-role.kubernetes.io/infra"]; !ok {
-		t.Error("the controllers are not held on infrastructure nodes")
+		t.Error("the controllers have no node selector for infrastructure nodes")
 	}
 	helper := spec.Template.Spec.Containers[1]
 	if !slices.Contains(helper.Args, "--leader-election") || !slices.Contains(helper.Args, "--csi-address=unix:///csi/csi.sock") {
-		t.Errorf("the helper is started with %q", helper.Args)
+		t.Errorf("the sidecar has the arguments %q", helper.Args)
 	}
 }
 
-func TestRightsEndWhereTheUseOfTheDriverDoes(t *testing.T) {
+func TestRBACCoversFeaturesInUse(t *testing.T) {
 	may := func(rules []rbacv1.PolicyRule, verb, resource string) bool {
 		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
@@ -88,40 +88,40 @@ func TestRightsEndWhereTheUseOfTheDriverDoes(t *testing.T) {
 	for _, right := range []string{"patch volumeattachments/status", "create persistentvolumes", "get secrets", "create volumesnapshotcontents"} {
 		verb, resource, _ := strings.Cut(right, " ")
 		if !may(all, verb, resource) {
-			t.Errorf("with everything it may not %s", right)
+			t.Errorf("with all features, it is not allowed to %s", right)
 		}
 	}
 	c := config()
-	c.Without = Concerns()
+	c.DisabledFeatures = Features()
 	for _, rule := range pick[*rbacv1.ClusterRole](t, c).Rules {
 		for _, resource := range rule.Resources {
 			if !slices.Contains([]string{"events", "nodes", "csinodes", "persistentvolumes"}, resource) {
-				t.Errorf("without anything it may still %q %q", rule.Verbs, resource)
+				t.Errorf("without features, it is allowed to %q %q", rule.Verbs, resource)
 			}
 		}
 	}
 	c = config()
 	c.SecretsNamespace = "vault"
 	if may(pick[*rbacv1.ClusterRole](t, c).Rules, "get", "secrets") {
-		t.Error("it may read secrets outside of the namespace that it is limited to")
+		t.Error("it is allowed to read secrets in other namespaces")
 	}
 	objects, _ := c.Objects()
 	if !slices.ContainsFunc(objects, func(o runtime.Object) bool {
 		role, ok := o.(*rbacv1.Role)
 		return ok && role.Namespace == "vault" && may(role.Rules, "get", "secrets")
 	}) {
-		t.Error("it may not read secrets in the namespace that it is limited to")
+		t.Error("it is not allowed to read secrets in the configured namespace")
 	}
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestMissingSettingsAreReported(t *testing.T) {
 	_, err := Config{Driver: "../x"}.Objects()
 	if err == nil {
-		t.Fatal("an empty configuration is deployed")
+		t.Fatal("an empty configuration is accepted")
 	}
-	for _, part := range []string{"../x", "image of the driver", "image of Slipway", "namespace", "kubelet's directory"} {
+	for _, part := range []string{"../x", "driver image", "Slipway image", "namespace", "kubelet's directory"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not tell about %q", err, part)
+			t.Errorf("error %q does not mention %q", err, part)
 		}
 	}
 }

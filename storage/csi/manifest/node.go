@@ -11,7 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// daemonSet runs the driver on each node. Its socket is where kubelet looks for it; its mounts reach the host; our helper registers it with kubelet.
+// daemonSet returns the DaemonSet of the driver. Its socket is in kubelet's directory, its mounts
+// propagate to the host, and the sidecar registers it with kubelet.
 func (c Config) daemonSet() runtime.Object {
 	plugin := path.Join(c.Kubelet, "plugins", c.Driver)
 	container := c.container()
@@ -24,12 +25,12 @@ func (c Config) daemonSet() runtime.Object {
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(healthPort)}},
 		FailureThreshold: 5, InitialDelaySeconds: 10, TimeoutSeconds: 3, PeriodSeconds: 10,
 	}
-	helper := c.helper("node", "--csi-address=unix://"+socket, "--kubelet-registration-path="+path.Join(plugin, "csi.sock"), "--registration-dir=/registration")
-	helper.VolumeMounts = append(helper.VolumeMounts, corev1.VolumeMount{Name: "registration", MountPath: "/registration"})
+	sidecar := c.sidecar("node", "--csi-address=unix://"+socket, "--kubelet-registration-path="+path.Join(plugin, "csi.sock"), "--registration-dir=/registration")
+	sidecar.VolumeMounts = append(sidecar.VolumeMounts, corev1.VolumeMount{Name: "registration", MountPath: "/registration"})
 	spec := corev1.PodSpec{
 		ServiceAccountName: c.name() + "-node",
 		Tolerations:        []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		Containers:         []corev1.Container{container, helper},
+		Containers:         []corev1.Container{container, sidecar},
 		Volumes: []corev1.Volume{
 			hostPath("socket", plugin, corev1.HostPathDirectoryOrCreate),
 			hostPath("registration", path.Join(c.Kubelet, "plugins_registry"), corev1.HostPathDirectory),

@@ -1,4 +1,5 @@
-// Package metrics measures CSI drivers and the queues of their loops under the names that dashboards know.
+// Package metrics provides metrics of CSI drivers and of their controllers' queues under the
+// community's names.
 package metrics
 
 import (
@@ -8,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Metrics is a collector of csi_operations_seconds, by driver, method and gRPC code, and of the workqueue_* metrics of every loop, by driver.
+// Metrics collects csi_operations_seconds by driver, method and gRPC code, and the workqueue_*
+// metrics of all controllers by driver.
 type Metrics struct {
 	operations *prometheus.HistogramVec
 	queues     queues
@@ -16,7 +18,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// New makes metrics, which are shown once they are registered.
+// New creates the metrics. Register them to expose them.
 func New() *Metrics {
 	return &Metrics{
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -27,24 +29,24 @@ func New() *Metrics {
 	}
 }
 
-// Observe counts a call.
+// Observe records a call.
 func (m *Metrics) Observe(call driver.Call) {
 	m.operations.WithLabelValues(call.Driver, call.Method, call.Code.String()).Observe(call.Duration.Seconds())
 }
 
-// Queues measures the queues of one driver's loops.
+// Queues returns the metrics of the queues of one driver's controllers.
 func (m *Metrics) Queues(driverName string) workqueue.MetricsProvider {
 	return &provider{queues: m.queues, driver: driverName}
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, collector := range m.collectors() {
 		collector.Describe(descriptions)
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(values chan<- prometheus.Metric) {
 	for _, collector := range m.collectors() {
 		collector.Collect(values)

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-func TestCallsAndBacklogsAreShownByDriver(t *testing.T) {
+func TestMetricsByDriver(t *testing.T) {
 	m := New()
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {

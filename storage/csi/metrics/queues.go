@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queues are the metrics that client-go's work queues know, with a label for the driver.
+// queues contains the metrics of client-go's work queues, with a label for the driver.
 type queues struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -26,17 +26,17 @@ func newQueues() queues {
 		}, labels)
 	}
 	return queues{
-		depth:      gauge("depth", "Keys that wait for a worker: the backlog of the queue."),
-		unfinished: gauge("unfinished_work_seconds", "How long the keys that are worked on have been so far, together."),
-		longest:    gauge("longest_running_processor_seconds", "How long the oldest key that is worked on has been so far."),
+		depth:      gauge("depth", "Keys that wait for a worker."),
+		unfinished: gauge("unfinished_work_seconds", "Total time for which the keys in progress have been processed."),
+		longest:    gauge("longest_running_processor_seconds", "Time for which the oldest key in progress has been processed."),
 		adds:       counter("adds_total", "Keys added to the queue."),
-		retries:    counter("retries_total", "Keys that wait for another try."),
-		latency:    histogram("queue_duration_seconds", "How long keys waited for a worker."),
-		work:       histogram("work_duration_seconds", "How long keys were worked on."),
+		retries:    counter("retries_total", "Keys that were requeued for a retry."),
+		latency:    histogram("queue_duration_seconds", "Time that keys waited for a worker."),
+		work:       histogram("work_duration_seconds", "Time to process a key."),
 	}
 }
 
-// provider gives each queue of one driver its metrics.
+// provider provides the metrics of one driver's queues.
 type provider struct {
 	queues
 	driver string

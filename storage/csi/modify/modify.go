@@ -1,6 +1,6 @@
-// Package modify changes the parameters of volumes of a CSI driver as the VolumeAttributesClass of their claims asks for it (KEP-3751):
-// the class goes from the claim's spec to status.modifyVolumeStatus, to the driver, to the PersistentVolume and to
-// status.currentVolumeAttributesClassName.
+// Package modify applies the VolumeAttributesClass of claims to volumes of a CSI driver (KEP-3751).
+// The class goes from the claim's spec to status.modifyVolumeStatus, to the driver, to the
+// PersistentVolume and to status.currentVolumeAttributesClassName.
 package modify
 
 import (
@@ -29,22 +29,23 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Workers is how many volumes are changed at once; 0 means 10.
+	// Workers is the maximum number of volumes that are modified concurrently. The default is 10.
 	Workers int
-	// Retry is the delay after the first error, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
+	// second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
-// modifier serves the volumes of one driver.
+// modifier modifies the volumes of one driver.
 type modifier struct {
 	*session.Session
 	claims  corelisters.PersistentVolumeClaimLister
 	classes storagelisters.VolumeAttributesClassLister
 }
 
-// Feature makes the loop of a driver that can change volumes.
+// Feature returns the controller of a driver with MODIFY_VOLUME.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Loop, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME) {
@@ -64,27 +65,28 @@ func Feature(options Options) session.Feature {
 	}
 }
 
-func wanted(claim *corev1.PersistentVolumeClaim) string {
+func desiredClass(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Spec.VolumeAttributesClassName, "")
 }
 
-func current(claim *corev1.PersistentVolumeClaim) string {
+func currentClass(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "")
 }
 
-// pending tells whether a claim wants another class than it has. One that wants none is left as it is, but for what was not finished.
-func pending(claim *corev1.PersistentVolumeClaim) bool {
-	return claim.Status.Phase == corev1.ClaimBound && (wanted(claim) != "" && wanted(claim) != current(claim) || claim.Status.ModifyVolumeStatus != nil)
+// isPending reports whether a claim requests another class than its current one. A claim that
+// requests no class is pending only if a modification is unfinished.
+func isPending(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == corev1.ClaimBound && (desiredClass(claim) != "" && desiredClass(claim) != currentClass(claim) || claim.Status.ModifyVolumeStatus != nil)
 }
 
 func claimKeys(object any) []controller.Key {
-	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && pending(claim) {
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && isPending(claim) {
 		return []controller.Key{{Namespace: claim.Namespace, Name: claim.Name}}
 	}
 	return nil
 }
 
-// classKeys are the claims that wait for a class.
+// classKeys returns the claims that wait for a class.
 func (m *modifier) classKeys(object any) (keys []controller.Key) {
 	class, ok := object.(*storagev1.VolumeAttributesClass)
 	if !ok {
@@ -92,60 +94,61 @@ func (m *modifier) classKeys(object any) (keys []controller.Key) {
 	}
 	claims, _ := m.claims.List(labels.Everything())
 	for _, claim := range claims {
-		if pending(claim) && wanted(claim) == class.Name {
+		if isPending(claim) && desiredClass(claim) == class.Name {
 			keys = append(keys, controller.Key{Namespace: claim.Namespace, Name: claim.Name})
 		}
 	}
 	return keys
 }
 
-// changed leaves out what only this loop writes.
+// changed ignores the controller's own writes.
 func changed(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
-	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || wanted(before) != wanted(after) || current(before) != current(after)
+	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || desiredClass(before) != desiredClass(after) || currentClass(before) != currentClass(after)
 }
 
 func (m *modifier) reconcile(ctx context.Context, key controller.Key) error {
 	claim, err := m.claims.PersistentVolumeClaims(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) || err == nil && !pending(claim) {
+	if apierrors.IsNotFound(err) || err == nil && !isPending(claim) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	volume, err := m.Claimed(claim)
+	volume, err := m.BoundVolume(claim)
 	if err != nil || volume == nil {
 		return err
 	}
 	err = m.modify(ctx, claim.DeepCopy(), volume)
-	if apierrors.IsConflict(err) { // the cache will soon show what was overlooked
+	if apierrors.IsConflict(err) { // the cache will show the change soon
 		return controller.After(50 * time.Millisecond)
 	}
 	return err
 }
 
-// modify brings a volume to the class that its claim wants. The driver is asked again as often as it takes: the same parameters change
-// nothing more, and another class chosen meanwhile replaces what was tried.
+// modify applies the class that the claim requests. Repeated calls of the driver are safe: the same
+// parameters change nothing, and a class that was selected in the meantime replaces the previous
+// one.
 func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
-	target := wanted(claim)
+	target := desiredClass(claim)
 	if target == "" {
-		target = current(claim) // back to what it was
+		target = currentClass(claim) // revert to the current class
 	}
 	if target == "" {
-		return m.finish(ctx, claim, "")
+		return m.complete(ctx, claim, "")
 	}
 	class, err := m.classes.Get(target)
 	if apierrors.IsNotFound(err) {
-		return m.failed(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumePending, fmt.Errorf("no VolumeAttributesClass %q", target))
+		return m.recordFailure(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumePending, fmt.Errorf("VolumeAttributesClass %q does not exist", target))
 	}
 	if err != nil {
 		return err
 	}
 	if class.DriverName != m.Description.Name {
-		return m.failed(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInfeasible,
-			fmt.Errorf("VolumeAttributesClass %q is for CSI driver %q, the volume of %q", target, class.DriverName, m.Description.Name))
+		return m.recordFailure(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInfeasible,
+			fmt.Errorf("VolumeAttributesClass %q is for CSI driver %q, but the volume is of %q", target, class.DriverName, m.Description.Name))
 	}
-	if claim, err = m.note(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInProgress, corev1.PersistentVolumeClaimVolumeModifyingVolume, ""); err != nil {
+	if claim, err = m.setStatus(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInProgress, corev1.PersistentVolumeClaimVolumeModifyingVolume, ""); err != nil {
 		return err
 	}
 	secrets, err := parameters.Fetch(ctx, m.Client, volume.Spec.CSI.ControllerExpandSecretRef)
@@ -157,44 +160,44 @@ func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeCla
 	})
 	if err != nil {
 		state := corev1.PersistentVolumeClaimModifyVolumeInProgress
-		if driver.Certain(err) {
+		if driver.HasNoEffect(err) {
 			state = corev1.PersistentVolumeClaimModifyVolumeInfeasible
 		}
-		return m.failed(ctx, claim, target, state, err)
+		return m.recordFailure(ctx, claim, target, state, err)
 	}
-	if err := m.record(ctx, volume, target); err != nil {
+	if err := m.updateVolume(ctx, volume, target); err != nil {
 		return err
 	}
-	return m.finish(ctx, claim, target)
+	return m.complete(ctx, claim, target)
 }
 
-// note writes how far the change is.
-func (m *modifier) note(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, condition corev1.PersistentVolumeClaimConditionType, message string) (*corev1.PersistentVolumeClaim, error) {
-	now := claim.Status.ModifyVolumeStatus
-	same := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition && c.Message == message }
-	if now != nil && now.Status == state && now.TargetVolumeAttributesClassName == target && slices.ContainsFunc(claim.Status.Conditions, same) {
+// setStatus writes the state of the modification to the claim.
+func (m *modifier) setStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, condition corev1.PersistentVolumeClaimConditionType, message string) (*corev1.PersistentVolumeClaim, error) {
+	modifyStatus := claim.Status.ModifyVolumeStatus
+	matches := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition && c.Message == message }
+	if modifyStatus != nil && modifyStatus.Status == state && modifyStatus.TargetVolumeAttributesClassName == target && slices.ContainsFunc(claim.Status.Conditions, matches) {
 		return claim, nil
 	}
 	claim.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: target, Status: state}
-	claim.Status.Conditions = append(slices.DeleteFunc(claim.Status.Conditions, ours), corev1.PersistentVolumeClaimCondition{
+	claim.Status.Conditions = append(slices.DeleteFunc(claim.Status.Conditions, isModifyCondition), corev1.PersistentVolumeClaimCondition{
 		Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Message: message,
 	})
-	return m.write(ctx, claim)
+	return m.updateStatus(ctx, claim)
 }
 
-func ours(c corev1.PersistentVolumeClaimCondition) bool {
+func isModifyCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	return c.Type == corev1.PersistentVolumeClaimVolumeModifyingVolume || c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError
 }
 
-// failed tells the claim's user.
-func (m *modifier) failed(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, cause error) error {
-	_, err := m.note(ctx, claim, target, state, corev1.PersistentVolumeClaimVolumeModifyVolumeError, cause.Error())
+// recordFailure writes an error to the claim's status and an event.
+func (m *modifier) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, cause error) error {
+	_, err := m.setStatus(ctx, claim, target, state, corev1.PersistentVolumeClaimVolumeModifyVolumeError, cause.Error())
 	m.Events.Event(claim, corev1.EventTypeWarning, "VolumeModifyFailed", cause.Error())
 	return errors.Join(cause, err)
 }
 
-// record writes the class into the PersistentVolume.
-func (m *modifier) record(ctx context.Context, volume *corev1.PersistentVolume, class string) error {
+// updateVolume writes the class to the PersistentVolume.
+func (m *modifier) updateVolume(ctx context.Context, volume *corev1.PersistentVolume, class string) error {
 	if ptr.Deref(volume.Spec.VolumeAttributesClassName, "") == class {
 		return nil
 	}
@@ -203,30 +206,30 @@ func (m *modifier) record(ctx context.Context, volume *corev1.PersistentVolume, 
 		return err
 	}
 	if _, err = m.Client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("write class of PersistentVolume %q: %w", volume.Name, err)
+		return fmt.Errorf("update class of PersistentVolume %q: %w", volume.Name, err)
 	}
 	return nil
 }
 
-// finish tells the claim which class it has; an empty one is none.
-func (m *modifier) finish(ctx context.Context, claim *corev1.PersistentVolumeClaim, class string) error {
+// complete writes the current class to the claim. An empty class leaves it unchanged.
+func (m *modifier) complete(ctx context.Context, claim *corev1.PersistentVolumeClaim, class string) error {
 	claim.Status.ModifyVolumeStatus = nil
-	claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, ours)
+	claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, isModifyCondition)
 	if class != "" {
 		claim.Status.CurrentVolumeAttributesClassName = &class
 	}
-	claim, err := m.write(ctx, claim)
+	claim, err := m.updateStatus(ctx, claim)
 	if err == nil && class != "" {
-		m.Events.Eventf(claim, corev1.EventTypeNormal, "VolumeModifySuccessful", "The volume is of VolumeAttributesClass %q.", class)
+		m.Events.Eventf(claim, corev1.EventTypeNormal, "VolumeModifySuccessful", "VolumeAttributesClass %q was applied to the volume.", class)
 	}
 	return err
 }
 
-// write fails with a conflict when the claim has changed meanwhile.
-func (m *modifier) write(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	written, err := m.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+// updateStatus fails with a conflict if the claim has changed.
+func (m *modifier) updateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	updated, err := m.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("write status of PersistentVolumeClaim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
+		return nil, fmt.Errorf("update status of PersistentVolumeClaim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
 	}
-	return written, nil
+	return updated, nil
 }

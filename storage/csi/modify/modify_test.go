@@ -45,10 +45,10 @@ func choose(b *csitest.Bench, class string) {
 	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = ptr.To(class) })
 }
 
-// told is the claim's class, how far a change is, and its condition.
-func told(b *csitest.Bench) string {
+// claimStatus returns the claim's class, the state of the modification, and its condition.
+func claimStatus(b *csitest.Bench) string {
 	claim := b.Claim()
-	text := current(claim)
+	text := currentClass(claim)
 	if s := claim.Status.ModifyVolumeStatus; s != nil {
 		text += " " + s.TargetVolumeAttributesClassName + ":" + string(s.Status)
 	}
@@ -58,20 +58,20 @@ func told(b *csitest.Bench) string {
 	return text
 }
 
-func TestVolumeIsChanged(t *testing.T) {
+func TestVolumeIsModified(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	b.Start(feature())
 	choose(b, "gold")
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "gold")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "gold")
 	if got := b.Storage.Volumes()["data"].Mutable["iops"]; got != "9000" {
-		t.Errorf("the storage gives %q", got)
+		t.Errorf("the storage has %q", got)
 	}
 	if got := ptr.Deref(b.Volume().Spec.VolumeAttributesClassName, ""); got != "gold" {
-		t.Errorf("the PersistentVolume is of class %q", got)
+		t.Errorf("the PersistentVolume has class %q", got)
 	}
 }
 
-func TestWhatCannotBeIsToldAndReplaced(t *testing.T) {
+func TestInfeasibleClassIsReportedAndReplaced(t *testing.T) {
 	for name, want := range map[string]string{
 		"odd": " odd:Infeasible ModifyVolumeError", "other": " other:Infeasible ModifyVolumeError", "later": " later:Pending ModifyVolumeError",
 	} {
@@ -79,28 +79,28 @@ func TestWhatCannotBeIsToldAndReplaced(t *testing.T) {
 			b := newBench(t, fake.Options{})
 			b.Start(feature())
 			choose(b, name)
-			eventually.Equal(t, "the refusal", func() string { return told(b) }, want)
+			eventually.Equal(t, "the rejection", func() string { return claimStatus(b) }, want)
 			if name == "later" {
 				class(t, b, "later", fake.Name, map[string]string{"tier": "hot"})
-				eventually.Equal(t, "the class is made", func() string { return told(b) }, "later")
+				eventually.Equal(t, "the class is created", func() string { return claimStatus(b) }, "later")
 			}
 			choose(b, "gold")
-			eventually.Equal(t, "another choice", func() string { return told(b) }, "gold")
+			eventually.Equal(t, "another class", func() string { return claimStatus(b) }, "gold")
 		})
 	}
 }
 
-func TestErrorThatMayPassIsTriedAgain(t *testing.T) {
+func TestTemporaryErrorIsRetried(t *testing.T) {
 	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
 	b := newBench(t, fake.Options{Plan: fake.Always("ControllerModifyVolume", late)})
 	b.Start(feature())
 	choose(b, "gold")
-	eventually.Equal(t, "the error", func() string { return told(b) }, " gold:InProgress ModifyVolumeError")
+	eventually.Equal(t, "the error", func() string { return claimStatus(b) }, " gold:InProgress ModifyVolumeError")
 	b.Storage.SetPlan(nil)
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "gold")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "gold")
 }
 
-func TestKilledAnywhereItConverges(t *testing.T) {
+func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, ended := 1, false; !ended; at++ {
 			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) {
@@ -110,12 +110,12 @@ func TestKilledAnywhereItConverges(t *testing.T) {
 				part := b.Start(feature())
 				killer.Arm(at)
 				choose(b, "gold")
-				eventually.True(t, "the process is killed or the volume changed", func() bool { return killer.Dead() || told(b) == "gold" })
+				eventually.True(t, "the process is killed or the volume is modified", func() bool { return killer.Dead() || claimStatus(b) == "gold" })
 				ended = !killer.Dead()
 				part.Stop()
 				killer.Revive()
 				b.Start(feature())
-				eventually.Equal(t, "killed at "+killer.Where(), func() string { return told(b) }, "gold")
+				eventually.Equal(t, "killed at "+killer.Where(), func() string { return claimStatus(b) }, "gold")
 			})
 		}
 	}

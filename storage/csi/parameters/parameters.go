@@ -1,5 +1,5 @@
-// Package parameters reads what the parameters of a StorageClass or VolumeSnapshotClass say to Kubernetes and not to the driver: which secrets each
-// operation gets, and the file system.
+// Package parameters parses the parameters of a StorageClass or VolumeSnapshotClass that are for
+// Kubernetes and not for the driver: the secrets of each operation, and the file system.
 package parameters
 
 import (
@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// prefix begins every parameter that is reserved for Kubernetes.
+// prefix is the prefix of all parameters that are reserved for Kubernetes.
 const prefix = "csi.storage.k8s.io/"
 
-// Keys of the file system, the older one second.
+// Keys of the file system. The second is deprecated.
 const (
-	fsType    = prefix + "fstype"
-	oldFSType = "fstype"
+	fsType           = prefix + "fstype"
+	deprecatedFSType = "fstype"
 )
 
-// Operation is what a secret is for, as it is called in the keys of parameters.
+// Operation is the name of an operation in parameters that select secrets.
 type Operation string
 
-// The operations that take secrets. Those of snapshots are for parameters of a VolumeSnapshotClass.
+// The operations with secrets. Snapshotter and SnapshotterList are for parameters of a
+// VolumeSnapshotClass.
 const (
 	Provisioner       Operation = "provisioner"
 	ControllerPublish Operation = "controller-publish"
@@ -31,62 +32,63 @@ const (
 	SnapshotterList   Operation = "snapshotter-list"
 )
 
-// key holds the names of the two parameters that choose a secret.
+// key contains the names of the two parameters that select a secret.
 type key struct{ name, namespace string }
 
 func (o Operation) key() key {
 	return key{prefix + string(o) + "-secret-name", prefix + string(o) + "-secret-namespace"}
 }
 
-// oldKeys are the parameters of the document "CSI Volume Plugins in Kubernetes" (CSI Credentials) and of the provisioners of its time.
-var oldKeys = map[Operation]key{
+// deprecatedKeys are the parameters of the document "CSI Volume Plugins in Kubernetes" (CSI
+// Credentials) and of the provisioners of that time.
+var deprecatedKeys = map[Operation]key{
 	Provisioner:       {"csiProvisionerSecretName", "csiProvisionerSecretNamespace"},
 	ControllerPublish: {"csiControllerPublishSecretName", "csiControllerPublishSecretNamespace"},
 	NodeStage:         {"csiNodeStageSecretName", "csiNodeStageSecretNamespace"},
 	NodePublish:       {"csiNodePublishSecretName", "csiNodePublishSecretNamespace"},
 }
 
-// reserved tells for each key that is not passed to the driver that it is known.
+// reserved returns all keys that are not passed to the driver.
 func reserved() map[string]bool {
-	known := map[string]bool{fsType: true, oldFSType: true}
+	keys := map[string]bool{fsType: true, deprecatedFSType: true}
 	operations := []Operation{Provisioner, ControllerPublish, NodeStage, NodePublish, ControllerExpand, NodeExpand, Snapshotter, SnapshotterList}
 	for _, operation := range operations {
-		for _, k := range []key{operation.key(), oldKeys[operation]} {
-			known[k.name], known[k.namespace] = true, true
+		for _, k := range []key{operation.key(), deprecatedKeys[operation]} {
+			keys[k.name], keys[k.namespace] = true, true
 		}
 	}
-	return known
+	return keys
 }
 
-// Passed are the parameters that the driver gets: all but the reserved ones. An unknown key with the reserved prefix is an error: it would be a
-// misspelt one.
-func Passed(all map[string]string) (map[string]string, error) {
-	known := reserved()
-	passed := map[string]string{}
-	for name, value := range all {
-		if known[name] {
+// ForDriver returns the parameters that are passed to the driver: all except the reserved ones. An
+// unknown key with the reserved prefix is an error, because it is probably misspelt.
+func ForDriver(params map[string]string) (map[string]string, error) {
+	reservedKeys := reserved()
+	result := map[string]string{}
+	for name, value := range params {
+		if reservedKeys[name] {
 			continue
 		}
 		if strings.HasPrefix(name, prefix) {
-			return nil, fmt.Errorf("read parameters: %q is not known, and keys that begin with %s are reserved", name, prefix)
+			return nil, fmt.Errorf("read parameters: %q is unknown, and keys with the prefix %s are reserved", name, prefix)
 		}
-		passed[name] = value
+		result[name] = value
 	}
-	return passed, nil
+	return result, nil
 }
 
-// FSType is the file system that new volumes get, or otherwise if the parameters name none.
-func FSType(all map[string]string, otherwise string) (string, error) {
-	value, ok := all[fsType]
-	old, oldOK := all[oldFSType]
+// FSType returns the file system of new volumes, or defaultType if the parameters do not set it.
+func FSType(params map[string]string, defaultType string) (string, error) {
+	value, ok := params[fsType]
+	deprecated, deprecatedOK := params[deprecatedFSType]
 	switch {
-	case ok && oldOK:
-		return "", fmt.Errorf("read parameters: %q and %q name a file system both; remove the older one, %q", fsType, oldFSType, oldFSType)
+	case ok && deprecatedOK:
+		return "", fmt.Errorf("read parameters: both %q and %q set the file system; remove the deprecated key %q", fsType, deprecatedFSType, deprecatedFSType)
 	case ok:
 		return value, nil
-	case oldOK:
-		return old, nil
+	case deprecatedOK:
+		return deprecated, nil
 	default:
-		return otherwise, nil
+		return defaultType, nil
 	}
 }

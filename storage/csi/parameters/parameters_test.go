@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestReservedParametersAreNotPassedOn(t *testing.T) {
-	got, err := Passed(map[string]string{
+func TestReservedParametersAreNotPassedToDriver(t *testing.T) {
+	got, err := ForDriver(map[string]string{
 		"type": "ssd", "csi.storage.k8s.io/fstype": "xfs", "fstype": "ext4",
 		"csi.storage.k8s.io/provisioner-secret-name": "a", "csi.storage.k8s.io/node-expand-secret-namespace": "b",
 		"csiProvisionerSecretName": "c", "csiProvisionerSecretNamespace": "d", "csiNodePublishSecretName": "e",
@@ -21,7 +21,7 @@ func TestReservedParametersAreNotPassedOn(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"type": "ssd"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Passed(map[string]string{"csi.storage.k8s.io/provisioner-secret": "a"}); err == nil {
+	if _, err := ForDriver(map[string]string{"csi.storage.k8s.io/provisioner-secret": "a"}); err == nil {
 		t.Error("a misspelt reserved parameter is passed on")
 	}
 }
@@ -44,7 +44,7 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
-func TestSecretsAreChosenByTemplate(t *testing.T) {
+func TestSecretTemplates(t *testing.T) {
 	const name, namespace = "csi.storage.k8s.io/node-stage-secret-name", "csi.storage.k8s.io/node-stage-secret-namespace"
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data", Annotations: map[string]string{"key": "chosen"}}}
 	tests := []struct {
@@ -57,12 +57,12 @@ func TestSecretsAreChosenByTemplate(t *testing.T) {
 		{"plain", map[string]string{name: "s", namespace: "ns"}, &corev1.SecretReference{Name: "s", Namespace: "ns"}, false},
 		{"claim", map[string]string{name: "${pvc.name}-${pv.name}", namespace: "${pvc.namespace}"}, &corev1.SecretReference{Name: "data-pvc-1", Namespace: "team"}, false},
 		{"annotation", map[string]string{name: "${pvc.annotations['key']}", namespace: "ns"}, &corev1.SecretReference{Name: "chosen", Namespace: "ns"}, false},
-		{"older keys", map[string]string{"csiNodeStageSecretName": "s", "csiNodeStageSecretNamespace": "ns"}, &corev1.SecretReference{Name: "s", Namespace: "ns"}, false},
+		{"deprecated keys", map[string]string{"csiNodeStageSecretName": "s", "csiNodeStageSecretNamespace": "ns"}, &corev1.SecretReference{Name: "s", Namespace: "ns"}, false},
 		{"both", map[string]string{name: "s", namespace: "ns", "csiNodeStageSecretName": "s", "csiNodeStageSecretNamespace": "ns"}, nil, true},
 		{"half", map[string]string{name: "s"}, nil, true},
-		{"namespace by user", map[string]string{name: "s", namespace: "${pvc.annotations['key']}"}, nil, true},
-		{"no annotation", map[string]string{name: "${pvc.annotations['other']}", namespace: "ns"}, nil, true},
-		{"no name", map[string]string{name: "../s", namespace: "ns"}, nil, true},
+		{"namespace from annotation", map[string]string{name: "s", namespace: "${pvc.annotations['key']}"}, nil, true},
+		{"missing annotation", map[string]string{name: "${pvc.annotations['other']}", namespace: "ns"}, nil, true},
+		{"invalid name", map[string]string{name: "../s", namespace: "ns"}, nil, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.title, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSecretsAreChosenByTemplate(t *testing.T) {
 	}
 }
 
-func TestEveryKeyOfASecretIsFetchedAsAString(t *testing.T) {
+func TestFetchReturnsAllKeys(t *testing.T) {
 	client := fake.NewClientset(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"},
 		Data:       map[string][]byte{"user": []byte("alice"), "binary": {0xff, 0x00}},

@@ -12,11 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Values are what the templates of a secret's name and namespace may use, such as "pvc.name" in "${pvc.name}".
+// Values are the variables for templates of a secret's name and namespace, such as "pvc.name" in
+// "${pvc.name}".
 type Values struct{ Name, Namespace map[string]string }
 
-// ClaimValues are the values for a volume of a claim. An annotation of the claim, which its user writes, may choose the secret's name but
-// never its namespace.
+// ClaimValues returns the variables for a volume of a claim. The claim's annotations, which a user
+// can write, can determine the secret's name but not its namespace.
 func ClaimValues(volume string, claim *corev1.PersistentVolumeClaim) Values {
 	namespace := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace}
 	name := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace, "pvc.name": claim.Name}
@@ -26,46 +27,46 @@ func ClaimValues(volume string, claim *corev1.PersistentVolumeClaim) Values {
 	return Values{Name: name, Namespace: namespace}
 }
 
-// Secret is the secret that parameters choose for an operation, or nil when they choose none.
-func Secret(all map[string]string, operation Operation, values Values) (*corev1.SecretReference, error) {
-	chosen, err := choose(all, operation)
-	if err != nil || chosen == (key{}) {
+// Secret returns the secret that parameters select for an operation, or nil.
+func Secret(params map[string]string, operation Operation, values Values) (*corev1.SecretReference, error) {
+	selected, err := selectKey(params, operation)
+	if err != nil || selected == (key{}) {
 		return nil, err
 	}
-	name, err := expand(chosen.name, all[chosen.name], values.Name, validation.IsDNS1123Subdomain)
+	name, err := expand(selected.name, params[selected.name], values.Name, validation.IsDNS1123Subdomain)
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := expand(chosen.namespace, all[chosen.namespace], values.Namespace, validation.IsDNS1123Label)
+	namespace, err := expand(selected.namespace, params[selected.namespace], values.Namespace, validation.IsDNS1123Label)
 	if err != nil {
 		return nil, err
 	}
 	return &corev1.SecretReference{Name: name, Namespace: namespace}, nil
 }
 
-// choose finds the keys that are used, which must be a complete pair, and one.
-func choose(all map[string]string, operation Operation) (key, error) {
-	var found []key
-	for _, k := range []key{operation.key(), oldKeys[operation]} {
-		name, namespace := all[k.name] != "", all[k.namespace] != ""
+// selectKey returns the key in use. There must be at most one, and it must be complete.
+func selectKey(params map[string]string, operation Operation) (key, error) {
+	var keys []key
+	for _, k := range []key{operation.key(), deprecatedKeys[operation]} {
+		name, namespace := params[k.name] != "", params[k.namespace] != ""
 		if name != namespace {
-			return key{}, fmt.Errorf("read parameters: %q and %q must both be set to choose a secret, or none", k.name, k.namespace)
+			return key{}, fmt.Errorf("read parameters: set both %q and %q to select a secret, or neither", k.name, k.namespace)
 		}
 		if name {
-			found = append(found, k)
+			keys = append(keys, k)
 		}
 	}
-	switch len(found) {
+	switch len(keys) {
 	case 0:
 		return key{}, nil
 	case 1:
-		return found[0], nil
+		return keys[0], nil
 	default:
-		return key{}, fmt.Errorf("read parameters: %q and %q choose a secret both; remove the older one, %q", found[0].name, found[1].name, found[1].name)
+		return key{}, fmt.Errorf("read parameters: both %q and %q select a secret; remove the deprecated key %q", keys[0].name, keys[1].name, keys[1].name)
 	}
 }
 
-// expand fills in a template.
+// expand expands a template and validates the result.
 func expand(parameter, template string, values map[string]string, check func(string) []string) (string, error) {
 	var unknown []string
 	result := os.Expand(template, func(token string) string {
@@ -78,13 +79,14 @@ func expand(parameter, template string, values map[string]string, check func(str
 	if len(unknown) > 0 {
 		return "", fmt.Errorf("read parameter %q: %s has no value here", parameter, strings.Join(unknown, ", "))
 	}
-	if problems := check(result); len(problems) > 0 {
-		return "", fmt.Errorf("read parameter %q: %q is no name: %s", parameter, result, strings.Join(problems, "; "))
+	if messages := check(result); len(messages) > 0 {
+		return "", fmt.Errorf("read parameter %q: %q is not a valid name: %s", parameter, result, strings.Join(messages, "; "))
 	}
 	return result, nil
 }
 
-// Fetch reads a secret as the driver gets it: every key, the bytes as a string. No reference gives nil.
+// Fetch reads a secret and returns its data as strings, as the driver gets it. It returns nil if
+// reference is nil.
 func Fetch(ctx context.Context, client kubernetes.Interface, reference *corev1.SecretReference) (map[string]string, error) {
 	if reference == nil {
 		return nil, nil

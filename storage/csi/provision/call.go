@@ -6,23 +6,23 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// createVolume asks the driver for a volume once there is a place.
+// createVolume calls CreateVolume when a slot is free.
 func (p *provisioner) createVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	leave, err := p.creates.Hold(ctx)
+	release, err := p.createSlots.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	return p.Driver.Controller().CreateVolume(ctx, request)
 }
 
-// deleteVolume asks the driver to delete a volume once there is a place.
+// deleteVolume calls DeleteVolume when a slot is free.
 func (p *provisioner) deleteVolume(ctx context.Context, request *csi.DeleteVolumeRequest) error {
-	leave, err := p.deletes.Hold(ctx)
+	release, err := p.deleteSlots.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	_, err = p.Driver.Controller().DeleteVolume(ctx, request)
 	return err
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 )
 
-// Annotations of claims, each with the older one that it replaced. The volume binder writes them.
+// Annotations of claims that the volume binder writes, each with the deprecated one that it
+// replaced.
 const (
 	provisionerAnnotation    = "volume.kubernetes.io/storage-provisioner"
 	oldProvisionerAnnotation = "volume.beta.kubernetes.io/storage-provisioner"
@@ -17,34 +18,37 @@ const (
 	oldNodeAnnotation        = "volume.alpha.kubernetes.io/selected-node"
 )
 
-// provisionerOf is the provisioner that the volume binder has asked to make a volume: for an in-tree type the driver that serves it now.
+// provisionerOf returns the provisioner that the volume binder selected. For an in-tree type, it is
+// the CSI driver that replaces it.
 func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
 	if driver := claim.Annotations[volume.AnnMigratedTo]; driver != "" {
 		return driver
 	}
-	return either(claim.Annotations, provisionerAnnotation, oldProvisionerAnnotation)
+	return annotation(claim.Annotations, provisionerAnnotation, oldProvisionerAnnotation)
 }
 
-// selectedNode is the node that the scheduler has chosen, empty before or for immediate binding.
+// selectedNode returns the node that the scheduler selected, or empty if it has not selected one or
+// binding is immediate.
 func selectedNode(claim *corev1.PersistentVolumeClaim) string {
-	return either(claim.Annotations, nodeAnnotation, oldNodeAnnotation)
+	return annotation(claim.Annotations, nodeAnnotation, oldNodeAnnotation)
 }
 
-func either(annotations map[string]string, key, older string) string {
+func annotation(annotations map[string]string, key, older string) string {
 	if value, ok := annotations[key]; ok {
 		return value
 	}
 	return annotations[older]
 }
 
-// isPending tells whether there may be a volume that no PersistentVolume answers for yet.
+// isPending reports whether there might be a volume without a PersistentVolume.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.Contains(claim.Finalizers, pending)
+	return slices.Contains(claim.Finalizers, pendingFinalizer)
 }
 
-// wanted tells whether the claim waits for this driver to make a volume, and by which StorageClass.
-func (p *provisioner) wanted(claim *corev1.PersistentVolumeClaim) (*storagev1.StorageClass, bool, error) {
-	if claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || provisionerOf(claim) != p.name || !knownSource(claim) {
+// shouldProvision reports whether the claim waits for this driver to create a volume, and returns
+// the StorageClass.
+func (p *provisioner) shouldProvision(claim *corev1.PersistentVolumeClaim) (*storagev1.StorageClass, bool, error) {
+	if claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || provisionerOf(claim) != p.name || !supportedSource(claim) {
 		return nil, false, nil
 	}
 	name := volume.GetPersistentVolumeClaimClass(claim)
@@ -52,14 +56,15 @@ func (p *provisioner) wanted(claim *corev1.PersistentVolumeClaim) (*storagev1.St
 	if err != nil {
 		return nil, false, fmt.Errorf("read StorageClass %q of claim \"%s/%s\": %w", name, claim.Namespace, claim.Name, err)
 	}
-	own, err := p.OwnClass(class)
-	if err != nil || own == nil || delayed(class) && selectedNode(claim) == "" {
+	translated, err := p.OwnClass(class)
+	if err != nil || translated == nil || hasDelayedBinding(class) && selectedNode(claim) == "" {
 		return nil, false, err
 	}
 	return class, true, nil
 }
 
-// delayed tells whether volumes of the class are made only when a pod that uses them is scheduled.
-func delayed(class *storagev1.StorageClass) bool {
+// hasDelayedBinding reports whether volumes of the class are created only when a pod that uses them
+// is scheduled.
+func hasDelayedBinding(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }

@@ -17,44 +17,45 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// behind is when a claim is looked at again that the cache is behind of.
-const behind = 100 * time.Millisecond
+// cacheLagDelay is the requeue delay if the cache is behind.
+const cacheLagDelay = 100 * time.Millisecond
 
-// patience is how long a driver that fails is asked about a volume of a claim that was deleted.
-const patience = 10 * time.Minute
+// cleanUpTimeout limits how long cleanUp retries a failing driver for a deleted claim.
+const cleanUpTimeout = 10 * time.Minute
 
-// reconcileClaim makes the volume that a claim waits for, or clears up what was begun for a claim that no longer does.
+// reconcileClaim creates the volume for a claim, or cleans up if the claim no longer needs it.
 func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) error {
-	objects, err := p.claims.ByIndex(byUID, key.Name)
+	objects, err := p.claims.ByIndex(byVolumeName, key.Name)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
 	claim := objects[0].(*corev1.PersistentVolumeClaim)
-	class, wanted, err := p.wanted(claim)
+	class, needed, err := p.shouldProvision(claim)
 	if err != nil {
-		return p.failed(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
-	if !wanted && !isPending(claim) {
+	if !needed && !isPending(claim) {
 		return nil
 	}
-	if !p.here(claim) {
-		if wanted && selectedNode(claim) == "" {
-			return p.compete(ctx, claim, class)
+	if !p.servesClaim(claim) {
+		if needed && selectedNode(claim) == "" {
+			return p.claimForNode(ctx, claim, class)
 		}
 		return nil
 	}
-	if answered, err := p.answered(ctx, claim); answered || err != nil {
+	if complete, err := p.isComplete(ctx, claim); complete || err != nil {
 		return err
 	}
-	if !wanted {
-		return p.abandon(ctx, claim)
+	if !needed {
+		return p.cleanUp(ctx, claim)
 	}
 	return p.provision(ctx, claim, class)
 }
 
-// answered tells whether a PersistentVolume answers for the claim's volume, after which nothing is pending. Where there may be one that the cache does not have
-// yet, the API server is asked.
-func (p *provisioner) answered(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+// isComplete reports whether a PersistentVolume exists for the claim's volume, and removes the
+// pending finalizer if so. If the claim is pending, the cache might be behind, so isComplete also
+// queries the API server.
+func (p *provisioner) isComplete(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(volumeName(claim))
 	if apierrors.IsNotFound(err) && isPending(claim) {
 		pv, err = p.Client.CoreV1().PersistentVolumes().Get(ctx, volumeName(claim), metav1.GetOptions{})
@@ -66,49 +67,50 @@ func (p *provisioner) answered(ctx context.Context, claim *corev1.PersistentVolu
 		return false, fmt.Errorf("read PersistentVolume %q: %w", volumeName(claim), err)
 	}
 	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
-		return true, fmt.Errorf("provision for claim \"%s/%s\": PersistentVolume %q belongs to something else; delete it", claim.Namespace, claim.Name, pv.Name)
+		return true, fmt.Errorf("provision for claim \"%s/%s\": PersistentVolume %q belongs to another claim; delete it", claim.Namespace, claim.Name, pv.Name)
 	}
 	if !isPending(claim) {
 		return true, nil
 	}
-	return true, p.end(ctx, claim, nil)
+	return true, p.clearPending(ctx, claim, nil)
 }
 
-// provision makes the volume and its PersistentVolume.
+// provision creates the volume and its PersistentVolume.
 func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	plan, err := p.plan(ctx, claim, class)
 	if err != nil {
-		return p.failed(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
-	if err := p.protectSource(ctx, plan.cloned); err != nil {
-		return p.failed(ctx, claim, err)
+	if err := p.protectSource(ctx, plan.cloneSource); err != nil {
+		return p.recordFailure(ctx, claim, err)
 	}
-	now, err := p.begin(ctx, claim)
+	current, err := p.markPending(ctx, claim)
 	if err != nil {
 		return err
 	}
-	if now == nil {
-		return nil // deleted meanwhile, which the cache will tell
+	if current == nil {
+		return nil // deleted in the meantime; the cache will show it
 	}
-	answer, err := p.createVolume(ctx, plan.request)
+	resp, err := p.createVolume(ctx, plan.request)
 	if err != nil {
-		return p.notCreated(ctx, now, class, err)
+		return p.handleCreateError(ctx, current, class, err)
 	}
-	if err := plan.check(answer.GetVolume()); err != nil {
-		return p.wrong(ctx, now, plan, answer.GetVolume(), err)
+	if err := plan.check(resp.GetVolume()); err != nil {
+		return p.deleteMismatch(ctx, current, plan, resp.GetVolume(), err)
 	}
-	pv, err := p.persistentVolume(plan, answer.GetVolume())
+	pv, err := p.persistentVolume(plan, resp.GetVolume())
 	if err != nil {
-		return p.wrong(ctx, now, plan, answer.GetVolume(), err)
+		return p.deleteMismatch(ctx, current, plan, resp.GetVolume(), err)
 	}
 	if err := p.save(ctx, pv); err != nil {
-		return p.failed(ctx, now, err)
+		return p.recordFailure(ctx, current, err)
 	}
-	p.Events.Eventf(now, corev1.EventTypeNormal, "ProvisioningSucceeded", "PersistentVolume %s was made", pv.Name)
-	return p.end(ctx, now, nil)
+	p.Events.Eventf(current, corev1.EventTypeNormal, "ProvisioningSucceeded", "PersistentVolume %s was created", pv.Name)
+	return p.clearPending(ctx, current, nil)
 }
 
-// save stores the PersistentVolume. The one of an earlier try, whose outcome this process did not learn, is as good.
+// save creates the PersistentVolume. It accepts an existing PersistentVolume from an earlier
+// attempt with unknown outcome.
 func (p *provisioner) save(ctx context.Context, pv *corev1.PersistentVolume) error {
 	_, err := p.Client.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{})
 	if err == nil {
@@ -117,84 +119,89 @@ func (p *provisioner) save(ctx context.Context, pv *corev1.PersistentVolume) err
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create PersistentVolume %q: %w", pv.Name, err)
 	}
-	there, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
+	existing, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read PersistentVolume %q: %w", pv.Name, err)
 	}
-	if there.Spec.ClaimRef == nil || there.Spec.ClaimRef.UID != pv.Spec.ClaimRef.UID {
-		return fmt.Errorf("create PersistentVolume %q: there is one that belongs to something else; delete it", pv.Name)
+	if existing.Spec.ClaimRef == nil || existing.Spec.ClaimRef.UID != pv.Spec.ClaimRef.UID {
+		return fmt.Errorf("create PersistentVolume %q: it exists and belongs to another claim; delete it", pv.Name)
 	}
 	return nil
 }
 
-// notCreated decides what an error of CreateVolume means: without an outcome the claim stays pending and the call is repeated.
-func (p *provisioner) notCreated(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, cause error) error {
-	elsewhere := driver.CodeOf(cause) == codes.ResourceExhausted && selectedNode(claim) != "" && (delayed(class) || p.Node != "")
-	if ctx.Err() != nil || !driver.Certain(cause) && !elsewhere {
-		return p.failed(ctx, claim, cause)
+// handleCreateError handles an error of CreateVolume. If the outcome is unknown, the claim stays
+// pending and the call is repeated.
+func (p *provisioner) handleCreateError(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, cause error) error {
+	reschedule := driver.CodeOf(cause) == codes.ResourceExhausted && selectedNode(claim) != "" && (hasDelayedBinding(class) || p.Node != "")
+	if ctx.Err() != nil || !driver.HasNoEffect(cause) && !reschedule {
+		return p.recordFailure(ctx, claim, cause)
 	}
 	var annotations object
-	if elsewhere {
-		annotations = object{nodeAnnotation: nil, oldNodeAnnotation: nil} // the pod may fit on another node
+	if reschedule {
+		// The pod might fit on another node.
+		annotations = object{nodeAnnotation: nil, oldNodeAnnotation: nil}
 	}
-	if err := p.end(ctx, claim, annotations); err != nil {
-		return p.failed(ctx, claim, errors.Join(cause, err))
+	if err := p.clearPending(ctx, claim, annotations); err != nil {
+		return p.recordFailure(ctx, claim, errors.Join(cause, err))
 	}
-	return p.failed(ctx, claim, cause)
+	return p.recordFailure(ctx, claim, cause)
 }
 
-// wrong removes a volume that is not what was asked for.
-func (p *provisioner) wrong(ctx context.Context, claim *corev1.PersistentVolumeClaim, plan *plan, volume *csi.Volume, cause error) error {
+// deleteMismatch deletes a volume that does not match the request.
+func (p *provisioner) deleteMismatch(ctx context.Context, claim *corev1.PersistentVolumeClaim, plan *plan, volume *csi.Volume, cause error) error {
 	if volume.GetVolumeId() != "" {
 		request := &csi.DeleteVolumeRequest{VolumeId: volume.GetVolumeId(), Secrets: plan.request.GetSecrets()}
 		if err := p.deleteVolume(ctx, request); err != nil {
-			return p.failed(ctx, claim, errors.Join(cause, err))
+			return p.recordFailure(ctx, claim, errors.Join(cause, err))
 		}
-		if err := p.end(ctx, claim, nil); err != nil {
-			return p.failed(ctx, claim, errors.Join(cause, err))
+		if err := p.clearPending(ctx, claim, nil); err != nil {
+			return p.recordFailure(ctx, claim, errors.Join(cause, err))
 		}
 	}
-	return p.failed(ctx, claim, cause)
+	return p.recordFailure(ctx, claim, cause)
 }
 
-// abandon removes what may have been made for a claim that does not want it any more. Only the driver knows: the same call again gives the same volume. There is
-// none when the driver refuses it for a reason that makes that certain, or, since a claim must not stay for ever, for any reason after a while.
-func (p *provisioner) abandon(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	now, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && (now.UID != claim.UID || !isPending(now)) {
-		return nil // the cache lags behind: somebody answers for the volume since, or it is gone
+// cleanUp deletes a volume that might have been created for a claim that no longer needs it. Only
+// the driver knows whether it exists, so cleanUp repeats CreateVolume, which returns the same
+// volume, and then deletes it. No volume exists if the driver rejects the call with an error
+// without effect. Because a claim must not stay forever, any final error is accepted after
+// cleanUpTimeout.
+func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	current, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && (current.UID != claim.UID || !isPending(current)) {
+		return nil // the cache is behind: the claim is gone, or a PersistentVolume exists
 	}
 	if err != nil {
 		return fmt.Errorf("read claim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
 	}
 	class, err := p.classes.Get(className(claim))
 	if err != nil {
-		return p.failed(ctx, claim, fmt.Errorf(cannotClear, pending, err))
+		return p.recordFailure(ctx, claim, fmt.Errorf(cleanUpFormat, pendingFinalizer, err))
 	}
 	plan, err := p.plan(ctx, claim, class)
 	if err != nil {
-		return p.failed(ctx, claim, fmt.Errorf(cannotClear, pending, err))
+		return p.recordFailure(ctx, claim, fmt.Errorf(cleanUpFormat, pendingFinalizer, err))
 	}
-	answer, err := p.createVolume(ctx, plan.request)
+	resp, err := p.createVolume(ctx, plan.request)
 	if err != nil {
-		late := now.DeletionTimestamp != nil && time.Since(now.DeletionTimestamp.Time) > patience
-		if ctx.Err() == nil && (driver.Certain(err) || late && driver.Final(err)) {
-			return p.end(ctx, claim, nil)
+		expired := current.DeletionTimestamp != nil && time.Since(current.DeletionTimestamp.Time) > cleanUpTimeout
+		if ctx.Err() == nil && (driver.HasNoEffect(err) || expired && driver.Final(err)) {
+			return p.clearPending(ctx, claim, nil)
 		}
-		return p.failed(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
-	request := &csi.DeleteVolumeRequest{VolumeId: answer.GetVolume().GetVolumeId(), Secrets: plan.request.GetSecrets()}
+	request := &csi.DeleteVolumeRequest{VolumeId: resp.GetVolume().GetVolumeId(), Secrets: plan.request.GetSecrets()}
 	if err := p.deleteVolume(ctx, request); err != nil {
-		return p.failed(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
-	return p.end(ctx, claim, nil)
+	return p.clearPending(ctx, claim, nil)
 }
 
-// cannotClear says what to do when the driver cannot even be asked.
-const cannotClear = "clear up a volume that may have been made: %[2]w; put right what is missing, or remove the finalizer %[1]s if there is no such volume"
+// cleanUpFormat formats an error if the driver cannot be called.
+const cleanUpFormat = "clean up a volume that might have been created: %[2]w; restore what is missing, or remove the finalizer %[1]s if there is no such volume"
 
-// failed tells the user, and returns the error, so that it is tried again.
-func (p *provisioner) failed(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {
+// recordFailure creates an event and returns the error so that the key is retried.
+func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {
 	if ctx.Err() == nil {
 		p.Events.Event(claim, corev1.EventTypeWarning, "ProvisioningFailed", cause.Error())
 	}

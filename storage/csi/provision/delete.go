@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// reconcileVolume deletes a volume that its claim has released, and sees that the finalizer fits the reclaim policy, which may be changed.
+// reconcileVolume deletes a released volume. It also updates the finalizer when the reclaim policy
+// changes.
 func (p *provisioner) reconcileVolume(ctx context.Context, key controller.Key) error {
 	pv, err := p.volumes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -28,21 +29,21 @@ func (p *provisioner) reconcileVolume(ctx context.Context, key controller.Key) e
 	if err != nil {
 		return fmt.Errorf("read PersistentVolume %q: %w", key.Name, err)
 	}
-	if !p.own(pv) {
+	if !p.isOwn(pv) {
 		return nil
 	}
-	if here, err := p.hereToo(pv); !here || err != nil {
+	if served, err := p.servesVolume(pv); !served || err != nil {
 		return err
 	}
-	policy, held := pv.Spec.PersistentVolumeReclaimPolicy, slices.Contains(pv.Finalizers, finalizer)
+	policy, protected := pv.Spec.PersistentVolumeReclaimPolicy, slices.Contains(pv.Finalizers, volumeFinalizer)
 	switch {
-	case policy != corev1.PersistentVolumeReclaimDelete && held:
-		return p.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{finalizer}})
+	case policy != corev1.PersistentVolumeReclaimDelete && protected:
+		return p.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{volumeFinalizer}})
 	case policy != corev1.PersistentVolumeReclaimDelete:
 		return nil
-	case pv.Status.Phase != corev1.VolumeReleased && !held && pv.DeletionTimestamp == nil:
-		return p.patchVolume(ctx, pv, object{"finalizers": []string{finalizer}})
-	case pv.Status.Phase != corev1.VolumeReleased || pv.DeletionTimestamp != nil && !held:
+	case pv.Status.Phase != corev1.VolumeReleased && !protected && pv.DeletionTimestamp == nil:
+		return p.patchVolume(ctx, pv, object{"finalizers": []string{volumeFinalizer}})
+	case pv.Status.Phase != corev1.VolumeReleased || pv.DeletionTimestamp != nil && !protected:
 		return nil
 	}
 	return p.delete(ctx, pv)
@@ -50,55 +51,56 @@ func (p *provisioner) reconcileVolume(ctx context.Context, key controller.Key) e
 
 // delete deletes the volume, then its PersistentVolume.
 func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) error {
-	if attached := p.attachments(pv); len(attached) > 0 {
-		return p.notDeleted(ctx, pv, fmt.Errorf("delete volume: it is still attached to node %q", attached[0].Spec.NodeName))
+	if attachments := p.attachments(pv); len(attachments) > 0 {
+		return p.recordDeleteFailure(ctx, pv, fmt.Errorf("delete volume: it is still attached to node %q", attachments[0].Spec.NodeName))
 	}
-	// The cache lags behind, and an administrator may have given the volume to somebody since.
-	now, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
+	// Read the current PersistentVolume: the cache is behind, and an administrator might have bound
+	// the volume again.
+	current, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read PersistentVolume %q: %w", pv.Name, err)
 	}
-	if now.UID != pv.UID || now.Status.Phase != corev1.VolumeReleased || now.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+	if current.UID != pv.UID || current.Status.Phase != corev1.VolumeReleased || current.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
-	own, err := p.Own(now)
+	translated, err := p.OwnVolume(current)
 	if err != nil {
-		return p.notDeleted(ctx, pv, err)
+		return p.recordDeleteFailure(ctx, pv, err)
 	}
-	if own == nil {
+	if translated == nil {
 		return nil
 	}
 	if !p.deleted.has(pv.UID) {
-		secrets, err := p.deletionSecrets(ctx, now)
+		secrets, err := p.deletionSecrets(ctx, current)
 		if err != nil {
-			return p.notDeleted(ctx, pv, err)
+			return p.recordDeleteFailure(ctx, pv, err)
 		}
-		request := &csi.DeleteVolumeRequest{VolumeId: own.Spec.CSI.VolumeHandle, Secrets: secrets}
+		request := &csi.DeleteVolumeRequest{VolumeId: translated.Spec.CSI.VolumeHandle, Secrets: secrets}
 		if err := p.deleteVolume(ctx, request); err != nil {
-			return p.notDeleted(ctx, pv, err)
+			return p.recordDeleteFailure(ctx, pv, err)
 		}
 		p.deleted.add(pv.UID)
 	}
-	return p.remove(ctx, now)
+	return p.removeVolume(ctx, current)
 }
 
-// remove deletes the PersistentVolume of a volume that is gone.
-func (p *provisioner) remove(ctx context.Context, pv *corev1.PersistentVolume) error {
-	own := []string{finalizer}
-	if p.publishes {
-		own = append(own, attach.Finalizer(p.name)) // nothing is attached
+// removeVolume deletes the PersistentVolume of a deleted volume.
+func (p *provisioner) removeVolume(ctx context.Context, pv *corev1.PersistentVolume) error {
+	finalizers := []string{volumeFinalizer}
+	if p.canPublish {
+		finalizers = append(finalizers, attach.Finalizer(p.name)) // the volume is not attached
 	}
-	var held []string
-	for _, name := range own {
+	var present []string
+	for _, name := range finalizers {
 		if slices.Contains(pv.Finalizers, name) {
-			held = append(held, name)
+			present = append(present, name)
 		}
 	}
-	if len(held) > 0 {
-		if err := p.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": held}); err != nil {
+	if len(present) > 0 {
+		if err := p.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": present}); err != nil {
 			return err
 		}
 	}
@@ -108,7 +110,7 @@ func (p *provisioner) remove(ctx context.Context, pv *corev1.PersistentVolume) e
 			return fmt.Errorf("delete PersistentVolume %q: %w", pv.Name, err)
 		}
 	}
-	p.deleted.forget(pv.UID)
+	p.deleted.remove(pv.UID)
 	return nil
 }
 
@@ -124,22 +126,23 @@ func (p *provisioner) patchVolume(ctx context.Context, pv *corev1.PersistentVolu
 	return nil
 }
 
-// attachments are what still has the volume.
+// attachments returns the attachments of the volume.
 func (p *provisioner) attachments(pv *corev1.PersistentVolume) []*storagev1.VolumeAttachment {
-	if !p.publishes {
+	if !p.canPublish {
 		return nil
 	}
 	return p.AttachmentsOf(pv.Name)
 }
 
-// deletionSecrets are what the driver needs to delete the volume: what the PersistentVolume keeps, or, for those of older provisioners, what its class says.
+// deletionSecrets returns the secrets for DeleteVolume: those that the PersistentVolume references
+// or, for volumes of older provisioners, those that its class selects.
 func (p *provisioner) deletionSecrets(ctx context.Context, pv *corev1.PersistentVolume) (map[string]string, error) {
 	if name := pv.Annotations[deletionSecretName]; name != "" {
 		return parameters.Fetch(ctx, p.Client, &corev1.SecretReference{Name: name, Namespace: pv.Annotations[deletionSecretNamespace]})
 	}
 	class, err := p.classes.Get(pv.Spec.StorageClassName)
 	if err != nil || pv.Spec.ClaimRef == nil {
-		return nil, nil // without its class there is nothing that could name one
+		return nil, nil // without a class, no secret is selected
 	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pv.Spec.ClaimRef.Namespace, Name: pv.Spec.ClaimRef.Name}}
 	reference, err := parameters.Secret(class.Parameters, parameters.Provisioner, parameters.ClaimValues(pv.Name, claim))
@@ -149,8 +152,8 @@ func (p *provisioner) deletionSecrets(ctx context.Context, pv *corev1.Persistent
 	return parameters.Fetch(ctx, p.Client, reference)
 }
 
-// notDeleted tells the administrator, and returns the error, so that it is tried again.
-func (p *provisioner) notDeleted(ctx context.Context, pv *corev1.PersistentVolume, cause error) error {
+// recordDeleteFailure creates an event and returns the error so that the key is retried.
+func (p *provisioner) recordDeleteFailure(ctx context.Context, pv *corev1.PersistentVolume, cause error) error {
 	if ctx.Err() == nil {
 		p.Events.Event(pv, corev1.EventTypeWarning, "VolumeFailedDelete", cause.Error())
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// plan is what is asked of the driver for a claim, and what the PersistentVolume says beside the answer.
+// plan is the request to the driver for a claim, and the data for the PersistentVolume that is not
+// in the response.
 type plan struct {
 	claim          *corev1.PersistentVolumeClaim
 	class          *storagev1.StorageClass
@@ -23,24 +24,26 @@ type plan struct {
 	use            access.Use
 	deletionSecret *corev1.SecretReference
 	attributes     string                        // name of the VolumeAttributesClass, or empty
-	cloned         *corev1.PersistentVolumeClaim // whose volume is the source, or nil
-	inTree         bool                          // the class is of the in-tree plug-in that the driver has taken over, and so is the PersistentVolume
+	cloneSource    *corev1.PersistentVolumeClaim // claim of the source volume, or nil
+	// The class and the PersistentVolume are of the in-tree plugin that the driver replaces.
+	inTree bool
 }
 
 func className(claim *corev1.PersistentVolumeClaim) string {
 	return volume.GetPersistentVolumeClaimClass(claim)
 }
 
-// plan makes the request. It is the same in each try for as long as claim, class and selected node are.
+// plan creates the request. It is the same in each attempt as long as claim, class and selected
+// node are unchanged.
 func (p *provisioner) plan(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*plan, error) {
-	own, err := p.OwnClass(class)
+	translated, err := p.OwnClass(class)
 	if err != nil {
 		return nil, err
 	}
-	if own == nil {
-		return nil, fmt.Errorf("use StorageClass %q: it is of another provisioner, %q", class.Name, class.Provisioner)
+	if translated == nil {
+		return nil, fmt.Errorf("use StorageClass %q: it belongs to another provisioner, %q", class.Name, class.Provisioner)
 	}
-	result := &plan{claim: claim, class: own, inTree: class.Provisioner != p.name, request: &csi.CreateVolumeRequest{Name: volumeName(claim)}}
+	result := &plan{claim: claim, class: translated, inTree: class.Provisioner != p.name, request: &csi.CreateVolumeRequest{Name: volumeName(claim)}}
 	steps := []func(context.Context, *plan) error{p.planSize, p.planUse, p.planParameters, p.planAttributes, p.planTopology, p.planSource}
 	for _, step := range steps {
 		if err := step(ctx, result); err != nil {
@@ -51,9 +54,9 @@ func (p *provisioner) plan(ctx context.Context, claim *corev1.PersistentVolumeCl
 }
 
 func (p *provisioner) planSize(_ context.Context, plan *plan) error {
-	wanted := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	request := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	limit := plan.claim.Spec.Resources.Limits[corev1.ResourceStorage]
-	plan.request.CapacityRange = &csi.CapacityRange{RequiredBytes: wanted.Value(), LimitBytes: limit.Value()}
+	plan.request.CapacityRange = &csi.CapacityRange{RequiredBytes: request.Value(), LimitBytes: limit.Value()}
 	return nil
 }
 
@@ -69,13 +72,13 @@ func (p *provisioner) planUse(_ context.Context, plan *plan) (err error) {
 		}
 	}
 	plan.use = use
-	plan.request.VolumeCapabilities, err = use.Each(plan.claim.Spec.AccessModes)
+	plan.request.VolumeCapabilities, err = use.PerMode(plan.claim.Spec.AccessModes)
 	return err
 }
 
 func (p *provisioner) planParameters(ctx context.Context, plan *plan) (err error) {
 	request := plan.request
-	if request.Parameters, err = parameters.Passed(plan.class.Parameters); err != nil {
+	if request.Parameters, err = parameters.ForDriver(plan.class.Parameters); err != nil {
 		return fmt.Errorf("use StorageClass %q: %w", plan.class.Name, err)
 	}
 	if p.ExtraMetadata {
@@ -90,7 +93,7 @@ func (p *provisioner) planParameters(ctx context.Context, plan *plan) (err error
 	return err
 }
 
-// secret is the secret that the class chooses for an operation.
+// secret returns the secret that the class selects for an operation.
 func (plan *plan) secret(operation parameters.Operation) (*corev1.SecretReference, error) {
 	reference, err := parameters.Secret(plan.class.Parameters, operation, parameters.ClaimValues(plan.request.Name, plan.claim))
 	if err != nil {
@@ -99,7 +102,7 @@ func (plan *plan) secret(operation parameters.Operation) (*corev1.SecretReferenc
 	return reference, nil
 }
 
-// planAttributes adds the parameters of the claim's VolumeAttributesClass.
+// planAttributes sets the parameters of the claim's VolumeAttributesClass.
 func (p *provisioner) planAttributes(_ context.Context, plan *plan) error {
 	name := plan.claim.Spec.VolumeAttributesClassName
 	if name == nil || *name == "" {
@@ -119,18 +122,18 @@ func (p *provisioner) planAttributes(_ context.Context, plan *plan) error {
 	return nil
 }
 
-// check finds answers that are not what was asked for.
+// check validates the driver's response.
 func (plan *plan) check(volume *csi.Volume) error {
 	size, limits := volume.GetCapacityBytes(), plan.request.GetCapacityRange()
 	switch {
 	case volume.GetVolumeId() == "":
-		return errors.New("use the answer to CreateVolume: the driver gave the volume no ID")
+		return errors.New("use response to CreateVolume: the volume has no ID")
 	case size != 0 && size < limits.GetRequiredBytes():
-		return fmt.Errorf("use the answer to CreateVolume: the volume has %d bytes, less than the %d that were asked for", size, limits.GetRequiredBytes())
+		return fmt.Errorf("use response to CreateVolume: the volume has %d bytes, less than the requested %d", size, limits.GetRequiredBytes())
 	case size != 0 && limits.GetLimitBytes() != 0 && size > limits.GetLimitBytes():
-		return fmt.Errorf("use the answer to CreateVolume: the volume has %d bytes, more than the limit of %d", size, limits.GetLimitBytes())
+		return fmt.Errorf("use response to CreateVolume: the volume has %d bytes, more than the limit of %d", size, limits.GetLimitBytes())
 	case plan.request.GetVolumeContentSource() != nil && volume.GetContentSource() == nil:
-		return errors.New("use the answer to CreateVolume: the driver made an empty volume and not a copy of the data source")
+		return errors.New("use response to CreateVolume: the driver created an empty volume instead of a copy of the data source")
 	}
 	return nil
 }

@@ -1,8 +1,11 @@
-// Package provision makes volumes of a CSI driver for claims and deletes them (document "CSI Volume Plugins in Kubernetes", Provisioning and Deleting).
+// Package provision creates and deletes volumes of a CSI driver for claims (document "CSI Volume
+// Plugins in Kubernetes", Provisioning and Deleting).
 //
-// A volume is never leaked. Before CreateVolume is called, a finalizer on the claim says durably that there may be a volume; it is removed when a
-// PersistentVolume answers for the volume, or when it is certain that there is none. So a claim that is deleted meanwhile, in whatever moment the
-// process dies, is seen again: its volume is found by repeating CreateVolume with the same name, which is derived from the claim's UID, and deleted.
+// Volumes are never leaked. Before CreateVolume is called, a finalizer on the claim records that
+// there might be a volume. It is removed when a PersistentVolume exists for the volume, or when it
+// is certain that there is no volume. If the claim is deleted in the meantime, even if the process
+// is killed, the finalizer keeps it: CreateVolume is repeated with the same name, which is derived
+// from the claim's UID, and the volume is deleted.
 package provision
 
 import (
@@ -20,39 +23,44 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Workers is how many volumes the driver is asked to make, and how many to delete, at once; 0 means 100 each.
+	// Workers is the maximum number of concurrent CreateVolume calls, and of concurrent
+	// DeleteVolume calls. The default is 100 each.
 	Workers int
-	// FSType is the file system of volumes whose StorageClass names none; the driver chooses if it is empty.
+	// FSType is the file system of volumes whose StorageClass does not set it. If empty, the driver
+	// chooses.
 	FSType string
-	// ExtraMetadata adds the names of claim and PersistentVolume to the parameters of CreateVolume.
+	// ExtraMetadata adds the names of the claim and the PersistentVolume to the parameters of
+	// CreateVolume.
 	ExtraMetadata bool
-	// Strict gives the driver no other topology than the selected node's.
+	// Strict limits the topology requirement to the segment of the selected node.
 	Strict bool
-	// NoSpread switches off that volumes of a StatefulSet are spread over the topology.
+	// NoSpread disables spreading the volumes of a StatefulSet over the topology.
 	NoSpread bool
-	// Retry is the delay after the first error, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
+	// second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
 const (
-	// pending on a claim says that there may be a volume that no PersistentVolume answers for yet.
-	pending = "csi.slipway.io/provisioning"
-	// finalizer holds a PersistentVolume until its volume is gone. It is that of the external provisioner, whose volumes are taken over.
-	finalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	// provisionedBy on a PersistentVolume names the driver.
-	provisionedBy = "pv.kubernetes.io/provisioned-by"
-	// byUID finds claims by the name of the volume that is made for them.
-	byUID = "volumeName"
+	// pendingFinalizer on a claim means that there might be a volume without a PersistentVolume.
+	pendingFinalizer = "csi.slipway.io/provisioning"
+	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the finalizer
+	// of the external provisioner, so that its volumes continue to work.
+	volumeFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
+	// provisionedByAnnotation on a PersistentVolume is the name of its provisioner.
+	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
+	// byVolumeName is the index of claims by the name of their volume.
+	byVolumeName = "volumeName"
 )
 
-// provisioner makes and deletes volumes of one driver.
+// provisioner creates and deletes volumes of one driver.
 type provisioner struct {
 	*session.Session
 	Options
 	name       string
-	publishes  bool
+	canPublish bool
 	topology   bool
 	dynamic    dynamic.Interface
 	claims     cache.Indexer
@@ -62,11 +70,11 @@ type provisioner struct {
 	attributes storagelisters.VolumeAttributesClassLister
 	nodes      corelisters.NodeLister
 
-	creates, deletes session.Places
-	deleted          deleted
+	createSlots, deleteSlots session.Slots
+	deleted                  deletedSet
 }
 
-// Feature makes the loops of a driver that can create and delete volumes.
+// Feature returns the controllers of a driver with CREATE_DELETE_VOLUME.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Loop, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME) {
@@ -78,19 +86,19 @@ func Feature(options Options) session.Feature {
 		core, storage := s.Informers.Core().V1(), s.Informers.Storage().V1()
 		p := &provisioner{
 			Session: s, Options: options, name: s.Description.Name,
-			publishes:  s.Description.Can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) && s.Node == "",
-			topology:   s.Description.Offers(csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS),
-			claims:     core.PersistentVolumeClaims().Informer().GetIndexer(),
-			claimsByNS: core.PersistentVolumeClaims().Lister(),
-			volumes:    core.PersistentVolumes().Lister(),
-			classes:    storage.StorageClasses().Lister(),
-			attributes: storage.VolumeAttributesClasses().Lister(),
-			nodes:      core.Nodes().Lister(),
-			creates:    make(session.Places, options.Workers),
-			deletes:    make(session.Places, options.Workers),
+			canPublish:  s.Description.Can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) && s.Node == "",
+			topology:    s.Description.HasService(csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS),
+			claims:      core.PersistentVolumeClaims().Informer().GetIndexer(),
+			claimsByNS:  core.PersistentVolumeClaims().Lister(),
+			volumes:     core.PersistentVolumes().Lister(),
+			classes:     storage.StorageClasses().Lister(),
+			attributes:  storage.VolumeAttributesClasses().Lister(),
+			nodes:       core.Nodes().Lister(),
+			createSlots: make(session.Slots, options.Workers),
+			deleteSlots: make(session.Slots, options.Workers),
 		}
 		if s.Node != "" && !p.topology {
-			return nil, errors.New("provision for one node: the driver has no topology (VOLUME_ACCESSIBILITY_CONSTRAINTS), so its volumes belong to no node")
+			return nil, errors.New("provision for one node: the driver has no topology (VOLUME_ACCESSIBILITY_CONSTRAINTS), so its volumes have no node")
 		}
 		if s.Config != nil {
 			client, err := dynamic.NewForConfig(s.Config)
@@ -106,7 +114,7 @@ func Feature(options Options) session.Feature {
 func (p *provisioner) loops() ([]controller.Loop, error) {
 	core, storage := p.Informers.Core().V1(), p.Informers.Storage().V1()
 	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
-	if err := p.Index(claims, byUID, claimVolume); err != nil {
+	if err := p.Index(claims, byVolumeName, claimVolume); err != nil {
 		return nil, err
 	}
 	reads := []cache.SharedIndexInformer{
@@ -114,26 +122,28 @@ func (p *provisioner) loops() ([]controller.Loop, error) {
 		core.Nodes().Informer(), storage.CSINodes().Informer(),
 	}
 	deletes := []controller.Watch{{Informer: volumes, Keys: p.ownVolumes, Changed: volumeChanged}}
-	if p.publishes {
+	if p.canPublish {
 		if err := p.IndexAttachments(); err != nil {
 			return nil, err
 		}
-		// A deletion may have waited for the last attachment to go.
-		deletes = append(deletes, controller.Watch{Informer: storage.VolumeAttachments().Informer(), Keys: p.VolumeKeys, Changed: session.Unchanged})
+		// A deletion might wait for the last attachment to be removed.
+		deletes = append(deletes, controller.Watch{Informer: storage.VolumeAttachments().Informer(), Keys: p.VolumeKeys, Changed: session.IgnoreUpdates})
 	}
-	// Both loops have volumes' names as keys and exclude each other: nothing makes a volume while it is deleted.
+	// Both controllers use volume names as keys and exclude each other, so that no volume is
+	// created while it is being deleted.
 	var exclusion controller.Exclusion
 	return []controller.Loop{
 		{Name: "provision", Watches: []controller.Watch{{Informer: claims, Keys: p.claimKeys, Changed: claimChanged}}, Reads: reads,
-			Reconcile: p.reconcileClaim, Workers: session.Ahead * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileClaim, Workers: session.WorkersPerSlot * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "delete", Watches: deletes, Reads: reads,
-			Reconcile: p.reconcileVolume, Workers: session.Ahead * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileVolume, Workers: session.WorkersPerSlot * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
 		{Name: "clone-source", Watches: []controller.Watch{{Informer: claims, Keys: sourceKeys, Changed: sourceChanged}},
 			Reconcile: p.reconcileSource, Retry: p.Retry, RetryMax: p.RetryMax},
 	}, nil
 }
 
-// volumeName is what the volume for a claim is called, as PersistentVolume and in CreateVolume: the same in each try.
+// volumeName returns the name of the claim's volume, as PersistentVolume and in CreateVolume. It is
+// the same in each attempt.
 func volumeName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
 func claimVolume(object any) []string {
@@ -144,7 +154,7 @@ func claimVolume(object any) []string {
 	return []string{volumeName(claim)}
 }
 
-// claimKeys are the volumes of claims that name this driver.
+// claimKeys returns the volumes of claims with this provisioner.
 func (p *provisioner) claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || provisionerOf(claim) != p.name {
@@ -153,26 +163,27 @@ func (p *provisioner) claimKeys(object any) []controller.Key {
 	return []controller.Key{{Name: volumeName(claim)}}
 }
 
-// ownVolumes are the PersistentVolumes that this driver was asked to make.
+// ownVolumes returns the PersistentVolumes of this provisioner.
 func (p *provisioner) ownVolumes(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
-	if !ok || !p.own(pv) {
+	if !ok || !p.isOwn(pv) {
 		return nil
 	}
 	return []controller.Key{{Name: pv.Name}}
 }
 
-// own tells whether the volume of a PersistentVolume was made by this driver, or by the in-tree plug-in before it.
-func (p *provisioner) own(pv *corev1.PersistentVolume) bool {
-	by := pv.Annotations[provisionedBy]
-	if by == "" || by != p.name && by != p.InTree() {
+// isOwn reports whether this driver, or the in-tree plugin that it replaces, provisioned the
+// PersistentVolume.
+func (p *provisioner) isOwn(pv *corev1.PersistentVolume) bool {
+	provisioner := pv.Annotations[provisionedByAnnotation]
+	if provisioner == "" || provisioner != p.name && provisioner != p.InTreePlugin() {
 		return false
 	}
-	own, err := p.Own(pv)
-	return err == nil && own != nil
+	translated, err := p.OwnVolume(pv)
+	return err == nil && translated != nil
 }
 
-// claimChanged and volumeChanged leave out what the loops write themselves.
+// claimChanged and volumeChanged ignore the controllers' own writes.
 func claimChanged(old, new any) bool {
 	a, b := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
 	return a.UID != b.UID || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() || a.Spec.VolumeName != b.Spec.VolumeName ||

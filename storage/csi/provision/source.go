@@ -17,10 +17,11 @@ import (
 // snapshotGroup is the API group of snapshots.
 const snapshotGroup = "snapshot.storage.k8s.io"
 
-// allowModeChange on a snapshot's content lets an administrator allow that a volume of another mode is made from it.
+// allowModeChange is the annotation of a snapshot's content with which an administrator allows
+// restoring it to a volume with another volume mode.
 const allowModeChange = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
-// dataSource is what a claim wants its volume to be made from, or nil.
+// dataSource returns the claim's data source, or nil.
 func dataSource(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference {
 	if reference := claim.Spec.DataSourceRef; reference != nil {
 		return reference
@@ -44,13 +45,14 @@ var (
 	snapshotKind = schema.GroupKind{Group: snapshotGroup, Kind: "VolumeSnapshot"}
 )
 
-// knownSource tells whether volumes are made from the claim's data source here. Others are filled by populators, which make a claim of their own.
-func knownSource(claim *corev1.PersistentVolumeClaim) bool {
+// supportedSource reports whether this package supports the claim's data source. Volume populators
+// handle others, with their own claims.
+func supportedSource(claim *corev1.PersistentVolumeClaim) bool {
 	source := dataSource(claim)
 	return source == nil || kindOf(source) == claimKind || kindOf(source) == snapshotKind
 }
 
-// planSource adds what the volume is made from.
+// planSource sets the content source.
 func (p *provisioner) planSource(ctx context.Context, plan *plan) (err error) {
 	source := dataSource(plan.claim)
 	if source == nil {
@@ -70,7 +72,7 @@ func (p *provisioner) planSource(ctx context.Context, plan *plan) (err error) {
 	return nil
 }
 
-// clone is the volume of another claim as the source.
+// clone returns the volume of another claim as content source.
 func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CLONE_VOLUME) {
 		return nil, errors.New("the driver cannot clone volumes (CLONE_VOLUME)")
@@ -79,15 +81,16 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err != nil {
 		return nil, err
 	}
-	begun := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloning) // the source stays until the clone is made
-	if claim.DeletionTimestamp != nil && !begun || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+	// The source stays until the clone is complete.
+	started := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloningFinalizer)
+	if claim.DeletionTimestamp != nil && !started || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")
 	}
 	found, err := p.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
-	pv, err := p.Own(found)
+	pv, err := p.OwnVolume(found)
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,20 +99,20 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
 		return nil, fmt.Errorf("its PersistentVolume %q is bound to another claim", pv.Name)
 	case isBlock(pv.Spec.VolumeMode) != isBlock(plan.claim.Spec.VolumeMode):
-		return nil, errors.New("its volume mode is another one")
+		return nil, errors.New("its volume mode is different")
 	}
-	if err := plan.holds(pv.Spec.Capacity[corev1.ResourceStorage]); err != nil {
+	if err := plan.checkSize(pv.Spec.Capacity[corev1.ResourceStorage]); err != nil {
 		return nil, err
 	}
-	plan.cloned = claim
+	plan.cloneSource = claim
 	volume := &csi.VolumeContentSource_VolumeSource{VolumeId: pv.Spec.CSI.VolumeHandle}
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: volume}}, nil
 }
 
-// holds tells whether the new volume is large enough for what it is made from.
-func (plan *plan) holds(size resource.Quantity) error {
-	if wanted := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]; wanted.Cmp(size) < 0 {
-		return fmt.Errorf("the claim asks for %s, less than its %s", wanted.String(), size.String())
+// checkSize checks that the new volume is large enough for its source.
+func (plan *plan) checkSize(size resource.Quantity) error {
+	if request := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]; request.Cmp(size) < 0 {
+		return fmt.Errorf("the claim requests %s, less than its %s", request.String(), size.String())
 	}
 	return nil
 }
@@ -118,10 +121,10 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 	return mode != nil && *mode == corev1.PersistentVolumeBlock
 }
 
-// snapshot is a VolumeSnapshot as the source.
+// snapshot returns a VolumeSnapshot as content source.
 func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*csi.VolumeContentSource, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT) {
-		return nil, errors.New("the driver has no snapshots (CREATE_DELETE_SNAPSHOT)")
+		return nil, errors.New("the driver does not support snapshots (CREATE_DELETE_SNAPSHOT)")
 	}
 	version := schema.GroupVersion{Group: snapshotGroup, Version: "v1"}
 	snapshot, err := p.dynamic.Resource(version.WithResource("volumesnapshots")).Namespace(plan.claim.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -145,7 +148,8 @@ func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*c
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: source}}, nil
 }
 
-// snapshotHandle is the driver's ID of a snapshot that belongs to the driver, is bound in both directions, and fits.
+// snapshotHandle validates that a snapshot belongs to the driver, is bound in both directions and
+// fits, and returns its handle.
 func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured.Unstructured) (string, error) {
 	driverName, _, _ := unstructured.NestedString(content.Object, "spec", "driver")
 	boundTo, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "uid")
@@ -155,16 +159,16 @@ func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured
 	block := mode == string(corev1.PersistentVolumeBlock)
 	switch {
 	case driverName != p.name:
-		return "", fmt.Errorf("it was taken by another driver, %q", driverName)
+		return "", fmt.Errorf("it belongs to another driver, %q", driverName)
 	case boundTo != string(snapshot.GetUID()):
 		return "", fmt.Errorf("its VolumeSnapshotContent %q is bound to another snapshot", content.GetName())
 	case handle == "":
 		return "", fmt.Errorf("its VolumeSnapshotContent %q has no handle yet", content.GetName())
 	case mode != "" && block != isBlock(plan.claim.Spec.VolumeMode) && content.GetAnnotations()[allowModeChange] != "true":
-		return "", fmt.Errorf("it was taken of a volume of mode %s; an administrator may allow another one with the annotation %s of its VolumeSnapshotContent", mode, allowModeChange)
+		return "", fmt.Errorf("it was taken of a volume of mode %s; to allow another mode, an administrator must set the annotation %s of its VolumeSnapshotContent", mode, allowModeChange)
 	}
 	if !sized {
 		return handle, nil
 	}
-	return handle, plan.holds(*resource.NewQuantity(size, resource.BinarySI))
+	return handle, plan.checkSize(*resource.NewQuantity(size, resource.BinarySI))
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Annotations that keep on a PersistentVolume which secret deletes it: its StorageClass may be gone by then.
+// Annotations of a PersistentVolume that reference the secret for its deletion, because its
+// StorageClass might be gone by then.
 const (
 	deletionSecretName      = "volume.kubernetes.io/provisioner-deletion-secret-name"
 	deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
 )
 
-// persistentVolume is what stands for a volume of the driver, bound to the claim that it was made for.
+// persistentVolume returns the PersistentVolume for a volume, bound to the claim.
 func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.PersistentVolume, error) {
 	source, err := p.source(plan, volume)
 	if err != nil {
@@ -28,7 +29,7 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 	}
 	claim := plan.claim
 	pv := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: plan.request.GetName(), Annotations: map[string]string{provisionedBy: p.name}},
+		ObjectMeta: metav1.ObjectMeta{Name: plan.request.GetName(), Annotations: map[string]string{provisionedByAnnotation: p.name}},
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: capacity(plan, volume)},
@@ -48,7 +49,7 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 	if plan.attributes != "" {
 		pv.Spec.VolumeAttributesClassName = &plan.attributes
 	}
-	p.hold(pv)
+	p.setFinalizers(pv)
 	if secret := plan.deletionSecret; secret != nil {
 		pv.Annotations[deletionSecretName], pv.Annotations[deletionSecretNamespace] = secret.Name, secret.Namespace
 	}
@@ -56,26 +57,28 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 		pv.Spec.NodeAffinity = topology.NodeAffinity(volume.GetAccessibleTopology())
 	}
 	if p.Node != "" && pv.Spec.NodeAffinity == nil {
-		return nil, errors.New("use the answer to CreateVolume: the driver serves one node and did not say that the volume is there")
+		return nil, errors.New("use response to CreateVolume: the driver serves one node and did not report that the volume is on it")
 	}
 	if plan.inTree {
-		pv.Annotations[provisionedBy], pv.Annotations[storagehelpers.AnnMigratedTo] = p.InTree(), p.name
-		return p.Untranslated(pv)
+		pv.Annotations[provisionedByAnnotation], pv.Annotations[storagehelpers.AnnMigratedTo] = p.InTreePlugin(), p.name
+		return p.ToInTree(pv)
 	}
 	return pv, nil
 }
 
-// hold puts finalizers on a new PersistentVolume: that of the attacher too, which saves it a request for each volume.
-func (p *provisioner) hold(pv *corev1.PersistentVolume) {
+// setFinalizers adds the finalizers of the provisioner and of the attacher to a new
+// PersistentVolume. Adding both now saves a request later.
+func (p *provisioner) setFinalizers(pv *corev1.PersistentVolume) {
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		pv.Finalizers = append(pv.Finalizers, finalizer)
+		pv.Finalizers = append(pv.Finalizers, volumeFinalizer)
 	}
-	if p.publishes {
+	if p.canPublish {
 		pv.Finalizers = append(pv.Finalizers, attach.Finalizer(p.name))
 	}
 }
 
-// capacity is what the driver has given, or what was asked for when it does not say.
+// capacity returns the size from the driver's response, or the requested size if the response has
+// none.
 func capacity(plan *plan, volume *csi.Volume) resource.Quantity {
 	size := volume.GetCapacityBytes()
 	if size == 0 {
@@ -84,7 +87,7 @@ func capacity(plan *plan, volume *csi.Volume) resource.Quantity {
 	return *resource.NewQuantity(size, resource.BinarySI)
 }
 
-// source is the volume with the secrets that its later operations get.
+// source returns the volume with the secrets for later operations.
 func (p *provisioner) source(plan *plan, volume *csi.Volume) (*corev1.CSIPersistentVolumeSource, error) {
 	source := &corev1.CSIPersistentVolumeSource{
 		Driver: p.name, VolumeHandle: volume.GetVolumeId(), VolumeAttributes: volume.GetVolumeContext(), FSType: plan.use.FSType,

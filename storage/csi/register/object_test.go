@@ -17,38 +17,38 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-func TestObjectSaysWhatTheDriverCan(t *testing.T) {
+func TestObjectFollowsCapabilities(t *testing.T) {
 	description := &driver.Description{Controller: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_GET_CAPACITY}}
 	yes, no := true, false
 	policy := storagev1.FileFSGroupPolicy
-	wanted := Spec(description, storagev1.CSIDriverSpec{FSGroupPolicy: &policy})
-	if *wanted.AttachRequired || !*wanted.StorageCapacity || *wanted.FSGroupPolicy != policy {
-		t.Errorf("the object says %+v", wanted)
+	desired := Spec(description, storagev1.CSIDriverSpec{FSGroupPolicy: &policy})
+	if *desired.AttachRequired || !*desired.StorageCapacity || *desired.FSGroupPolicy != policy {
+		t.Errorf("the object has %+v", desired)
 	}
 	if configured := Spec(description, storagev1.CSIDriverSpec{StorageCapacity: &no}); *configured.StorageCapacity {
-		t.Error("the configuration does not win")
+		t.Error("the configuration does not override")
 	}
 
 	ours := map[string]string{managedBy: manager}
 	tests := []struct {
-		name  string
-		found *storagev1.CSIDriver
-		want  bool // the object says what is wanted afterwards
-		same  bool // the object is the old one
+		name     string
+		existing *storagev1.CSIDriver
+		want     bool // the object has the desired spec afterwards
+		same     bool // the object was not recreated
 	}{
 		{"none", nil, true, false},
-		{"ours with other values", object(ours, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},
-		{"ours with another value that cannot change", object(ours, storagev1.CSIDriverSpec{AttachRequired: &yes}), true, false},
-		{"an administrator's", object(nil, storagev1.CSIDriverSpec{AttachRequired: &yes}), false, true},
+		{"managed, other values", object(ours, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},
+		{"managed, another value of an immutable field", object(ours, storagev1.CSIDriverSpec{AttachRequired: &yes}), true, false},
+		{"not managed", object(nil, storagev1.CSIDriverSpec{AttachRequired: &yes}), false, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			client := fake.NewClientset()
-			if tt.found != nil {
-				client = fake.NewClientset(tt.found)
+			if tt.existing != nil {
+				client = fake.NewClientset(tt.existing)
 			}
 			drivers := client.StorageV1().CSIDrivers()
-			o := &Object{Drivers: drivers, Driver: "a.example.com", Spec: wanted}
+			o := &Object{Drivers: drivers, Driver: "a.example.com", Spec: desired}
 			if err := o.ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -56,8 +56,8 @@ func TestObjectSaysWhatTheDriverCan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := !differs(wanted, after.Spec); got != tt.want {
-				t.Errorf("as wanted: %t, want %t: %+v", got, tt.want, after.Spec)
+			if got := !differs(desired, after.Spec); got != tt.want {
+				t.Errorf("desired spec: %t, want %t: %+v", got, tt.want, after.Spec)
 			}
 			if got := after.UID == "old"; got != tt.same {
 				t.Errorf("the same object: %t, want %t", got, tt.same)
@@ -70,18 +70,18 @@ func object(labels map[string]string, spec storagev1.CSIDriverSpec) *storagev1.C
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "a.example.com", UID: "old", Labels: labels}, Spec: spec}
 }
 
-func TestObjectIsTriedAgain(t *testing.T) {
+func TestObjectIsRetried(t *testing.T) {
 	client := fake.NewClientset()
 	var asked atomic.Int32
 	client.PrependReactor("create", "csidrivers", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if asked.Add(1) == 1 {
-			return true, nil, errors.New("the API server does not answer")
+			return true, nil, errors.New("the API server does not respond")
 		}
 		return false, nil, nil
 	})
 	o := &Object{Drivers: client.StorageV1().CSIDrivers(), Driver: "a.example.com"}
 	parttest.Run(t, o.Run)
-	eventually.True(t, "the object is there", func() bool {
+	eventually.True(t, "the object exists", func() bool {
 		_, err := client.StorageV1().CSIDrivers().Get(t.Context(), "a.example.com", metav1.GetOptions{})
 		return err == nil
 	})

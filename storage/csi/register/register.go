@@ -1,7 +1,8 @@
-// Package register makes a CSI driver known: to kubelet on a node, by the plug-in registration that kubelet watches for in
-// its directory plugins_registry, and to the cluster as a CSIDriver object. The driver itself knows nothing of Kubernetes.
-// It does the work of the community's node-driver-registrar and of the cluster-driver-registrar of the design document
-// (csi-in-kubernetes, "Kubelet to CSI Driver Communication" and "Recommended Mechanism for Deploying CSI Drivers").
+// Package register registers a CSI driver: with kubelet on a node, through kubelet's plugin
+// registration in the directory plugins_registry, and with the cluster, through a CSIDriver object.
+// The driver itself does not depend on Kubernetes. The package replaces the community's
+// node-driver-registrar and the cluster-driver-registrar of the design document (csi-in-kubernetes,
+// "Kubelet to CSI Driver Communication" and "Recommended Mechanism for Deploying CSI Drivers").
 package register
 
 import (
@@ -23,94 +24,97 @@ import (
 )
 
 const (
-	// silence is how long kubelet may take to ask who we are. It looks every second, but not at a path on which it failed
-	// before: there it waits up to two minutes (its exponential back-off). Another path is as good as new.
-	silence     = 5 * time.Second
-	longSilence = time.Minute
-	callTimeout = 10 * time.Second
-	interval    = 10 * time.Second
+	// queryTimeout is how long to wait for kubelet's query. Kubelet scans the directory every
+	// second, but after a failure it waits up to two minutes before it tries the same path again
+	// (exponential backoff). A new path has no backoff.
+	queryTimeout    = 5 * time.Second
+	maxQueryTimeout = time.Minute
+	callTimeout     = 10 * time.Second
+	checkInterval   = 10 * time.Second
 )
 
-// Driver is the connection to a CSI driver, made again on its own when the driver restarts.
+// Driver is the connection to a CSI driver. It reconnects when the driver restarts.
 type Driver interface {
 	Identity() csi.IdentityClient
 	Node() csi.NodeClient
 }
 
-// Registrar is the part that keeps one driver registered with the kubelet of this machine, through restarts of the driver
-// and of kubelet. When it is stopped the driver is unregistered: kubelet then removes it from the CSINode.
+// Registrar is the component that keeps one driver registered with the kubelet on this node, across
+// restarts of the driver and of kubelet. When the Registrar stops, the driver is unregistered and
+// kubelet removes it from the CSINode.
 type Registrar struct {
 	// Driver is the driver to register.
 	Driver Driver
-	// Endpoint is the driver's socket as kubelet sees it, an absolute path.
+	// Endpoint is the absolute path of the driver's socket as kubelet sees it.
 	Endpoint string
 	// Dir is kubelet's directory plugins_registry as this process sees it.
 	Dir string
-	// Interval is how often the driver is asked whether it still is what it was; 10 s when zero.
+	// Interval is how often the driver's name and node info are checked for changes. The default is
+	// 10 s.
 	Interval time.Duration
 
 	mu    sync.Mutex
 	state State
 }
 
-// State is what kubelet says of a driver.
+// State is the registration state of a driver.
 type State struct {
-	Driver     string // the name, empty until the driver has answered
+	Driver     string // the name; empty until the driver has responded
 	Registered bool
-	Problem    string // why not: the driver's answer or kubelet's
+	Problem    string // error from the driver or kubelet
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (r *Registrar) Name() string { return "csi-registrar " + r.Endpoint }
 
-// State is what is known now.
+// State returns the current state.
 func (r *Registrar) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
 }
 
-// Run registers the driver as soon as it answers. It is ready at once, since neither driver nor kubelet may have started.
-// It ends with an error only when the directory cannot be made.
+// Run registers the driver when it responds. It is ready immediately, because neither the driver
+// nor kubelet might have started. It fails only if it cannot create the directory.
 func (r *Registrar) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o750); err != nil {
-		return fmt.Errorf("make directory of registrations: %w", err)
+		return fmt.Errorf("create directory for registrations: %w", err)
 	}
 	ready()
-	retry := newRetry()
+	backoff := newBackoff()
 	for attempt := 1; ctx.Err() == nil; {
 		accepted, err := r.register(ctx, attempt)
 		attempt++
-		if accepted { // kubelet has no grudge against a path that it has accepted
-			attempt, retry = 1, newRetry()
+		if accepted { // kubelet has no backoff for a path that it has accepted
+			attempt, backoff = 1, newBackoff()
 		}
 		if err == nil || ctx.Err() != nil {
-			continue // something has changed
+			continue // the registration must be repeated
 		}
-		r.problem(err)
+		r.setProblem(err)
 		slog.Warn("CSI driver is not registered", "endpoint", r.Endpoint, "cause", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(retry.Step()):
+		case <-time.After(backoff.Step()):
 		}
 	}
 	return nil
 }
 
-func newRetry() wait.Backoff {
+func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 30 * time.Second}
 }
 
-// register asks the driver who it is and announces it to kubelet.
+// register queries the driver and registers it with kubelet.
 func (r *Registrar) register(ctx context.Context, attempt int) (accepted bool, err error) {
-	who, err := r.ask(ctx)
+	info, err := r.queryDriver(ctx)
 	if err != nil {
 		return false, err
 	}
-	return r.announce(ctx, who, attempt)
+	return r.announce(ctx, info, attempt)
 }
 
-func (r *Registrar) problem(err error) {
+func (r *Registrar) setProblem(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Registered, r.state.Problem = false, err.Error()
@@ -122,97 +126,98 @@ func (r *Registrar) set(s State) {
 	r.state = s
 }
 
-// identity is what a driver says of itself. When it changes the driver has to be registered anew.
-type identity struct {
+// driverInfo is a driver's name and node info. If it changes, the driver must be registered again.
+type driverInfo struct {
 	name string
-	node *csi.NodeGetInfoResponse // nil when the driver does not say; kubelet then reports that
+	node *csi.NodeGetInfoResponse // nil if the driver returns an error, which kubelet then reports
 }
 
-func (i identity) equal(other identity) bool {
+func (i driverInfo) equal(other driverInfo) bool {
 	return i.name == other.name && proto.Equal(i.node, other.node)
 }
 
-// ask asks the driver who it is. A driver whose name cannot be used is not called again before the next attempt.
-func (r *Registrar) ask(ctx context.Context) (identity, error) {
+// queryDriver queries the driver's name and node info. If the name is invalid, the next call is at
+// the next attempt.
+func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	info, err := r.Driver.Identity().GetPluginInfo(ctx, &csi.GetPluginInfoRequest{})
 	if err != nil {
-		return identity{}, fmt.Errorf("ask driver at %q for its name: %w", r.Endpoint, err)
+		return driverInfo{}, fmt.Errorf("get name of driver at %q: %w", r.Endpoint, err)
 	}
 	if err := driver.CheckName(info.GetName()); err != nil {
-		return identity{}, err
+		return driverInfo{}, err
 	}
 	node, err := r.Driver.Node().NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
 	if err != nil {
 		node = nil
 	}
-	return identity{name: info.GetName(), node: node}, nil
+	return driverInfo{name: info.GetName(), node: node}, nil
 }
 
-// announce offers the driver to kubelet until something changes, which is no error, or until kubelet refuses it. It tells
-// whether kubelet accepted the driver at any time.
-func (r *Registrar) announce(ctx context.Context, who identity, attempt int) (accepted bool, err error) {
-	if err := removeStale(r.Dir, who.name); err != nil {
+// announce offers the driver to kubelet until something changes, which is not an error, or until
+// kubelet rejects it. accepted means that kubelet has accepted the driver.
+func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
+	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err
 	}
-	offer := newOffer(filepath.Join(r.Dir, socketName(who.name, attempt)), who.name, r.Endpoint)
-	if err := offer.open(); err != nil {
+	socket := newSocket(filepath.Join(r.Dir, socketName(info.name, attempt)), info.name, r.Endpoint)
+	if err := socket.open(); err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, offer.close()) }()
-	r.set(State{Driver: who.name, Problem: "kubelet has not asked for it"})
-	patience := silence
+	defer func() { err = errors.Join(err, socket.close()) }()
+	r.set(State{Driver: info.name, Problem: "kubelet has not queried the driver"})
+	timeout := queryTimeout
 	if attempt > 1 {
-		patience = min(silence<<min(attempt, 10), longSilence)
+		timeout = min(queryTimeout<<min(attempt, 10), maxQueryTimeout)
 	}
-	return r.hold(ctx, who, offer, patience)
+	return r.monitor(ctx, info, socket, timeout)
 }
 
-// hold waits while an offer is as it should be.
-func (r *Registrar) hold(ctx context.Context, who identity, o *offer, patience time.Duration) (accepted bool, err error) {
-	quiet := time.NewTimer(patience)
-	defer quiet.Stop()
-	look := time.NewTicker(orDefault(r.Interval, interval))
-	defer look.Stop()
+// monitor waits until the registration must be repeated.
+func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *registrationSocket, timeout time.Duration) (accepted bool, err error) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	ticker := time.NewTicker(orDefault(r.Interval, checkInterval))
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return accepted, nil
-		case <-o.asked:
-			quiet.Stop()
-		case <-quiet.C:
-			return accepted, errors.New("kubelet does not ask for the driver")
-		case status := <-o.status:
+		case <-socket.queried:
+			timer.Stop()
+		case <-timer.C:
+			return accepted, errors.New("kubelet does not query the driver")
+		case status := <-socket.status:
 			if !status.GetPluginRegistered() {
-				return accepted, fmt.Errorf("kubelet refuses CSI driver %q: %s", who.name, status.GetError())
+				return accepted, fmt.Errorf("kubelet rejects CSI driver %q: %s", info.name, status.GetError())
 			}
 			accepted = true
-			r.set(State{Driver: who.name, Registered: true})
-			slog.Info("CSI driver is registered", "driver", who.name, "endpoint", r.Endpoint)
-		case <-look.C:
-			if r.changed(ctx, who) || !o.there() {
+			r.set(State{Driver: info.name, Registered: true})
+			slog.Info("CSI driver is registered", "driver", info.name, "endpoint", r.Endpoint)
+		case <-ticker.C:
+			if r.changed(ctx, info) || !socket.exists() {
 				return accepted, nil
 			}
 		}
 	}
 }
 
-// changed tells whether the driver answers and is not what it was. One that does not answer may be restarting: its volumes
-// are in use, and kubelet calls it at the same socket afterwards.
-func (r *Registrar) changed(ctx context.Context, before identity) bool {
-	now, err := r.ask(ctx)
-	return err == nil && now.node != nil && !now.equal(before)
+// changed reports whether the driver's name or node info has changed. A driver that does not
+// respond might be restarting: its volumes are in use, and kubelet will use the same socket.
+func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
+	current, err := r.queryDriver(ctx)
+	return err == nil && current.node != nil && !current.equal(previous)
 }
 
-// removeStale removes sockets of earlier registrars of the driver, which nobody serves.
+// removeStale removes the sockets of earlier registrars of the driver.
 func removeStale(dir, driver string) error {
 	for _, pattern := range []string{"", "."} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern+driver+"-reg*.sock"))
+		paths, err := filepath.Glob(filepath.Join(dir, pattern+driver+"-reg*.sock"))
 		if err != nil {
-			return fmt.Errorf("look for sockets of earlier registrations: %w", err)
+			return fmt.Errorf("find sockets of earlier registrations: %w", err)
 		}
-		for _, path := range found {
+		for _, path := range paths {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove socket of an earlier registration: %w", err)
 			}

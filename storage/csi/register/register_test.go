@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// bench is a driver with its registrar, and a test that acts for kubelet.
+// bench is a driver with its registrar. The test simulates kubelet.
 type bench struct {
 	t         *testing.T
 	registrar *Registrar
@@ -30,7 +30,7 @@ type bench struct {
 
 func newBench(t *testing.T, options fake.Options) *bench {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "csi") // short, for sockets
+	dir, err := os.MkdirTemp("", "csi") // short path for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func newBench(t *testing.T, options fake.Options) *bench {
 	return b
 }
 
-// serve starts the driver, or another one in its place.
+// serve starts the driver, or replaces it.
 func (b *bench) serve(options fake.Options) {
 	b.t.Helper()
 	if b.server != nil {
@@ -67,13 +67,13 @@ func (b *bench) run() *bench {
 	return b
 }
 
-// sockets are those that kubelet sees.
+// sockets returns the sockets that kubelet sees.
 func (b *bench) sockets() []string {
-	found, _ := filepath.Glob(filepath.Join(b.registrar.Dir, "[^.]*"))
-	return found
+	existing, _ := filepath.Glob(filepath.Join(b.registrar.Dir, "[^.]*"))
+	return existing
 }
 
-// kubelet waits for a socket and registers what is there, as kubelet does.
+// kubelet waits for a socket and registers the driver, as kubelet does.
 func (b *bench) kubelet(answer *registration.RegistrationStatus) *registration.PluginInfo {
 	b.t.Helper()
 	eventually.True(b.t, "a socket for kubelet", func() bool { return len(b.sockets()) == 1 })
@@ -102,11 +102,11 @@ func accepted() *registration.RegistrationStatus {
 	return &registration.RegistrationStatus{PluginRegistered: true}
 }
 
-func TestKubeletLearnsOfTheDriver(t *testing.T) {
+func TestDriverIsRegistered(t *testing.T) {
 	b := newBench(t, fake.Options{}).run()
 	info := b.kubelet(accepted())
 	if info.GetType() != registration.CSIPlugin || info.GetName() != fake.Name || info.GetEndpoint() != b.registrar.Endpoint {
-		t.Errorf("kubelet learns %v", info)
+		t.Errorf("kubelet gets %v", info)
 	}
 	b.waitRegistered()
 	if got := filepath.Base(b.sockets()[0]); got != fake.Name+"-reg.sock" {
@@ -114,11 +114,11 @@ func TestKubeletLearnsOfTheDriver(t *testing.T) {
 	}
 	b.part.Stop()
 	if left := b.sockets(); len(left) > 0 {
-		t.Errorf("%v are left after the stop: kubelet would not unregister the driver", left)
+		t.Errorf("%v remain after the stop: kubelet would not unregister the driver", left)
 	}
 }
 
-func TestDriverMayComeLater(t *testing.T) {
+func TestDriverStartsLater(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	b.server.Stop()
 	b.run()
@@ -141,34 +141,34 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 		listener.Close()
 	}
 	b.run()
-	eventually.True(t, "only the live socket is there", func() bool { return len(b.sockets()) == 1 })
+	eventually.True(t, "only the live socket exists", func() bool { return len(b.sockets()) == 1 })
 	b.kubelet(accepted())
 	b.waitRegistered()
 }
 
-func TestRefusalIsReportedAndTriedAgainAtAnotherPath(t *testing.T) {
+func TestRejectionIsRetriedAtAnotherPath(t *testing.T) {
 	b := newBench(t, fake.Options{}).run()
 	b.kubelet(&registration.RegistrationStatus{Error: "NodeGetInfo: no such device"})
-	eventually.True(t, "the refusal is known", func() bool { return strings.Contains(b.registrar.State().Problem, "no such device") })
+	eventually.True(t, "the rejection is in the state", func() bool { return strings.Contains(b.registrar.State().Problem, "no such device") })
 	eventually.True(t, "another path", func() bool {
-		found := b.sockets()
-		return len(found) == 1 && filepath.Base(found[0]) == fake.Name+"-reg-2.sock"
+		existing := b.sockets()
+		return len(existing) == 1 && filepath.Base(existing[0]) == fake.Name+"-reg-2.sock"
 	})
 	b.kubelet(accepted())
 	b.waitRegistered()
 }
 
-func TestChangeOfTheDriverIsRegistered(t *testing.T) {
+func TestDriverChangeIsRegistered(t *testing.T) {
 	b := newBench(t, fake.Options{NodeID: "one"}).run()
 	b.kubelet(accepted())
 	b.waitRegistered()
 	b.serve(fake.Options{NodeID: "two"})
-	eventually.True(t, "the registration is taken back", func() bool { return !b.registrar.State().Registered })
+	eventually.True(t, "the registration is withdrawn", func() bool { return !b.registrar.State().Registered })
 	b.kubelet(accepted())
 	b.waitRegistered()
 }
 
-func TestRestartWithoutAChangeKeepsTheRegistration(t *testing.T) {
+func TestUnchangedDriverStaysRegistered(t *testing.T) {
 	b := newBench(t, fake.Options{}).run()
 	b.kubelet(accepted())
 	b.waitRegistered()
@@ -183,14 +183,14 @@ func TestRestartWithoutAChangeKeepsTheRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	eventually.True(t, "the new driver was asked twice", func() bool { return len(again.Calls("NodeGetInfo")) >= 2 })
+	eventually.True(t, "the new driver was queried twice", func() bool { return len(again.Calls("NodeGetInfo")) >= 2 })
 	after, err := os.Stat(b.sockets()[0])
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("the socket was replaced (%v): pods would lose the driver for a while", err)
 	}
 }
 
-func TestRemovedSocketComesBack(t *testing.T) {
+func TestRemovedSocketIsRecreated(t *testing.T) {
 	b := newBench(t, fake.Options{}).run()
 	b.kubelet(accepted())
 	b.waitRegistered()
@@ -201,30 +201,30 @@ func TestRemovedSocketComesBack(t *testing.T) {
 	b.waitRegistered()
 }
 
-func TestKubeletThatRestartsAsksAgain(t *testing.T) {
+func TestKubeletRestart(t *testing.T) {
 	b := newBench(t, fake.Options{}).run()
 	b.kubelet(accepted())
 	b.waitRegistered()
 	b.kubelet(&registration.RegistrationStatus{Error: "starting"})
-	eventually.True(t, "the second word counts", func() bool { return !b.registrar.State().Registered })
+	eventually.True(t, "the second status takes effect", func() bool { return !b.registrar.State().Registered })
 }
 
-func TestUnusableNameIsReported(t *testing.T) {
+func TestInvalidNameIsReported(t *testing.T) {
 	b := newBench(t, fake.Options{Name: "../../etc"}).run()
-	eventually.True(t, "the name is refused", func() bool { return strings.Contains(b.registrar.State().Problem, `"../../etc"`) })
-	if found := b.sockets(); len(found) > 0 {
-		t.Errorf("%v are offered to kubelet", found)
+	eventually.True(t, "the name is rejected", func() bool { return strings.Contains(b.registrar.State().Problem, `"../../etc"`) })
+	if existing := b.sockets(); len(existing) > 0 {
+		t.Errorf("%v are offered to kubelet", existing)
 	}
 }
 
-func TestNodeThatIsNotKnownIsKubeletsToReport(t *testing.T) {
+func TestNodeInfoErrorIsReportedByKubelet(t *testing.T) {
 	b := newBench(t, fake.Options{Plan: fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "no")})}).run()
 	b.kubelet(accepted())
 }
 
-func TestPathsThatAreTooLongAreExplained(t *testing.T) {
+func TestTooLongPathIsReported(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	b.registrar.Dir = filepath.Join(b.registrar.Dir, strings.Repeat("d", 70))
 	b.run()
-	eventually.True(t, "the reason is told", func() bool { return strings.Contains(b.registrar.State().Problem, "107 characters") })
+	eventually.True(t, "the reason is in the state", func() bool { return strings.Contains(b.registrar.State().Problem, "107 characters") })
 }

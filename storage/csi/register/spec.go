@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Spec is what the CSIDriver object of a driver says: whether it attaches and whether its capacity is tracked follow from its
-// capabilities; the configuration wins, and alone knows the rest (pod information, lifecycle modes, file ownership, tokens).
+// Spec returns the spec of a driver's CSIDriver object. attachRequired and storageCapacity default
+// to the driver's capabilities. configured overrides them and contains the other fields.
 func Spec(d *driver.Description, configured storagev1.CSIDriverSpec) storagev1.CSIDriverSpec {
 	attaches := d.Can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME)
 	capacity := d.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY)

@@ -1,9 +1,11 @@
-// Package resize makes volumes of a CSI driver larger as their claims ask for it, and lets users take back a request that the
-// driver cannot fulfil (KEP-1790, recovery from failed volume expansion). It makes the volume larger in the storage and in the
-// PersistentVolume; what is left to do on the node kubelet does, which finds NodeResizePending in the claim's status.
+// Package resize expands volumes of a CSI driver according to their claims. It allows users to
+// reduce a request that the driver cannot fulfil (KEP-1790, recovery from failed volume expansion).
+// It expands the volume in the storage and updates the PersistentVolume. Kubelet does the rest on
+// the node if the claim's status is NodeResizePending.
 //
-// That a volume is in use is learned from the driver, not from a cache of every pod: a driver that grows volumes only while they are
-// detached says so, and the end of a VolumeAttachment causes the next try.
+// The package has no cache of pods to find out whether a volume is in use. A driver that expands
+// only detached volumes returns an error, and the end of a VolumeAttachment triggers the next
+// attempt.
 package resize
 
 import (
@@ -20,22 +22,23 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Workers is how many volumes are made larger at once; 0 means 10.
+	// Workers is the maximum number of volumes that are expanded concurrently. The default is 10.
 	Workers int
-	// Retry is the delay after the first error, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
+	// second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
-// resizer serves the volumes of one driver.
+// resizer expands the volumes of one driver.
 type resizer struct {
 	*session.Session
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Feature makes the loop of a driver.
+// Feature returns the controller of a driver.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Loop, error) {
 		core := s.Informers.Core().V1()
@@ -44,7 +47,7 @@ func Feature(options Options) session.Feature {
 			Name: "resize",
 			Watches: []controller.Watch{
 				{Informer: core.PersistentVolumeClaims().Informer(), Keys: claimKeys, Changed: changed},
-				{Informer: s.Informers.Storage().V1().VolumeAttachments().Informer(), Keys: r.detachedKeys, Changed: session.Unchanged},
+				{Informer: s.Informers.Storage().V1().VolumeAttachments().Informer(), Keys: r.detachedKeys, Changed: session.IgnoreUpdates},
 			},
 			Reads:     []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.Nodes().Informer()},
 			Reconcile: r.reconcile, Workers: options.Workers, Retry: options.Retry, RetryMax: options.RetryMax,
@@ -52,29 +55,29 @@ func Feature(options Options) session.Feature {
 	}
 }
 
-// claimKeys is a claim for which something may have to be done.
+// claimKeys returns a claim that might have to be resized.
 func claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {
 		return nil
 	}
-	if asked, have := sizes(claim); asked.Cmp(have) <= 0 && stateOf(claim) == "" {
+	if requested, current := sizes(claim); requested.Cmp(current) <= 0 && stateOf(claim) == "" {
 		return nil
 	}
 	return []controller.Key{{Namespace: claim.Namespace, Name: claim.Name}}
 }
 
-// changed leaves out what the loop itself tells in conditions.
+// changed ignores conditions, which the controller itself writes.
 func changed(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
-	askedBefore, haveBefore := sizes(before)
-	asked, have := sizes(after)
-	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || asked.Cmp(askedBefore) != 0 || have.Cmp(haveBefore) != 0 ||
-		fromNode(stateOf(before)) && stateOf(before) != stateOf(after)
+	requestedBefore, currentBefore := sizes(before)
+	requested, current := sizes(after)
+	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || requested.Cmp(requestedBefore) != 0 || current.Cmp(currentBefore) != 0 ||
+		isNodeState(stateOf(before)) && stateOf(before) != stateOf(after)
 }
 
-// fromNode tells whether kubelet has the next step.
-func fromNode(state corev1.ClaimResourceStatus) bool {
+// isNodeState reports whether kubelet has the next step.
+func isNodeState(state corev1.ClaimResourceStatus) bool {
 	switch state {
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible:
 		return true
@@ -82,7 +85,7 @@ func fromNode(state corev1.ClaimResourceStatus) bool {
 	return false
 }
 
-// detachedKeys is the claim of a volume that is detached.
+// detachedKeys returns the claim of a volume that is detached.
 func (r *resizer) detachedKeys(object any) []controller.Key {
 	attachment, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || attachment.Spec.Attacher != r.Description.Name || attachment.Spec.Source.PersistentVolumeName == nil {
@@ -103,7 +106,7 @@ func (r *resizer) reconcile(ctx context.Context, key controller.Key) error {
 	if err != nil {
 		return err
 	}
-	volume, err := r.Claimed(claim)
+	volume, err := r.BoundVolume(claim)
 	if err != nil || volume == nil {
 		return err
 	}
@@ -111,8 +114,8 @@ func (r *resizer) reconcile(ctx context.Context, key controller.Key) error {
 	if !ok {
 		return nil
 	}
-	err = r.grow(ctx, claim.DeepCopy(), volume, target)
-	if apierrors.IsConflict(err) { // the cache will soon show what was overlooked
+	err = r.resize(ctx, claim.DeepCopy(), volume, target)
+	if apierrors.IsConflict(err) { // the cache will show the change soon
 		return controller.After(50 * time.Millisecond)
 	}
 	return err

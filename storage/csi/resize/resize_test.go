@@ -24,21 +24,21 @@ func feature() session.Feature {
 	return Feature(Options{Retry: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 }
 
-func ask(b *csitest.Bench, size string) {
+func request(b *csitest.Bench, size string) {
 	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) {
 		spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 	})
 }
 
-// told is the claim's capacity, the state of its resize, what is allocated and its condition.
-func told(b *csitest.Bench) string {
+// claimStatus returns the claim's capacity, the state of its resize, its allocated size and its condition.
+func claimStatus(b *csitest.Bench) string {
 	claim := b.Claim()
 	condition := ""
 	for _, c := range claim.Status.Conditions {
 		condition += string(c.Type)
 	}
-	have, allocated := claim.Status.Capacity[corev1.ResourceStorage], claim.Status.AllocatedResources[corev1.ResourceStorage]
-	return fmt.Sprintf("%s/%s/%s/%s", have.String(), stateOf(claim), allocated.String(), condition)
+	current, allocated := claim.Status.Capacity[corev1.ResourceStorage], claim.Status.AllocatedResources[corev1.ResourceStorage]
+	return fmt.Sprintf("%s/%s/%s/%s", current.String(), stateOf(claim), allocated.String(), condition)
 }
 
 func check(t *testing.T, b *csitest.Bench, volume string, storage int64) {
@@ -47,71 +47,71 @@ func check(t *testing.T, b *csitest.Bench, volume string, storage int64) {
 		t.Errorf("the PersistentVolume has %s, want %s", got.String(), volume)
 	}
 	if got := b.Storage.Volumes()["data"].Size; got != storage {
-		t.Errorf("the storage gives %d bytes, want %d", got, storage)
+		t.Errorf("the storage has %d bytes, want %d", got, storage)
 	}
 }
 
-func TestVolumeGrows(t *testing.T) {
+func TestVolumeIsExpanded(t *testing.T) {
 	b := csitest.NewBench(t, fake.Options{})
 	b.Start(feature())
-	ask(b, "3Gi")
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "3Gi//3Gi/")
+	request(b, "3Gi")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "3Gi//3Gi/")
 	check(t, b, "3Gi", 3<<30)
 }
 
-func TestNodeHasTheLastStep(t *testing.T) {
+func TestNodeExpansionIsLeftToKubelet(t *testing.T) {
 	tests := map[string]fake.Options{
-		"the controller begins": {NodeExpansion: true},
-		"only the node can":     {LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME}},
+		"the controller expands first": {NodeExpansion: true},
+		"only the node expands":        {LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME}},
 	}
 	for name, options := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := csitest.NewBench(t, options)
 			b.Start(feature())
-			ask(b, "3Gi")
-			eventually.Equal(t, "the claim", func() string { return told(b) }, "1Gi/NodeResizePending/3Gi/FileSystemResizePending")
+			request(b, "3Gi")
+			eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "1Gi/NodeResizePending/3Gi/FileSystemResizePending")
 			if got := b.Volume().Spec.Capacity[corev1.ResourceStorage]; got.String() != "3Gi" {
-				t.Errorf("the PersistentVolume has %s: kubelet would not make the file system larger", got.String())
+				t.Errorf("the PersistentVolume has %s: kubelet would not expand the file system", got.String())
 			}
-			ask(b, "4Gi")
-			eventually.Equal(t, "more is asked for", func() string { return told(b) }, "1Gi/NodeResizePending/4Gi/FileSystemResizePending")
+			request(b, "4Gi")
+			eventually.Equal(t, "more is requested", func() string { return claimStatus(b) }, "1Gi/NodeResizePending/4Gi/FileSystemResizePending")
 		})
 	}
 }
 
-func TestDriverThatCannotIsTold(t *testing.T) {
+func TestUnsupportedDriverIsReported(t *testing.T) {
 	b := csitest.NewBench(t, fake.Options{
 		LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME},
 		LacksNode:       []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_EXPAND_VOLUME},
 	})
 	b.Start(feature())
-	ask(b, "3Gi")
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "1Gi/ControllerResizeInfeasible/3Gi/ControllerResizeError")
+	request(b, "3Gi")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "1Gi/ControllerResizeInfeasible/3Gi/ControllerResizeError")
 }
 
-func TestUserAsksForLessAfterARefusal(t *testing.T) {
+func TestRequestIsReducedAfterRejection(t *testing.T) {
 	b := csitest.NewBench(t, fake.Options{Capacity: 4 << 30})
 	b.Start(feature())
-	ask(b, "9Gi")
-	eventually.Equal(t, "the refusal", func() string { return told(b) }, "1Gi/ControllerResizeInfeasible/9Gi/ControllerResizeError")
-	ask(b, "3Gi")
-	eventually.Equal(t, "less is asked for", func() string { return told(b) }, "3Gi//3Gi/")
+	request(b, "9Gi")
+	eventually.Equal(t, "the rejection", func() string { return claimStatus(b) }, "1Gi/ControllerResizeInfeasible/9Gi/ControllerResizeError")
+	request(b, "3Gi")
+	eventually.Equal(t, "less is requested", func() string { return claimStatus(b) }, "3Gi//3Gi/")
 	check(t, b, "3Gi", 3<<30)
 }
 
-func TestUnknownOutcomeStaysTheGoal(t *testing.T) {
+func TestUnknownOutcomeKeepsTarget(t *testing.T) {
 	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
 	b := csitest.NewBench(t, fake.Options{Plan: fake.Always("ControllerExpandVolume", late)})
 	b.Start(feature())
-	ask(b, "5Gi")
-	eventually.Equal(t, "the error", func() string { return told(b) }, "1Gi/ControllerResizeInProgress/5Gi/ControllerResizeError")
-	ask(b, "3Gi")
+	request(b, "5Gi")
+	eventually.Equal(t, "the error", func() string { return claimStatus(b) }, "1Gi/ControllerResizeInProgress/5Gi/ControllerResizeError")
+	request(b, "3Gi")
 	b.Storage.SetPlan(nil)
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "5Gi//5Gi/")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "5Gi//5Gi/")
 	check(t, b, "5Gi", 5<<30)
 }
 
-func TestVolumeInUseGrowsWhenItIsDetached(t *testing.T) {
+func TestVolumeInUseIsExpandedAfterDetach(t *testing.T) {
 	b := csitest.NewBench(t, fake.Options{OfflineOnly: true})
 	_, err := b.Driver.Controller().ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{
 		VolumeId: b.Handle, NodeId: "node", VolumeCapability: &csi.VolumeCapability{},
@@ -126,17 +126,18 @@ func TestVolumeInUseGrowsWhenItIsDetached(t *testing.T) {
 	if _, err := attachments.Create(t.Context(), attachment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	b.Start(Feature(Options{Retry: time.Hour, RetryMax: time.Hour})) // only the detachment can cause the second try
-	ask(b, "3Gi")
-	eventually.Equal(t, "the error", func() string { return told(b) }, "1Gi/ControllerResizeInProgress/3Gi/ControllerResizeError")
+	// Only the detachment triggers the second attempt.
+	b.Start(Feature(Options{Retry: time.Hour, RetryMax: time.Hour}))
+	request(b, "3Gi")
+	eventually.Equal(t, "the error", func() string { return claimStatus(b) }, "1Gi/ControllerResizeInProgress/3Gi/ControllerResizeError")
 	b.Storage.Detach(b.Handle, "node")
 	if err := attachments.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Equal(t, "the claim", func() string { return told(b) }, "3Gi//3Gi/")
+	eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "3Gi//3Gi/")
 }
 
-func TestKilledAnywhereItConverges(t *testing.T) {
+func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, ended := 1, false; !ended; at++ {
 			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ended = killAt(t, at, after) })
@@ -150,13 +151,13 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 	b.Killer = killer
 	part := b.Start(feature())
 	killer.Arm(at)
-	ask(b, "3Gi")
-	eventually.True(t, "the process is killed or the claim has its size", func() bool { return killer.Dead() || told(b) == "3Gi//3Gi/" })
+	request(b, "3Gi")
+	eventually.True(t, "the process is killed or the claim has its size", func() bool { return killer.Dead() || claimStatus(b) == "3Gi//3Gi/" })
 	ended = !killer.Dead()
 	part.Stop()
 	killer.Revive()
 	b.Start(feature())
-	eventually.Equal(t, "killed at "+killer.Where(), func() string { return told(b) }, "3Gi//3Gi/")
+	eventually.Equal(t, "killed at "+killer.Where(), func() string { return claimStatus(b) }, "3Gi//3Gi/")
 	check(t, b, "3Gi", 3<<30)
 	return ended
 }
@@ -167,9 +168,9 @@ func TestRandomFaultsConverge(t *testing.T) {
 			b := csitest.NewBench(t, fake.Options{})
 			b.Start(feature())
 			b.Storage.SetPlan(fake.Random(seed, 0.6, 6))
-			ask(b, "2Gi")
-			ask(b, "3Gi")
-			eventually.Equal(t, "the claim", func() string { return told(b) }, "3Gi//3Gi/")
+			request(b, "2Gi")
+			request(b, "3Gi")
+			eventually.Equal(t, "the claim", func() string { return claimStatus(b) }, "3Gi//3Gi/")
 			check(t, b, "3Gi", 3<<30)
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// setState notes how far the resize is; empty is not at all.
+// setState sets the state of the resize. Empty means that there is no resize.
 func setState(claim *corev1.PersistentVolumeClaim, state corev1.ClaimResourceStatus) {
 	if state == "" {
 		delete(claim.Status.AllocatedResourceStatuses, corev1.ResourceStorage)
@@ -21,8 +21,9 @@ func setState(claim *corev1.PersistentVolumeClaim, state corev1.ClaimResourceSta
 	claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] = state
 }
 
-// ours are the conditions of a resize, of which a claim has one at a time.
-func ours(c corev1.PersistentVolumeClaimCondition) bool {
+// isResizeCondition reports whether a condition is about a resize. A claim has at most one such
+// condition.
+func isResizeCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	switch c.Type {
 	case corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
 		corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
@@ -31,13 +32,14 @@ func ours(c corev1.PersistentVolumeClaimCondition) bool {
 	return false
 }
 
-// setCondition lets a claim have one condition of a resize, or none, and tells whether that is news.
-func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType, reason, message string) (news bool) {
-	same := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == kind && c.Message == message }
-	if kind != "" && slices.ContainsFunc(claim.Status.Conditions, same) {
+// setCondition sets the claim's resize condition, or removes it, and reports whether it has
+// changed.
+func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType, reason, message string) (changed bool) {
+	matches := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == kind && c.Message == message }
+	if kind != "" && slices.ContainsFunc(claim.Status.Conditions, matches) {
 		return false
 	}
-	claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, ours)
+	claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, isResizeCondition)
 	if kind != "" {
 		claim.Status.Conditions = append(claim.Status.Conditions, corev1.PersistentVolumeClaimCondition{
 			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: reason, Message: message,
@@ -46,11 +48,11 @@ func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVol
 	return true
 }
 
-// write fails with a conflict when the claim has changed meanwhile.
-func (r *resizer) write(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	written, err := r.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+// updateStatus fails with a conflict if the claim has changed.
+func (r *resizer) updateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	updated, err := r.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("write status of PersistentVolumeClaim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
+		return nil, fmt.Errorf("update status of PersistentVolumeClaim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
 	}
-	return written, nil
+	return updated, nil
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Index makes a shared informer find objects by the values that keys gives for them. Loops of several drivers may ask for the same index.
+// Index adds an index to a shared informer. The controllers of several drivers can request the same
+// index.
 func (s *Session) Index(informer cache.SharedIndexInformer, name string, keys func(object any) []string) error {
-	if _, there := informer.GetIndexer().GetIndexers()[name]; there {
+	if _, ok := informer.GetIndexer().GetIndexers()[name]; ok {
 		return nil
 	}
 	err := informer.AddIndexers(cache.Indexers{name: func(object any) ([]string, error) { return keys(object), nil }})
-	if _, there := informer.GetIndexer().GetIndexers()[name]; there {
-		return nil // perhaps another driver's loops were quicker
+	if _, ok := informer.GetIndexer().GetIndexers()[name]; ok {
+		return nil // another driver's controllers might have added it
 	}
 	if err != nil {
 		return fmt.Errorf("index objects by %s: %w", name, err)
@@ -25,26 +26,28 @@ func (s *Session) Index(informer cache.SharedIndexInformer, name string, keys fu
 	return nil
 }
 
-// byVolume is the index of VolumeAttachments by their PersistentVolume.
+// byVolume is the index of VolumeAttachments by PersistentVolume.
 const byVolume = "persistentVolume"
 
-// IndexAttachments makes AttachmentsOf answer.
+// IndexAttachments adds the index for AttachmentsOf.
 func (s *Session) IndexAttachments() error {
 	return s.Index(s.Informers.Storage().V1().VolumeAttachments().Informer(), byVolume, AttachmentVolume)
 }
 
-// AttachmentsOf are the VolumeAttachments of a PersistentVolume, whoever attaches it, as far as the cache knows. IndexAttachments must have been called.
-func (s *Session) AttachmentsOf(volume string) (found []*storagev1.VolumeAttachment) {
+// AttachmentsOf returns the VolumeAttachments of a PersistentVolume in the cache, of any attacher.
+// Call IndexAttachments first.
+func (s *Session) AttachmentsOf(volume string) (result []*storagev1.VolumeAttachment) {
 	objects, _ := s.Informers.Storage().V1().VolumeAttachments().Informer().GetIndexer().ByIndex(byVolume, volume)
 	for _, object := range objects {
 		if va, ok := object.(*storagev1.VolumeAttachment); ok {
-			found = append(found, va)
+			result = append(result, va)
 		}
 	}
-	return found
+	return result
 }
 
-// AttachmentVolume is the name of the PersistentVolume of a VolumeAttachment; none for one with a volume of its own.
+// AttachmentVolume returns the name of the PersistentVolume of a VolumeAttachment, or nothing for
+// an inline volume.
 func AttachmentVolume(object any) []string {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Source.PersistentVolumeName == nil {
@@ -53,7 +56,7 @@ func AttachmentVolume(object any) []string {
 	return []string{*va.Spec.Source.PersistentVolumeName}
 }
 
-// VolumeKeys is the PersistentVolume of a VolumeAttachment of the driver, as the key of a loop.
+// VolumeKeys returns the PersistentVolume of a VolumeAttachment of the driver as a key.
 func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Attacher != s.Description.Name {
@@ -65,13 +68,14 @@ func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	return keys
 }
 
-// Unchanged is for watches that wake a loop only when objects come and go.
-func Unchanged(_, _ any) bool { return false }
+// IgnoreUpdates is for watches that trigger only when objects are created or deleted.
+func IgnoreUpdates(_, _ any) bool { return false }
 
-// Locks are one lock for each key, for what loops with different keys must not do at once. The zero value is ready.
+// Locks contains one lock per key, for work that controllers with different keys must not do
+// concurrently. The zero value is ready to use.
 type Locks struct {
-	mu   sync.Mutex
-	held map[string]*lock
+	mu    sync.Mutex
+	locks map[string]*lock
 }
 
 type lock struct {
@@ -79,16 +83,16 @@ type lock struct {
 	users int
 }
 
-// Lock waits for the lock of a key and returns what gives it back.
+// Lock locks a key and returns a function that unlocks it.
 func (l *Locks) Lock(key string) (unlock func()) {
 	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[string]*lock{}
+	if l.locks == nil {
+		l.locks = map[string]*lock{}
 	}
-	k := l.held[key]
+	k := l.locks[key]
 	if k == nil {
 		k = &lock{}
-		l.held[key] = k
+		l.locks[key] = k
 	}
 	k.users++
 	l.mu.Unlock()
@@ -98,10 +102,11 @@ func (l *Locks) Lock(key string) (unlock func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if k.users--; k.users == 0 {
-			delete(l.held, key)
+			delete(l.locks, key)
 		}
 	}
 }
 
-// Feature makes the loops of one concern for a driver that is served. A driver that lacks what the concern needs gets none.
+// Feature returns the controllers of one feature for a driver, or nothing if the driver does not
+// support the feature.
 type Feature func(*Session) ([]controller.Loop, error)

@@ -9,14 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Nodes are the nodes on which the driver is registered. A loop that asks must read the caches of Nodes and CSINodes. A CSINode whose Node is not there, or not any more, is left out.
+// Nodes returns the nodes on which the driver is registered. The caller's controller must read the
+// caches of Nodes and CSINodes. A CSINode without a Node is ignored.
 func (s *Session) Nodes() ([]topology.Node, error) {
-	registered, err := s.Informers.Storage().V1().CSINodes().Lister().List(labels.Everything())
+	csiNodes, err := s.Informers.Storage().V1().CSINodes().Lister().List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list CSINodes: %w", err)
 	}
-	var found []topology.Node
-	for _, csiNode := range registered {
+	var result []topology.Node
+	for _, csiNode := range csiNodes {
 		node, err := s.Informers.Core().V1().Nodes().Lister().Get(csiNode.Name)
 		if apierrors.IsNotFound(err) {
 			continue
@@ -26,9 +27,9 @@ func (s *Session) Nodes() ([]topology.Node, error) {
 		}
 		for _, d := range csiNode.Spec.Drivers {
 			if d.Name == s.Description.Name && d.NodeID != "" {
-				found = append(found, topology.Node{Name: node.Name, Labels: node.Labels, Keys: d.TopologyKeys})
+				result = append(result, topology.Node{Name: node.Name, Labels: node.Labels, Keys: d.TopologyKeys})
 			}
 		}
 	}
-	return found, nil
+	return result, nil
 }

@@ -1,4 +1,4 @@
-// Package session is what the loops of one CSI driver have in common while it is served.
+// Package session contains what the controllers of one CSI driver share.
 package session
 
 import (
@@ -13,25 +13,27 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Session is one driver that is served, from the time it has said what it can do until it says something else or the leadership ends. The
-// caches are shared by all drivers; whoever takes an informer from Informers before the loops run need not start it.
+// Session is the time in which a driver has the same description, during one term of leadership.
+// All drivers share the informers. An informer that is requested from Informers before the
+// controllers run is started automatically.
 type Session struct {
-	// Client speaks to the API server, and Config connects clients of custom resources.
+	// Client is for built-in resources. Config is for clients of custom resources.
 	Client kubernetes.Interface
 	Config *rest.Config
-	// Informers are the shared caches.
+	// Informers are the shared informers.
 	Informers informers.SharedInformerFactory
-	// Snapshots speaks to the API server about snapshot.storage.k8s.io, and SnapshotInformers are the caches of it. Both are nil where the API server
-	// does not serve that group.
+	// Snapshots is the client for snapshot.storage.k8s.io, and SnapshotInformers are its informers.
+	// Both are nil if the API server does not serve that group.
 	Snapshots         snapshotclient.Interface
 	SnapshotInformers snapshotinformers.SharedInformerFactory
-	// Driver is the connection, Description what the driver says about itself.
+	// Driver is the connection to the driver, and Description its description.
 	Driver      *driver.Driver
 	Description *driver.Description
-	// Events tell users what happens to their objects.
+	// Events records events for users.
 	Events record.EventRecorder
-	// Node, if set, is the node whose volumes alone are provisioned and deleted: the driver serves this node only.
+	// Node, if set, is the only node that the driver serves: only its volumes are provisioned and
+	// deleted.
 	Node string
-	// Queues measure the queues of the driver's loops.
+	// Queues provides the metrics of the controllers' queues.
 	Queues workqueue.MetricsProvider
 }

@@ -9,8 +9,9 @@ import (
 	csitranslation "k8s.io/csi-translation-lib"
 )
 
-// InTree is the in-tree plug-in whose volumes the driver has taken over, such as kubernetes.io/aws-ebs; empty if there is none.
-func (s *Session) InTree() string {
+// InTreePlugin returns the in-tree plugin that the driver replaces, such as kubernetes.io/aws-ebs,
+// or "".
+func (s *Session) InTreePlugin() string {
 	name, err := csitranslation.New().GetInTreeNameFromCSIName(s.Description.Name)
 	if err != nil {
 		return ""
@@ -18,16 +19,17 @@ func (s *Session) InTree() string {
 	return name
 }
 
-// Own is a PersistentVolume as one of CSI, or nil if it is none of the driver's. One of the in-tree type that the driver has taken over is translated as the
-// stock controllers translate it; its metadata stays, so that it can be patched.
-func (s *Session) Own(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+// OwnVolume returns a PersistentVolume as a CSI volume, or nil if it is not of this driver. A
+// volume of the in-tree plugin that the driver replaces is translated as the upstream controllers
+// do it; its metadata is unchanged, so that it can be patched.
+func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	if volume.Spec.CSI != nil {
 		if volume.Spec.CSI.Driver != s.Description.Name {
 			return nil, nil
 		}
 		return volume, nil
 	}
-	translator, inTree := csitranslation.New(), s.InTree()
+	translator, inTree := csitranslation.New(), s.InTreePlugin()
 	if inTree == "" {
 		return nil, nil
 	}
@@ -41,9 +43,10 @@ func (s *Session) Own(volume *corev1.PersistentVolume) (*corev1.PersistentVolume
 	return translated, nil
 }
 
-// OwnClass is a StorageClass as one of the driver, or nil if it is another's. One of the in-tree plug-in that the driver has taken over is translated.
+// OwnClass returns a StorageClass of this driver, or nil if it is of another provisioner. A class
+// of the in-tree plugin that the driver replaces is translated.
 func (s *Session) OwnClass(class *storagev1.StorageClass) (*storagev1.StorageClass, error) {
-	inTree := s.InTree()
+	inTree := s.InTreePlugin()
 	switch {
 	case class.Provisioner == s.Description.Name:
 		return class, nil
@@ -57,11 +60,12 @@ func (s *Session) OwnClass(class *storagev1.StorageClass) (*storagev1.StorageCla
 	return translated, nil
 }
 
-// Untranslated is a new PersistentVolume of CSI as the in-tree type that its StorageClass asked for.
-func (s *Session) Untranslated(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+// ToInTree translates a new CSI PersistentVolume to the in-tree type that its StorageClass
+// requests.
+func (s *Session) ToInTree(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	translated, err := csitranslation.New().TranslateCSIPVToInTree(volume)
 	if err != nil {
-		return nil, fmt.Errorf("translate PersistentVolume %q to %s: %w", volume.Name, s.InTree(), err)
+		return nil, fmt.Errorf("translate PersistentVolume %q to %s: %w", volume.Name, s.InTreePlugin(), err)
 	}
 	return translated, nil
 }

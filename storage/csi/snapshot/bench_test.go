@@ -30,13 +30,14 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// bench is a driver with one volume, bound to the claim ns/data, and an API server with a class.
+// bench is a fake driver with one volume, bound to the claim ns/data, and an API server with a
+// class.
 type bench struct {
 	t       *testing.T
 	storage *fake.Driver
 	driver  *driver.Driver
 	server  *apitest.Server
-	kube    kubernetes.Interface     // of a user, whom no killer concerns
+	kube    kubernetes.Interface     // a user's client, which a killer does not affect
 	objects snapshotclient.Interface // the same
 	killer  *csitest.Killer
 	node    string
@@ -51,7 +52,7 @@ func newBench(t *testing.T, options fake.Options) *bench {
 	return newBenchWith(t, options, time.Second)
 }
 
-// newBenchWith gives calls of the driver another deadline.
+// newBenchWith creates a bench with another deadline for calls of the driver.
 func newBenchWith(t *testing.T, options fake.Options, timeout time.Duration) *bench {
 	t.Helper()
 	b := &bench{t: t, storage: fake.New(options), timeout: timeout, server: apitest.Start(t)}
@@ -93,7 +94,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// connect serves the driver at a socket and connects to it.
+// connect starts the driver on a socket and connects to it.
 func (b *bench) connect() {
 	dir, err := os.MkdirTemp("", "csi")
 	b.must(err)
@@ -115,7 +116,7 @@ func (b *bench) makeVolume(name string) string {
 	return answer.GetVolume().GetVolumeId()
 }
 
-// class makes a class of the driver.
+// class creates a class of the driver.
 func (b *bench) class(name string, policy snapshotv1.DeletionPolicy, isDefault bool) {
 	c := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Driver: fake.Name, DeletionPolicy: policy}
 	if isDefault {
@@ -125,7 +126,7 @@ func (b *bench) class(name string, policy snapshotv1.DeletionPolicy, isDefault b
 	b.must(err)
 }
 
-// start runs the loop with new caches, as a process that starts does.
+// start runs the controller with new caches, like a new process.
 func (b *bench) start() *bench {
 	b.t.Helper()
 	description, err := b.driver.Describe(b.t.Context())
@@ -151,7 +152,7 @@ func (b *bench) start() *bench {
 	return b
 }
 
-// take makes a VolumeSnapshot of the claim data.
+// take creates a VolumeSnapshot of the claim data.
 func (b *bench) take(name, class string) {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -173,7 +174,7 @@ func (b *bench) delete(name string) {
 	b.must(b.objects.SnapshotV1().VolumeSnapshots(namespace).Delete(b.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// get is a snapshot, or nil.
+// get returns a snapshot, or nil.
 func (b *bench) get(name string) *snapshotv1.VolumeSnapshot {
 	snapshot, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Get(context.Background(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -197,7 +198,7 @@ func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
 
 func (b *bench) waitReady(name string) *snapshotv1.VolumeSnapshot {
 	b.t.Helper()
-	eventually.True(b.t, "snapshot "+name+" is ready", func() bool { s := b.get(name); return s != nil && ready(s) })
+	eventually.True(b.t, "snapshot "+name+" is ready", func() bool { s := b.get(name); return s != nil && isReady(s) })
 	return b.get(name)
 }
 
@@ -206,10 +207,10 @@ func (b *bench) waitGone(name string) {
 	eventually.True(b.t, "snapshot "+name+" is gone", func() bool { return b.get(name) == nil })
 }
 
-// waitProblem waits until the status of a snapshot tells a problem.
+// waitProblem waits until the status of a snapshot contains an error.
 func (b *bench) waitProblem(name, text string) {
 	b.t.Helper()
-	eventually.Equal(b.t, "the problem is told", func() string {
+	eventually.Equal(b.t, "the error is reported", func() string {
 		s := b.get(name)
 		if s == nil || s.Status == nil || s.Status.Error == nil {
 			return ""
@@ -218,14 +219,15 @@ func (b *bench) waitProblem(name, text string) {
 	}, text)
 }
 
-// clean fails unless nothing is left in the storage, and no content, finalizer or mark in the API.
+// clean checks that nothing remains in the storage, and no content, finalizer or annotation in the
+// API.
 func (b *bench) clean(when string) {
 	b.t.Helper()
 	if left := b.storage.Snapshots(); len(left) > 0 {
-		b.t.Errorf("%s: %d snapshots are left in the storage: %v", when, len(left), left)
+		b.t.Errorf("%s: %d snapshots remain in the storage: %v", when, len(left), left)
 	}
 	if left := b.contents(); len(left) > 0 {
-		b.t.Errorf("%s: %d contents are left: %v", when, len(left), left)
+		b.t.Errorf("%s: %d contents remain: %v", when, len(left), left)
 	}
 	eventually.Equal(b.t, when+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 }

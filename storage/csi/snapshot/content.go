@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// contentName is the content that a snapshot names, or the one that is made for it.
+// contentName returns the name of a snapshot's content: the one in its spec, or the one that is
+// created for it.
 func contentName(s *snapshotv1.VolumeSnapshot) string {
 	if name := s.Spec.Source.VolumeSnapshotContentName; name != nil {
 		return *name
@@ -21,26 +22,26 @@ func contentName(s *snapshotv1.VolumeSnapshot) string {
 	return "snapcontent-" + string(s.UID)
 }
 
-// bound tells whether snapshot and content point at each other.
-func bound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) bool {
+// isBound reports whether snapshot and content reference each other.
+func isBound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) bool {
 	return s != nil && contentName(s) == c.Name && refersTo(c, s) && c.Spec.VolumeSnapshotRef.UID == s.UID
 }
 
-// refersTo tells whether a content is meant for a snapshot, whose UID it may not know yet.
+// refersTo reports whether a content references a snapshot. The reference might have no UID yet.
 func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
 	ref := c.Spec.VolumeSnapshotRef
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
 }
 
-// handle is the snapshot in the words of the driver, or empty while that is not known.
-func handle(c *snapshotv1.VolumeSnapshotContent) string {
+// handleOf returns the driver's ID of a snapshot, or "" if it is not known yet.
+func handleOf(c *snapshotv1.VolumeSnapshotContent) string {
 	if c.Status != nil && c.Status.SnapshotHandle != nil {
 		return *c.Status.SnapshotHandle
 	}
 	return ptr.Deref(c.Spec.Source.SnapshotHandle, "")
 }
 
-func ready(s *snapshotv1.VolumeSnapshot) bool {
+func isReady(s *snapshotv1.VolumeSnapshot) bool {
 	return s.Status != nil && ptr.Deref(s.Status.ReadyToUse, false)
 }
 
@@ -48,8 +49,9 @@ func contentReady(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Status != nil && ptr.Deref(c.Status.ReadyToUse, false) && c.Status.SnapshotHandle != nil
 }
 
-// live reads a content from the API server, whatever the cache says; nil when there is none.
-func (r *snapshotter) live(ctx context.Context, name string) (*snapshotv1.VolumeSnapshotContent, error) {
+// getContent reads a content from the API server, bypassing the cache. It returns nil if it does
+// not exist.
+func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contentClient().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -60,28 +62,30 @@ func (r *snapshotter) live(ctx context.Context, name string) (*snapshotv1.Volume
 	return content, nil
 }
 
-// content finds the content of a snapshot: in the cache, or else at the API server, since the cache may be late. nil when there is none.
+// content returns the content of a snapshot from the cache, or else from the API server, because
+// the cache might be behind. It returns nil if it does not exist.
 func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contents.Get(contentName(s))
 	if apierrors.IsNotFound(err) {
-		return r.live(ctx, contentName(s))
+		return r.getContent(ctx, contentName(s))
 	}
 	return content.DeepCopy(), err
 }
 
-// bind makes snapshot and content point at each other, and makes the content of a snapshot that is to be taken.
+// bind makes snapshot and content reference each other. It creates the content of a dynamic
+// snapshot.
 func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.content(ctx, s)
 	switch {
 	case err != nil:
 		return nil, err
 	case content == nil && s.Spec.Source.VolumeSnapshotContentName != nil:
-		return nil, problemf("no VolumeSnapshotContent %q", contentName(s))
+		return nil, userErrorf("VolumeSnapshotContent %q does not exist", contentName(s))
 	case content == nil:
 		return r.create(ctx, s)
 	case !refersTo(content, s):
 		ref := content.Spec.VolumeSnapshotRef
-		return nil, problemf("VolumeSnapshotContent %q belongs to another VolumeSnapshot, %q of namespace %q with UID %q", content.Name, ref.Name, ref.Namespace, ref.UID)
+		return nil, userErrorf("VolumeSnapshotContent %q belongs to another VolumeSnapshot, %q of namespace %q with UID %q", content.Name, ref.Name, ref.Namespace, ref.UID)
 	case content.Spec.VolumeSnapshotRef.UID == s.UID:
 		return content, nil
 	}
@@ -92,18 +96,19 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	return r.updateContent(ctx, content)
 }
 
-// create makes the content for a snapshot of a claim, marked as one for which CreateSnapshot may have been called. The
-// snapshot has its finalizers, and the API server says that it is not being deleted: it stays until this loop lets it go.
+// create creates the content for a snapshot of a claim, with the annotation that CreateSnapshot
+// might have been called. The snapshot has its finalizers, and the API server has confirmed that it
+// is not being deleted, so it stays until this controller removes them.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
-	if !r.takes {
-		return nil, problemf("CSI driver %q takes no snapshots", r.driver)
+	if !r.canCreate {
+		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)
 	}
 	claim, volume, err := r.source(s)
 	if err != nil {
 		return nil, err
 	}
 	if volume.Spec.CSI.Driver != r.driver {
-		return nil, problemf("the class is of CSI driver %q, PersistentVolume %q of %q", r.driver, volume.Name, volume.Spec.CSI.Driver)
+		return nil, userErrorf("the class is of CSI driver %q, but PersistentVolume %q is of %q", r.driver, volume.Name, volume.Spec.CSI.Driver)
 	}
 	class, err := r.class(*s.Spec.VolumeSnapshotClassName)
 	if err != nil {
@@ -111,7 +116,7 @@ func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 	}
 	secret, err := parameters.Secret(class.Parameters, parameters.Snapshotter, secretValues(contentName(s), s))
 	if err != nil {
-		return nil, problem{err}
+		return nil, userError{err}
 	}
 	if err := r.protect(ctx, claim); err != nil {
 		return nil, err
@@ -132,15 +137,16 @@ func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 	if r.Node != "" {
 		content.Labels = map[string]string{managedBy: r.Node}
 	}
-	made, err := r.contentClient().Create(ctx, content, metav1.CreateOptions{})
+	created, err := r.contentClient().Create(ctx, content, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("create VolumeSnapshotContent %q: %w", content.Name, err)
 	}
-	r.tell(s, corev1.EventTypeNormal, "CreatingSnapshot", "The snapshot of PersistentVolumeClaim %q is being taken.", claim.Name)
-	return made, nil
+	r.recordEvent(s, corev1.EventTypeNormal, "CreatingSnapshot", "The snapshot of PersistentVolumeClaim %q is being created.", claim.Name)
+	return created, nil
 }
 
-// secretValues are what templates of secrets may use. What a user chooses, the name of the snapshot, may not choose a namespace.
+// secretValues returns the variables for templates of secrets. The snapshot's name, which a user
+// chooses, must not determine a namespace.
 func secretValues(content string, s *snapshotv1.VolumeSnapshot) parameters.Values {
 	return parameters.Values{
 		Name:      map[string]string{"volumesnapshotcontent.name": content, "volumesnapshot.namespace": s.Namespace, "volumesnapshot.name": s.Name},

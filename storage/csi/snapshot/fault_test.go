@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-func TestErrorOfTheDriverIsToldAndPasses(t *testing.T) {
+func TestDriverErrorIsReportedAndCleared(t *testing.T) {
 	full := status.Error(codes.ResourceExhausted, "the pool is full")
 	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", fake.Fault{Before: full})}).start()
 	b.take("monday", "")
@@ -25,7 +25,7 @@ func TestErrorOfTheDriverIsToldAndPasses(t *testing.T) {
 	b.storage.SetPlan(nil)
 	s := b.waitReady("monday")
 	if s.Status.Error != nil {
-		t.Errorf("the status still tells %q", *s.Status.Error.Message)
+		t.Errorf("the status still contains %q", *s.Status.Error.Message)
 	}
 }
 
@@ -60,22 +60,22 @@ func TestSecretsAndParametersReachTheDriver(t *testing.T) {
 	}
 }
 
-func TestSnapshotDeletedWhileItsOutcomeIsUnknownDoesNotLeak(t *testing.T) {
+func TestDeletionWithUnknownOutcomeLeaksNothing(t *testing.T) {
 	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
 	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", late)}).start()
 	b.take("monday", "")
 	b.waitProblem("monday", `call CreateSnapshot of CSI driver "fake.csi.slipway.io": DeadlineExceeded: late`)
 	b.delete("monday")
-	eventually.True(t, "the loop asks for the outcome", func() bool { return len(b.storage.Calls("CreateSnapshot")) > 3 })
+	eventually.True(t, "the outcome is queried", func() bool { return len(b.storage.Calls("CreateSnapshot")) > 3 })
 	if s := b.get("monday"); s == nil {
-		t.Fatal("the snapshot is gone before its outcome is known")
+		t.Fatal("the snapshot is deleted before its outcome is known")
 	}
 	b.storage.SetPlan(nil)
 	b.waitGone("monday")
 	b.clean("afterwards")
 }
 
-func TestOnlyTheNodeOfTheVolumeServes(t *testing.T) {
+func TestOnlyNodeOfVolumeCreatesSnapshot(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	for _, name := range []string{"one", "two"} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
@@ -106,8 +106,9 @@ func TestOnlyTheNodeOfTheVolumeServes(t *testing.T) {
 	b.clean("afterwards")
 }
 
-// TestKilledAnywhereItConverges ends the process before and after every request and call of the life of a snapshot.
-func TestKilledAnywhereItConverges(t *testing.T) {
+// TestKillAtAnyCallConverges kills the process before and after every request and call of a
+// snapshot's lifecycle.
+func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, ended := 1, false; !ended; at++ {
 			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ended = killAt(t, at, after) })
@@ -115,7 +116,7 @@ func TestKilledAnywhereItConverges(t *testing.T) {
 	}
 }
 
-// killAt tells whether the life was over before the process would have been killed.
+// killAt reports whether the lifecycle ended before the kill.
 func killAt(t *testing.T, at int, after bool) (ended bool) {
 	killer := &csitest.Killer{After: after}
 	b := newBench(t, fake.Options{SnapshotSteps: 1, Plan: killer.Plan()})
@@ -124,12 +125,12 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 	b.take("monday", "")
 	killer.Arm(at)
 	deleted := false
-	eventually.True(t, "the process is killed or the snapshot gone", func() bool {
+	eventually.True(t, "the process is killed or the snapshot is deleted", func() bool {
 		s := b.get("monday")
 		if s == nil || killer.Dead() {
 			return true
 		}
-		if ready(s) && !deleted {
+		if isReady(s) && !deleted {
 			deleted = true
 			b.delete("monday")
 		}
@@ -151,7 +152,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 	return false
 }
 
-// TestRandomFaultsLeakNothing takes and deletes snapshots under faults of the driver.
+// TestRandomFaultsLeakNothing creates and deletes snapshots while the driver has random faults.
 func TestRandomFaultsLeakNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestRandomFaultsLeakNothing(t *testing.T) {
 			for i := range 4 {
 				b.take(fmt.Sprint("s", i), "")
 			}
-			b.delete("s0") // perhaps before it was taken
+			b.delete("s0") // possibly before it was created
 			for i := 1; i < 4; i++ {
 				b.waitReady(fmt.Sprint("s", i))
 			}

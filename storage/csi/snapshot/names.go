@@ -1,26 +1,29 @@
 package snapshot
 
-// Names that the community's snapshotter gave. Objects that it made are taken over, and tools that know them go on working.
+// Names of the community's snapshotter, so that its objects and tools continue to work.
 const (
 	prefix = "snapshot.storage.kubernetes.io/"
 
-	// contentFinalizer holds a VolumeSnapshotContent until its snapshot is deleted in the storage, or kept there for good.
+	// contentFinalizer protects a VolumeSnapshotContent until its snapshot in the storage is
+	// deleted or retained.
 	contentFinalizer = prefix + "volumesnapshotcontent-bound-protection"
-	// boundFinalizer holds a VolumeSnapshot until its content is gone or let go.
+	// boundFinalizer protects a VolumeSnapshot until its content is deleted or retained.
 	boundFinalizer = prefix + "volumesnapshot-bound-protection"
-	// sourceFinalizer holds a VolumeSnapshot while a volume is made from it.
+	// sourceFinalizer protects a VolumeSnapshot while a volume is restored from it.
 	sourceFinalizer = prefix + "volumesnapshot-as-source-protection"
-	// claimFinalizer holds a claim while a snapshot of its volume is taken.
+	// claimFinalizer protects a claim while a snapshot of its volume is created.
 	claimFinalizer = prefix + "pvc-as-source-protection"
 
-	// beingCreated marks a content for which CreateSnapshot may have been called and whose outcome is not known.
+	// beingCreated marks a content for which CreateSnapshot might have been called with an unknown
+	// outcome.
 	beingCreated = prefix + "volumesnapshot-being-created"
-	// defaultClass marks the class that is used when a snapshot names none.
+	// defaultClass marks the class for snapshots without a class.
 	defaultClass = prefix + "is-default-class"
-	// secretName and secretNamespace keep the secret of a content for its deletion, when the class may be gone.
+	// secretName and secretNamespace store the secret for deleting a content, because the class
+	// might be gone by then.
 	secretName      = prefix + "deletion-secret-name"
 	secretNamespace = prefix + "deletion-secret-namespace"
-	// managedBy is the label that names the node whose driver holds the snapshot, for drivers that serve one node each.
+	// managedBy is the label with the node of the snapshot, for drivers that serve one node each.
 	managedBy = prefix + "managed-by"
 )
 

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// protect keeps a claim, and so its volume, while a snapshot is taken of it.
+// protect adds the finalizer to a claim while a snapshot of its volume is created.
 func (r *snapshotter) protect(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if claim.DeletionTimestamp != nil {
-		return problemf("PersistentVolumeClaim %q is being deleted", claim.Name)
+		return userErrorf("PersistentVolumeClaim %q is being deleted", claim.Name)
 	}
 	if slices.Contains(claim.Finalizers, claimFinalizer) {
 		return nil
@@ -24,7 +24,8 @@ func (r *snapshotter) protect(ctx context.Context, claim *corev1.PersistentVolum
 	return r.setFinalizers(ctx, claim, append(slices.Clone(claim.Finalizers), claimFinalizer))
 }
 
-// unprotect lets the claim of a snapshot go when no snapshot of it is being taken any more.
+// unprotect removes the finalizer from a snapshot's claim if no other snapshot of the claim is
+// being created.
 func (r *snapshotter) unprotect(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if s.Spec.Source.PersistentVolumeClaimName == nil {
 		return nil
@@ -37,15 +38,15 @@ func (r *snapshotter) unprotect(ctx context.Context, s *snapshotv1.VolumeSnapsho
 		return err
 	}
 	for _, other := range r.snapshotsOf(s.Namespace, claim.Name) {
-		if other.UID != s.UID && !ready(other) && slices.Contains(other.Finalizers, boundFinalizer) {
-			return nil // that one lets the claim go
+		if other.UID != s.UID && !isReady(other) && slices.Contains(other.Finalizers, boundFinalizer) {
+			return nil // the other snapshot removes the finalizer
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(f string) bool { return f == claimFinalizer })
-	return r.setFinalizers(ctx, claim, left)
+	finalizers := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(f string) bool { return f == claimFinalizer })
+	return r.setFinalizers(ctx, claim, finalizers)
 }
 
-// setFinalizers fails with a conflict when the claim has changed meanwhile.
+// setFinalizers fails with a conflict if the claim has changed.
 func (r *snapshotter) setFinalizers(ctx context.Context, claim *corev1.PersistentVolumeClaim, finalizers []string) error {
 	if finalizers == nil {
 		finalizers = []string{}

@@ -17,37 +17,38 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// remove ends a snapshot that was deleted: with its content and what is in the storage if the policy says so, else alone.
+// remove deletes a snapshot, with its content and the snapshot in the storage if the deletion
+// policy says so.
 func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
-	if claim := r.beingMade(s); claim != "" {
-		r.tell(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been made from it.", claim)
+	if claim := r.restoringClaim(s); claim != "" {
+		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been restored from it.", claim)
 		return controller.After(10 * time.Second)
 	}
 	content, err := r.content(ctx, s)
 	if err != nil {
 		return err
 	}
-	if content != nil && bound(s, content) && content.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
-		if err := r.destroy(ctx, content); err != nil {
+	if content != nil && isBound(s, content) && content.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
+		if err := r.deleteContent(ctx, content); err != nil {
 			return r.report(ctx, s, err)
 		}
 	}
-	return r.release(ctx, s)
+	return r.removeFinalizers(ctx, s)
 }
 
-// beingMade is a claim whose volume is being made from the snapshot, or empty.
-func (r *snapshotter) beingMade(s *snapshotv1.VolumeSnapshot) string {
+// restoringClaim returns a claim whose volume is being restored from the snapshot, or "".
+func (r *snapshotter) restoringClaim(s *snapshotv1.VolumeSnapshot) string {
 	claims, _ := r.claims.PersistentVolumeClaims(s.Namespace).List(labels.Everything())
 	for _, claim := range claims {
-		if name, ok := madeFrom(claim); ok && name == s.Name && claim.Status.Phase == corev1.ClaimPending && claim.DeletionTimestamp == nil && ready(s) {
+		if name, ok := sourceSnapshot(claim); ok && name == s.Name && claim.Status.Phase == corev1.ClaimPending && claim.DeletionTimestamp == nil && isReady(s) {
 			return claim.Name
 		}
 	}
 	return ""
 }
 
-// madeFrom is the snapshot of its namespace that a claim is made from.
-func madeFrom(claim *corev1.PersistentVolumeClaim) (string, bool) {
+// sourceSnapshot returns the snapshot from which a claim is restored.
+func sourceSnapshot(claim *corev1.PersistentVolumeClaim) (string, bool) {
 	source := claim.Spec.DataSource
 	if source == nil || source.Kind != "VolumeSnapshot" || source.APIGroup == nil || *source.APIGroup != snapshotv1.GroupName {
 		return "", false
@@ -55,30 +56,30 @@ func madeFrom(claim *corev1.PersistentVolumeClaim) (string, bool) {
 	return source.Name, true
 }
 
-// release takes this loop's finalizers from a snapshot and from its claim.
-func (r *snapshotter) release(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
+// removeFinalizers removes the finalizers from a snapshot and from its claim.
+func (r *snapshotter) removeFinalizers(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if err := r.unprotect(ctx, s); err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == boundFinalizer || f == sourceFinalizer })
-	if len(left) == len(s.Finalizers) {
+	finalizers := slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == boundFinalizer || f == sourceFinalizer })
+	if len(finalizers) == len(s.Finalizers) {
 		return nil
 	}
-	wanted := s.DeepCopy()
-	wanted.Finalizers = left
-	if _, err := r.snapshotClient(s).Update(ctx, wanted, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	desired := s.DeepCopy()
+	desired.Finalizers = finalizers
+	if _, err := r.snapshotClient(s).Update(ctx, desired, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("release VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 	}
 	return nil
 }
 
-// reconcileLoose serves a content whose snapshot is gone, or has not come yet.
-func (r *snapshotter) reconcileLoose(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
+// reconcileUnbound reconciles a content whose snapshot is deleted or not created yet.
+func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.Spec.VolumeSnapshotRef.UID == "" {
 		if c.DeletionTimestamp != nil {
-			return r.destroy(ctx, c)
+			return r.deleteContent(ctx, c)
 		}
-		_, err := r.take(ctx, c) // so that it is known to be there
+		_, err := r.syncContent(ctx, c) // verifies that the snapshot exists in the storage
 		return err
 	}
 	ref := c.Spec.VolumeSnapshotRef
@@ -87,23 +88,23 @@ func (r *snapshotter) reconcileLoose(ctx context.Context, c *snapshotv1.VolumeSn
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", ref.Namespace, ref.Name, err)
 	case err == nil && s.UID == ref.UID && contentName(s) == c.Name:
-		return nil // the cache does not show it yet
+		return nil // the cache is behind
 	case c.DeletionTimestamp == nil && c.Spec.DeletionPolicy != snapshotv1.VolumeSnapshotContentDelete:
-		return nil // kept
+		return nil // retained
 	}
-	return r.destroy(ctx, c)
+	return r.deleteContent(ctx, c)
 }
 
-// destroy deletes a content, with the snapshot in the storage unless the policy is to retain it.
-func (r *snapshotter) destroy(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
+// deleteContent deletes a content, and the snapshot in the storage unless the policy is Retain.
+func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.DeletionTimestamp == nil {
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID}}
 		if err := r.contentClient().Delete(ctx, c.Name, options); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete VolumeSnapshotContent %q: %w", c.Name, err)
 		}
 	}
-	// What was known of it may be old: since then the driver may have been asked to take the snapshot.
-	c, err := r.live(ctx, c.Name)
+	// Read the current content: CreateSnapshot might have been called for it in the meantime.
+	c, err := r.getContent(ctx, c.Name)
 	if err != nil || c == nil || c.DeletionTimestamp == nil {
 		return err
 	}
@@ -122,18 +123,19 @@ func (r *snapshotter) destroy(ctx context.Context, c *snapshotv1.VolumeSnapshotC
 	return nil
 }
 
-// deleteSnapshot deletes in the storage. When the outcome of CreateSnapshot is not known, it is asked for first.
+// deleteSnapshot deletes the snapshot in the storage. If the outcome of CreateSnapshot is unknown,
+// it first repeats that call to get the ID.
 func (r *snapshotter) deleteSnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
-	id := handle(c)
+	id := handleOf(c)
 	if id == "" && c.Annotations[beingCreated] != "" {
-		answer, err := r.createSnapshot(ctx, c)
+		snap, err := r.createSnapshot(ctx, c)
 		switch {
-		case driver.Certain(err):
-			return nil // such as: the volume is gone
+		case driver.HasNoEffect(err):
+			return nil // for example, the volume is gone
 		case err != nil:
 			return err
 		}
-		id = answer.GetSnapshotId()
+		id = snap.GetSnapshotId()
 	}
 	if id == "" {
 		return nil

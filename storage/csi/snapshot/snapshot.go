@@ -1,10 +1,11 @@
-// Package snapshot takes, keeps and deletes snapshots of volumes as VolumeSnapshots ask for it (group snapshot.storage.k8s.io/v1
-// of the community's external-snapshotter 8.7). What the community divides between a common controller and a sidecar for each
-// driver is one loop here: it looks at a VolumeSnapshot and at its VolumeSnapshotContent together, so that nothing can come
-// between the two.
+// Package snapshot creates and deletes snapshots of volumes according to VolumeSnapshots (group
+// snapshot.storage.k8s.io/v1 of the community's external-snapshotter 8.7). One controller does the
+// work of the community's common controller and its sidecar for each driver: it reconciles a
+// VolumeSnapshot together with its VolumeSnapshotContent, which avoids races between the two.
 //
-// Nothing leaks whenever the process ends: the content is there before CreateSnapshot is called, and carries an annotation until
-// the outcome is known; whoever deletes the content meanwhile asks for the outcome first.
+// Snapshots are not leaked if the process is killed: the content exists before CreateSnapshot is
+// called, and has an annotation until the outcome is known. If the content is deleted in the
+// meantime, the outcome is queried first.
 package snapshot
 
 import (
@@ -24,40 +25,42 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are what an administrator may choose.
+// Options are the administrator's settings.
 type Options struct {
-	// Workers is how many snapshots are worked on at once; 0 means 10.
+	// Workers is the maximum number of snapshots that are processed concurrently. The default is
+	// 10.
 	Workers int
-	// Retry is the first delay after an error; 0 means 1 second.
+	// Retry is the first delay after an error. The default is 1 second.
 	Retry time.Duration
-	// Poll is the first delay before a snapshot that is not ready is looked at again; it grows with the snapshot's age to a
-	// minute. 0 means 1 second.
+	// Poll is the first delay before a snapshot that is not ready is checked again. The delay grows
+	// with the snapshot's age to one minute. The default is 1 second.
 	Poll time.Duration
 }
 
-// snapshotter serves the snapshots of one driver.
+// snapshotter reconciles the snapshots of one driver.
 type snapshotter struct {
 	*session.Session
 	Options
 	driver    string
-	takes     bool // CREATE_DELETE_SNAPSHOT
+	canCreate bool // the driver has CREATE_DELETE_SNAPSHOT
 	snapshots snapshotlisters.VolumeSnapshotLister
 	contents  snapshotlisters.VolumeSnapshotContentLister
 	classes   snapshotlisters.VolumeSnapshotClassLister
-	byClaim   cache.Indexer // snapshots
-	byRef     cache.Indexer // contents
+	byClaim   cache.Indexer // of snapshots
+	byRef     cache.Indexer // of contents
 	claims    corelisters.PersistentVolumeClaimLister
 	volumes   corelisters.PersistentVolumeLister
 	csiNodes  storagelisters.CSINodeLister
 }
 
-// The indices of the caches.
+// Names of the indexes.
 const (
 	byClaim = "snapshot-claim"
 	byRef   = "snapshot-reference"
 )
 
-// Feature makes the loop of a driver. A driver that can do nothing with snapshots has one too, which says so to users.
+// Feature returns the controller of a driver. A driver without snapshot support has a controller
+// too, which reports that to users.
 func Feature(options Options) session.Feature {
 	if options.Poll == 0 {
 		options.Poll = time.Second
@@ -69,7 +72,7 @@ func Feature(options Options) session.Feature {
 		objects, core := s.SnapshotInformers.Snapshot().V1(), s.Informers.Core().V1()
 		r := &snapshotter{
 			Session: s, Options: options, driver: s.Description.Name,
-			takes:     s.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT),
+			canCreate: s.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT),
 			snapshots: objects.VolumeSnapshots().Lister(), contents: objects.VolumeSnapshotContents().Lister(),
 			classes: objects.VolumeSnapshotClasses().Lister(),
 			byClaim: objects.VolumeSnapshots().Informer().GetIndexer(), byRef: objects.VolumeSnapshotContents().Informer().GetIndexer(),
@@ -104,7 +107,7 @@ func (r *snapshotter) loop() controller.Loop {
 	}
 }
 
-// reconcile looks at one VolumeSnapshot, which may be gone, and at every content that refers to it.
+// reconcile reconciles a VolumeSnapshot, if it exists, and all contents that reference it.
 func (r *snapshotter) reconcile(ctx context.Context, key controller.Key) error {
 	snapshot, err := r.snapshots.VolumeSnapshots(key.Namespace).Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -112,39 +115,39 @@ func (r *snapshotter) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	var errs []error
 	for _, content := range r.contentsOf(key) {
-		if r.ours(content) && !bound(snapshot, content) {
-			errs = append(errs, r.reconcileLoose(ctx, content))
+		if r.ownsContent(content) && !isBound(snapshot, content) {
+			errs = append(errs, r.reconcileUnbound(ctx, content))
 		}
 	}
 	if snapshot != nil {
 		errs = append(errs, r.reconcileSnapshot(ctx, snapshot.DeepCopy()))
 	}
-	return settle(errors.Join(errs...))
+	return requeueOnConflict(errors.Join(errs...))
 }
 
-// reconcileSnapshot serves a snapshot of this driver.
+// reconcileSnapshot reconciles a snapshot of this driver.
 func (r *snapshotter) reconcileSnapshot(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
-	mine, err := r.mine(ctx, s)
+	own, err := r.isOwn(ctx, s)
 	if err != nil {
-		if s.DeletionTimestamp != nil && r.reports() {
-			return r.release(ctx, s) // nothing of it is known in any storage
+		if s.DeletionTimestamp != nil && r.isReporter() {
+			return r.removeFinalizers(ctx, s) // it does not exist in any storage
 		}
-		if !r.reports() {
+		if !r.isReporter() {
 			return nil
 		}
 		return r.report(ctx, s, err)
 	}
-	if !mine {
+	if !own {
 		return nil
 	}
 	if s.DeletionTimestamp != nil {
 		return r.remove(ctx, s)
 	}
-	return r.provide(ctx, s)
+	return r.ensure(ctx, s)
 }
 
-// settle makes of a write that came too late another look, since the cache will soon show what was overlooked.
-func settle(err error) error {
+// requeueOnConflict converts a conflict to a requeue, because the cache will show the change soon.
+func requeueOnConflict(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return controller.After(50 * time.Millisecond)
 	}

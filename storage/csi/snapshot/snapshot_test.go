@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-func TestSnapshotIsTakenAndDeleted(t *testing.T) {
+func TestSnapshotLifecycle(t *testing.T) {
 	b := newBench(t, fake.Options{}).start()
 	b.take("monday", "")
 	s := b.waitReady("monday")
@@ -28,7 +28,7 @@ func TestSnapshotIsTakenAndDeleted(t *testing.T) {
 		t.Fatalf("the snapshot is bound to %v, contents %v", s.Status.BoundVolumeSnapshotContentName, contents)
 	}
 	taken := b.storage.Snapshots()["snapshot-"+string(s.UID)]
-	if handle(&contents[0]) != taken.ID || taken.ID == "" || contents[0].Annotations[beingCreated] != "" {
+	if handleOf(&contents[0]) != taken.ID || taken.ID == "" || contents[0].Annotations[beingCreated] != "" {
 		t.Errorf("content %+v, in the storage %+v", contents[0], taken)
 	}
 	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
@@ -37,7 +37,7 @@ func TestSnapshotIsTakenAndDeleted(t *testing.T) {
 	b.clean("after the deletion")
 }
 
-func TestRetainKeepsTheSnapshotInTheStorage(t *testing.T) {
+func TestRetainPolicyKeepsSnapshot(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	b.class("kept", snapshotv1.VolumeSnapshotContentRetain, false)
 	b.start()
@@ -55,7 +55,8 @@ func TestRetainKeepsTheSnapshotInTheStorage(t *testing.T) {
 	}
 }
 
-// exists takes a snapshot in the storage alone and makes a content for it, meant for the snapshot ns/monday.
+// exists creates a snapshot only in the storage, and a content for it that references the snapshot
+// ns/monday.
 func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	b.t.Helper()
 	answer, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
@@ -74,7 +75,7 @@ func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	return id
 }
 
-// use makes the snapshot ns/monday of the content old.
+// use creates the snapshot ns/monday with the content old.
 func (b *bench) use() {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}
@@ -82,7 +83,7 @@ func (b *bench) use() {
 	b.make(s)
 }
 
-func TestSnapshotThatExistsIsBound(t *testing.T) {
+func TestExistingSnapshotIsBound(t *testing.T) {
 	lacks := func(rpc ...csi.ControllerServiceCapability_RPC_Type) fake.Options {
 		return fake.Options{LacksController: rpc}
 	}
@@ -93,10 +94,10 @@ func TestSnapshotThatExistsIsBound(t *testing.T) {
 			id := b.exists(nil)
 			b.use()
 			s := b.waitReady("monday")
-			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handle(&c) != id {
+			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			if taken := len(b.storage.Calls("CreateSnapshot")); taken != 1 { // the test's own
+			if taken := len(b.storage.Calls("CreateSnapshot")); taken != 1 { // from the test itself
 				t.Errorf("%d calls of CreateSnapshot", taken)
 			}
 			b.delete("monday")
@@ -114,11 +115,11 @@ func TestContentOfAnotherSnapshotIsNotBound(t *testing.T) {
 	b.delete("monday")
 	b.waitGone("monday")
 	if len(b.contents()) != 1 || len(b.storage.Snapshots()) != 1 {
-		t.Error("the other's content was deleted")
+		t.Error("the other snapshot's content was deleted")
 	}
 }
 
-func TestSnapshotThatIsNotReadyIsFollowed(t *testing.T) {
+func TestUnreadySnapshotIsPolled(t *testing.T) {
 	lacks := func(rpc ...csi.ControllerServiceCapability_RPC_Type) fake.Options {
 		return fake.Options{LacksController: rpc, SnapshotSteps: 3}
 	}
@@ -142,11 +143,11 @@ func TestSnapshotThatIsNotReadyIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsToldAndAwaited(t *testing.T) {
+func TestMissingObjectsAreReportedAndAwaited(t *testing.T) {
 	t.Run("class", func(t *testing.T) {
 		b := newBench(t, fake.Options{}).start()
 		b.take("monday", "slow")
-		b.waitProblem("monday", `no VolumeSnapshotClass "slow"`)
+		b.waitProblem("monday", `VolumeSnapshotClass "slow" does not exist`)
 		b.class("slow", snapshotv1.VolumeSnapshotContentDelete, false)
 		b.waitReady("monday")
 	})
@@ -155,7 +156,7 @@ func TestWhatIsMissingIsToldAndAwaited(t *testing.T) {
 		s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}
 		s.Spec.Source.PersistentVolumeClaimName = ptr.To("later")
 		b.make(s)
-		b.waitProblem("monday", `no PersistentVolumeClaim "later"`)
+		b.waitProblem("monday", `PersistentVolumeClaim "later" does not exist`)
 		_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("later", "pv"), metav1.CreateOptions{})
 		b.must(err)
 		b.waitReady("monday")
@@ -163,7 +164,7 @@ func TestWhatIsMissingIsToldAndAwaited(t *testing.T) {
 	t.Run("content", func(t *testing.T) {
 		b := newBench(t, fake.Options{}).start()
 		b.use()
-		b.waitProblem("monday", `no VolumeSnapshotContent "old": make it, or correct spec.source of a new VolumeSnapshot`)
+		b.waitProblem("monday", `VolumeSnapshotContent "old" does not exist: create it, or create a new VolumeSnapshot with a correct spec.source`)
 		b.exists(nil)
 		b.waitReady("monday")
 	})
@@ -172,21 +173,21 @@ func TestWhatIsMissingIsToldAndAwaited(t *testing.T) {
 		b.class("second", snapshotv1.VolumeSnapshotContentDelete, true)
 		b.start()
 		b.take("monday", "")
-		b.waitProblem("monday", `no VolumeSnapshotClass is named, and several of CSI driver "fake.csi.slipway.io" are the default: ["fast" "second"]`)
+		b.waitProblem("monday", `the snapshot has no VolumeSnapshotClass, and CSI driver "fake.csi.slipway.io" has several default classes: ["fast" "second"]`)
 		b.delete("monday")
 		b.waitGone("monday")
 	})
 	t.Run("capability", func(t *testing.T) {
 		b := newBench(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT}}).start()
 		b.take("monday", "")
-		b.waitProblem("monday", `CSI driver "fake.csi.slipway.io" takes no snapshots`)
+		b.waitProblem("monday", `CSI driver "fake.csi.slipway.io" does not support creating snapshots`)
 		b.delete("monday")
 		b.waitGone("monday")
 		b.clean("after the deletion")
 	})
 }
 
-func TestSnapshotIsHeldWhileAVolumeIsMadeFromIt(t *testing.T) {
+func TestSnapshotIsProtectedWhileRestoring(t *testing.T) {
 	b := newBench(t, fake.Options{}).start()
 	b.take("monday", "")
 	b.waitReady("monday")
@@ -196,12 +197,12 @@ func TestSnapshotIsHeldWhileAVolumeIsMadeFromIt(t *testing.T) {
 	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), restored, metav1.CreateOptions{})
 	b.must(err)
 	b.part.Stop()
-	b.start() // with caches that show the claim
+	b.start() // with caches that contain the claim
 	b.delete("monday")
 	b.take("tuesday", "")
 	b.waitReady("tuesday")
 	if s := b.get("monday"); s == nil || len(b.storage.Snapshots()) != 2 {
-		t.Fatal("the snapshot is gone")
+		t.Fatal("the snapshot is deleted")
 	}
 	now := b.claim("restored")
 	now.Status.Phase = corev1.ClaimBound
@@ -210,13 +211,13 @@ func TestSnapshotIsHeldWhileAVolumeIsMadeFromIt(t *testing.T) {
 	b.waitGone("monday")
 }
 
-func TestContentWhoseSnapshotVanishedIsDeleted(t *testing.T) {
+func TestOrphanedContentIsDeleted(t *testing.T) {
 	b := newBench(t, fake.Options{}).start()
 	b.take("monday", "")
 	s := b.waitReady("monday")
 	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 	b.part.Stop()
-	s.Finalizers = nil // somebody takes them off
+	s.Finalizers = nil // a user removes them
 	_, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Update(t.Context(), s, metav1.UpdateOptions{})
 	b.must(err)
 	b.delete(s.Name)

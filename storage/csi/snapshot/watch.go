@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// claimOf is the claim that a snapshot is taken of, as namespace/name.
+// claimOf returns the source claim of a snapshot as namespace/name.
 func claimOf(object any) []string {
 	if s, ok := object.(*snapshotv1.VolumeSnapshot); ok && s.Spec.Source.PersistentVolumeClaimName != nil {
 		return []string{s.Namespace + "/" + *s.Spec.Source.PersistentVolumeClaimName}
@@ -18,7 +18,7 @@ func claimOf(object any) []string {
 	return nil
 }
 
-// refOf is the snapshot that a content refers to, as namespace/name.
+// refOf returns the snapshot that a content references as namespace/name.
 func refOf(object any) []string {
 	if c, ok := object.(*snapshotv1.VolumeSnapshotContent); ok {
 		return []string{c.Spec.VolumeSnapshotRef.Namespace + "/" + c.Spec.VolumeSnapshotRef.Name}
@@ -26,24 +26,24 @@ func refOf(object any) []string {
 	return nil
 }
 
-func (r *snapshotter) contentsOf(key controller.Key) (found []*snapshotv1.VolumeSnapshotContent) {
-	objects, _ := r.byRef.ByIndex(byRef, key.Namespace+"/"+key.Name) // the index is there: Feature made it
+func (r *snapshotter) contentsOf(key controller.Key) (result []*snapshotv1.VolumeSnapshotContent) {
+	objects, _ := r.byRef.ByIndex(byRef, key.Namespace+"/"+key.Name) // Feature has added the index
 	for _, object := range objects {
 		if c, ok := object.(*snapshotv1.VolumeSnapshotContent); ok {
-			found = append(found, c.DeepCopy())
+			result = append(result, c.DeepCopy())
 		}
 	}
-	return found
+	return result
 }
 
-func (r *snapshotter) snapshotsOf(namespace, claim string) (found []*snapshotv1.VolumeSnapshot) {
-	objects, _ := r.byClaim.ByIndex(byClaim, namespace+"/"+claim) // the index is there: Feature made it
+func (r *snapshotter) snapshotsOf(namespace, claim string) (result []*snapshotv1.VolumeSnapshot) {
+	objects, _ := r.byClaim.ByIndex(byClaim, namespace+"/"+claim) // Feature has added the index
 	for _, object := range objects {
 		if s, ok := object.(*snapshotv1.VolumeSnapshot); ok {
-			found = append(found, s)
+			result = append(result, s)
 		}
 	}
-	return found
+	return result
 }
 
 func contentKeys(object any) []controller.Key {
@@ -54,24 +54,24 @@ func contentKeys(object any) []controller.Key {
 	return []controller.Key{{Namespace: c.Spec.VolumeSnapshotRef.Namespace, Name: c.Spec.VolumeSnapshotRef.Name}}
 }
 
-// claimKeys are the snapshots that wait for a claim, or that wait until nothing is made from them.
+// claimKeys returns the snapshots that wait for a claim, and the snapshot that is restored to it.
 func (r *snapshotter) claimKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return nil
 	}
 	for _, s := range r.snapshotsOf(claim.Namespace, claim.Name) {
-		if !ready(s) {
+		if !isReady(s) {
 			keys = append(keys, controller.Key{Namespace: s.Namespace, Name: s.Name})
 		}
 	}
-	if name, ok := madeFrom(claim); ok {
+	if name, ok := sourceSnapshot(claim); ok {
 		keys = append(keys, controller.Key{Namespace: claim.Namespace, Name: name})
 	}
 	return keys
 }
 
-// classKeys are the snapshots that wait for a class.
+// classKeys returns the snapshots that wait for a class.
 func (r *snapshotter) classKeys(object any) (keys []controller.Key) {
 	class, ok := object.(*snapshotv1.VolumeSnapshotClass)
 	if !ok {
@@ -79,14 +79,15 @@ func (r *snapshotter) classKeys(object any) (keys []controller.Key) {
 	}
 	for _, object := range r.byClaim.List() {
 		s, ok := object.(*snapshotv1.VolumeSnapshot)
-		if ok && !ready(s) && (s.Spec.VolumeSnapshotClassName == nil || *s.Spec.VolumeSnapshotClassName == class.Name) {
+		if ok && !isReady(s) && (s.Spec.VolumeSnapshotClassName == nil || *s.Spec.VolumeSnapshotClassName == class.Name) {
 			keys = append(keys, controller.Key{Namespace: s.Namespace, Name: s.Name})
 		}
 	}
 	return keys
 }
 
-// snapshotChanged leaves out the status, which only this loop writes: an error in it must not cause another try before its time.
+// snapshotChanged ignores the status, which only this controller writes. An error in the status
+// must not cause an early retry.
 func snapshotChanged(old, new any) bool {
 	before, after := old.(*snapshotv1.VolumeSnapshot), new.(*snapshotv1.VolumeSnapshot)
 	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeAffinity is where a volume can be used, from the driver's answer; nil means everywhere. It has one term for each segment and one value for each key
-// (the document's form 1), in a stable order.
+// NodeAffinity converts the driver's accessible topology to a node affinity. Nil means that the
+// volume is accessible everywhere. The result has one term per segment and one value per key (form
+// 1 of the document), in a stable order.
 func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	var segments []Segment
 	for _, topology := range accessible {
@@ -31,13 +32,14 @@ func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
-// Segments are the distinct places of all nodes, each by its own keys, sorted: what capacity is tracked for.
+// Segments returns the distinct segments of all nodes, sorted. Each node uses its own keys.
+// Capacity is tracked for these segments.
 func Segments(nodes []Node) []Segment {
-	var all []Segment
+	var segments []Segment
 	for _, node := range nodes {
 		if segment, ok := node.segment(node.Keys); ok && len(node.Keys) > 0 {
-			all = append(all, segment)
+			segments = append(segments, segment)
 		}
 	}
-	return unique(all)
+	return unique(segments)
 }

@@ -1,5 +1,7 @@
-// Package topology derives where a new volume may be, and should be, from the nodes and the StorageClass, and where a PersistentVolume can be used
-// from the driver's answer (document "CSI Volume Plugins in Kubernetes", Provisioning and Deleting; Topology Representation). It is pure.
+// Package topology derives the topology requirement of a new volume from nodes and the
+// StorageClass, and the node affinity of a PersistentVolume from the driver's response (document
+// "CSI Volume Plugins in Kubernetes", Provisioning and Deleting; Topology Representation). It has
+// no side effects.
 package topology
 
 import (
@@ -14,35 +16,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Segment is one place: values by topology key.
+// Segment maps topology keys to values.
 type Segment map[string]string
 
-// Node is a node that has the driver.
+// Node is a node with the driver.
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Keys are the topology keys that the driver has reported there.
+	// Keys are the topology keys of the driver on the node.
 	Keys []string
 }
 
-// Input is what a requirement is derived from.
+// Input is the input of Requirement.
 type Input struct {
-	// Nodes are all nodes that have the driver, in any order.
+	// Nodes are all nodes with the driver, in any order.
 	Nodes []Node
-	// Selected is the node that the scheduler has chosen; empty for immediate binding.
+	// Selected is the node that the scheduler selected, or empty for immediate binding.
 	Selected string
-	// Strict leaves nothing but the selected node's segment as requisite.
+	// Strict limits the requisite topologies to the segment of the selected node.
 	Strict bool
 	// Allowed are the AllowedTopologies of the StorageClass.
 	Allowed []corev1.TopologySelectorTerm
-	// Claim is the name of the claim. With Spread, claims named like those of a StatefulSet are spread over the segments.
+	// Claim is the name of the claim. If Spread is set, claims with names as in a StatefulSet are
+	// spread over the segments.
 	Claim  string
 	Spread bool
-	// UID is the identity of the claim: it chooses, in the same way each time, the node whose keys count when none is selected.
+	// UID is the claim's UID. If no node is selected, it determines the node whose keys are used.
 	UID string
 }
 
-// Requirement is what CreateVolume is told; nil when there is nothing to say. It is the same for any order of the nodes and of the allowed topologies.
+// Requirement returns the topology requirement for CreateVolume, or nil if there is none. The
+// result does not depend on the order of nodes and allowed topologies.
 func Requirement(in Input) (*csi.TopologyRequirement, error) {
 	selected, err := in.selectedSegment()
 	if err != nil {
@@ -55,21 +59,22 @@ func Requirement(in Input) (*csi.TopologyRequirement, error) {
 	result := &csi.TopologyRequirement{Requisite: topologies(requisite)}
 	switch {
 	case selected != nil:
-		first := slices.IndexFunc(requisite, func(s Segment) bool { return s.within(selected) })
-		if first < 0 {
-			return nil, fmt.Errorf("derive topology: the selected node %q is in none of the allowed topologies", in.Selected)
+		start := slices.IndexFunc(requisite, func(s Segment) bool { return s.covers(selected) })
+		if start < 0 {
+			return nil, fmt.Errorf("derive topology: the allowed topologies exclude the selected node %q", in.Selected)
 		}
-		result.Preferred = topologies(rotated(requisite, first))
+		result.Preferred = topologies(rotate(requisite, start))
 	case in.Spread:
-		if first, ok := spread(in.Claim, len(requisite)); ok {
-			result.Preferred = topologies(rotated(requisite, first))
+		if start, ok := spread(in.Claim, len(requisite)); ok {
+			result.Preferred = topologies(rotate(requisite, start))
 		}
 	}
 	return result, nil
 }
 
-// selectedSegment is the place of the selected node, nil without one. The node must have the driver, with a label for each of its keys: the volume would be
-// made where the pod cannot use it.
+// selectedSegment returns the segment of the selected node, or nil if no node is selected. The node
+// must have the driver and a label for each topology key. Otherwise, the pod might not be able to
+// access the volume.
 func (in Input) selectedSegment() (Segment, error) {
 	if in.Selected == "" {
 		return nil, nil
@@ -89,7 +94,7 @@ func (in Input) selectedSegment() (Segment, error) {
 	return segment, nil
 }
 
-// requisite are the places where the volume may be, sorted.
+// requisite returns the segments where the volume can be created, sorted.
 func (in Input) requisite(selected Segment) []Segment {
 	switch {
 	case selected != nil && in.Strict:
@@ -101,8 +106,9 @@ func (in Input) requisite(selected Segment) []Segment {
 	}
 }
 
-// aggregate gathers the places of all nodes that have the same keys as one of them: the selected, or one that the claim's identity chooses. Keys of one node
-// only are trusted, so that a bad node cannot widen the choice.
+// aggregate returns the segments of all nodes with the same keys as the selected node, or as a node
+// determined by the claim's UID. It uses the keys of only one node, so that a misconfigured node
+// cannot extend the result.
 func (in Input) aggregate() []Segment {
 	nodes := slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return len(n.Keys) == 0 })
@@ -122,7 +128,7 @@ func (in Input) aggregate() []Segment {
 	return unique(segments)
 }
 
-// segment is the place of the node by its labels; false if one is missing.
+// segment returns the node's segment. The result is false if a label is missing.
 func (n Node) segment(keys []string) (Segment, bool) {
 	segment := Segment{}
 	for _, key := range keys {
@@ -136,12 +142,12 @@ func (n Node) segment(keys []string) (Segment, bool) {
 }
 
 func sameKeys(a, b []string) bool {
-	set := func(keys []string) []string { return slices.Compact(slices.Sorted(slices.Values(keys))) }
-	return slices.Equal(set(a), set(b))
+	normalize := func(keys []string) []string { return slices.Compact(slices.Sorted(slices.Values(keys))) }
+	return slices.Equal(normalize(a), normalize(b))
 }
 
-// within tells whether a place is the same as, or a larger one around, the other.
-func (s Segment) within(other Segment) bool {
+// covers reports whether other is in the segment s, which can be equal or larger.
+func (s Segment) covers(other Segment) bool {
 	for key, value := range s {
 		if got, ok := other[key]; !ok || got != value {
 			return false
@@ -150,7 +156,7 @@ func (s Segment) within(other Segment) bool {
 	return true
 }
 
-// String is the same for equal segments.
+// String returns the same text for equal segments.
 func (s Segment) String() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -159,7 +165,7 @@ func (s Segment) String() string {
 	return strings.Join(parts, ",")
 }
 
-// unique sorts segments and leaves each once.
+// unique returns the distinct segments, sorted.
 func unique(segments []Segment) []Segment {
 	byText := map[string]Segment{}
 	for _, s := range segments {
@@ -172,35 +178,35 @@ func unique(segments []Segment) []Segment {
 	return result
 }
 
-// rotated is the list beginning at an index, with what was before it at the end.
-func rotated(segments []Segment, first int) []Segment {
-	return slices.Concat(segments[first:], segments[:first])
+// rotate returns the list starting at an index, followed by the elements before it.
+func rotate(segments []Segment, start int) []Segment {
+	return slices.Concat(segments[start:], segments[:start])
 }
 
-// flatten gives one segment for each combination of values of each term.
-func flatten(terms []corev1.TopologySelectorTerm) (all []Segment) {
+// flatten returns one segment for each combination of the values of each term.
+func flatten(terms []corev1.TopologySelectorTerm) (segments []Segment) {
 	for _, term := range terms {
 		combined := []Segment{{}}
 		for _, expression := range term.MatchLabelExpressions {
-			var next []Segment
+			var expanded []Segment
 			for _, segment := range combined {
 				for _, value := range expression.Values {
 					extended := maps.Clone(segment)
 					extended[expression.Key] = value
-					next = append(next, extended)
+					expanded = append(expanded, extended)
 				}
 			}
-			combined = next
+			combined = expanded
 		}
 		if len(term.MatchLabelExpressions) > 0 {
-			all = append(all, combined...)
+			segments = append(segments, combined...)
 		}
 	}
-	return all
+	return segments
 }
 
-// spread chooses the segment for a claim of a StatefulSet, <template>-<set>-<ordinal>: successive ordinals get successive segments, and all
-// templates of one pod the same.
+// spread returns the segment for a claim of a StatefulSet, <template>-<set>-<ordinal>. Successive
+// ordinals get successive segments, and all templates of one pod get the same segment.
 func spread(claim string, segments int) (int, bool) {
 	set, ordinal, ok := cutLast(claim)
 	if !ok || ordinal == "" {

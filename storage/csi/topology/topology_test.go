@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// world makes random nodes: most with the same keys, some with others, some without a label.
-func world(random *rand.Rand) []Node {
+// randomNodes creates random nodes: most with the same keys, some with others, some without a label.
+func randomNodes(random *rand.Rand) []Node {
 	var nodes []Node
 	for i := range 1 + random.IntN(12) {
 		node := Node{Name: fmt.Sprint("node-", i), Keys: []string{"zone", "rack"}, Labels: map[string]string{
@@ -43,11 +43,11 @@ func allowed(random *rand.Rand) []corev1.TopologySelectorTerm {
 	}
 }
 
-// cases calls check with random inputs, whose seed is part of the test's name.
+// cases calls check with random inputs. The name of the subtest contains the seed.
 func cases(t *testing.T, check func(t *testing.T, in Input, random *rand.Rand)) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		in := Input{Nodes: world(random), Allowed: allowed(random), Claim: fmt.Sprint("data-web-", random.IntN(20)), UID: fmt.Sprint(seed)}
+		in := Input{Nodes: randomNodes(random), Allowed: allowed(random), Claim: fmt.Sprint("data-web-", random.IntN(20)), UID: fmt.Sprint(seed)}
 		in.Spread, in.Strict = random.IntN(2) == 0, random.IntN(4) == 0
 		if random.IntN(2) == 0 {
 			in.Selected = in.Nodes[random.IntN(len(in.Nodes))].Name
@@ -56,7 +56,7 @@ func cases(t *testing.T, check func(t *testing.T, in Input, random *rand.Rand)) 
 	}
 }
 
-func TestAnyPermutationGivesTheSameRequirement(t *testing.T) {
+func TestRequirementIgnoresOrder(t *testing.T) {
 	cases(t, func(t *testing.T, in Input, random *rand.Rand) {
 		want, wantErr := Requirement(in)
 		shuffled := in
@@ -70,12 +70,12 @@ func TestAnyPermutationGivesTheSameRequirement(t *testing.T) {
 	})
 }
 
-func TestPreferredIsARotationOfRequisiteWithTheSelectedNodeFirst(t *testing.T) {
+func TestPreferredStartsWithSelectedNode(t *testing.T) {
 	cases(t, func(t *testing.T, in Input, _ *rand.Rand) {
 		got, err := Requirement(in)
 		if err != nil || got == nil || got.Preferred == nil {
 			if err == nil && in.Selected != "" && got != nil {
-				t.Errorf("%+v: nothing preferred for the selected node", in)
+				t.Errorf("%+v: no preferred topology for the selected node", in)
 			}
 			return
 		}
@@ -83,13 +83,13 @@ func TestPreferredIsARotationOfRequisiteWithTheSelectedNodeFirst(t *testing.T) {
 		slices.Sort(requisite)
 		all := slices.Sorted(slices.Values(preferred))
 		if !slices.Equal(requisite, all) || len(slices.Compact(all)) != len(preferred) {
-			t.Errorf("preferred %q is no order of requisite %q", preferred, requisite)
+			t.Errorf("preferred %q is not a rotation of requisite %q", preferred, requisite)
 		}
 		if in.Selected == "" {
 			return
 		}
 		i := slices.IndexFunc(in.Nodes, func(n Node) bool { return n.Name == in.Selected })
-		if first := Segment(got.Preferred[0].Segments); !first.within(in.Nodes[i].Labels) {
+		if first := Segment(got.Preferred[0].Segments); !first.covers(in.Nodes[i].Labels) {
 			t.Errorf("%s is first, but the selected node has %v", first, in.Nodes[i].Labels)
 		}
 	})
@@ -102,7 +102,7 @@ func texts(topologies []*csi.Topology) (all []string) {
 	return all
 }
 
-func TestOneNodeIsTheSourceOfKeys(t *testing.T) {
+func TestKeysAreFromOneNode(t *testing.T) {
 	cases(t, func(t *testing.T, in Input, _ *rand.Rand) {
 		in.Allowed, in.Strict = nil, false
 		got, err := Requirement(in)
@@ -114,14 +114,14 @@ func TestOneNodeIsTheSourceOfKeys(t *testing.T) {
 			if !slices.Equal(keys, slices.Sorted(maps.Keys(topology.Segments))) {
 				t.Errorf("keys %q and those of %v", keys, topology.Segments)
 			}
-			if !slices.ContainsFunc(in.Nodes, func(n Node) bool { return sameKeys(n.Keys, keys) && Segment(topology.Segments).within(n.Labels) }) {
-				t.Errorf("%v is the place of no node with the keys %q", topology.Segments, keys)
+			if !slices.ContainsFunc(in.Nodes, func(n Node) bool { return sameKeys(n.Keys, keys) && Segment(topology.Segments).covers(n.Labels) }) {
+				t.Errorf("%v is not the segment of a node with the keys %q", topology.Segments, keys)
 			}
 		}
 	})
 }
 
-func TestVolumesOfAStatefulSetAreSpreadEvenly(t *testing.T) {
+func TestStatefulSetVolumesAreSpread(t *testing.T) {
 	nodes := []Node{}
 	for i := range 3 {
 		nodes = append(nodes, Node{Name: fmt.Sprint(i), Keys: []string{"zone"}, Labels: map[string]string{"zone": fmt.Sprint("z", i)}})
@@ -148,15 +148,15 @@ func TestVolumesOfAStatefulSetAreSpreadEvenly(t *testing.T) {
 	}
 	for _, claim := range []string{"data", "data-web", "data-web-x1"} {
 		if got := first(claim, true); got != "" {
-			t.Errorf("%s is preferred for claim %q, which belongs to no StatefulSet", got, claim)
+			t.Errorf("%s is preferred for claim %q, which is not of a StatefulSet", got, claim)
 		}
 	}
 	if got := first("data-web-1", false); got != "" {
-		t.Errorf("%s is preferred though spreading is off", got)
+		t.Errorf("%s is preferred although spreading is disabled", got)
 	}
 }
 
-func TestWhatCannotBeDerivedIsAnError(t *testing.T) {
+func TestInvalidInput(t *testing.T) {
 	zone := func(values ...string) []corev1.TopologySelectorTerm {
 		return []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: values}}}}
 	}
@@ -176,7 +176,7 @@ func TestWhatCannotBeDerivedIsAnError(t *testing.T) {
 	}
 }
 
-func TestNodeAffinityHasOneTermForEachSegment(t *testing.T) {
+func TestNodeAffinityHasOneTermPerSegment(t *testing.T) {
 	term := func(pairs ...string) corev1.NodeSelectorTerm {
 		var result corev1.NodeSelectorTerm
 		for i := 0; i < len(pairs); i += 2 {

@@ -149,7 +149,7 @@ func TestAVolumeGetsOtherAttributesAndItsHealthIsTold(t *testing.T) {
 		i.storage.SetHealth(volume.ID, csi.VolumeHealthErrorType_DATA_LOSS)
 		i.waitEvent("data", "data_loss")
 		i.storage.SetHealth(volume.ID, csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE)
-		i.waitEvent("data", "well again")
+		i.waitEvent("data", "healthy again")
 	}
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })

@@ -7,9 +7,10 @@ import (
 	nodeaffinity "k8s.io/component-helpers/storage/volume"
 )
 
-// Claimed is the PersistentVolume that a claim is bound to, as far as the caches know, if it is one that the session serves: of its driver and, for a
-// driver that serves one node, on that node. Otherwise it is nil. It is one of CSI, see Own.
-func (s *Session) Claimed(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+// BoundVolume returns the PersistentVolume to which a claim is bound, as a CSI volume (see
+// OwnVolume). It returns nil unless the session serves the volume: it must be of the session's
+// driver and, for a driver that serves one node, accessible from that node.
+func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, nil
 	}
@@ -21,19 +22,20 @@ func (s *Session) Claimed(claim *corev1.PersistentVolumeClaim) (*corev1.Persiste
 	if ref == nil || ref.UID != claim.UID {
 		return nil, nil
 	}
-	if volume, err = s.Own(volume); err != nil || volume == nil {
+	if volume, err = s.OwnVolume(volume); err != nil || volume == nil {
 		return nil, err
 	}
-	here, err := s.Holds(volume)
-	if err != nil || !here {
+	accessible, err := s.Accessible(volume)
+	if err != nil || !accessible {
 		return nil, err
 	}
 	return volume, nil
 }
 
-// Holds tells whether a volume of the driver can be reached from the node that the driver serves, if it serves one. It cannot when the volume does not
-// say where it is: every node would feel in charge.
-func (s *Session) Holds(volume *corev1.PersistentVolume) (bool, error) {
+// Accessible reports whether a volume is accessible from the node that the driver serves, if it
+// serves only one. A volume without node affinity is not accessible, because otherwise every node
+// would serve it.
+func (s *Session) Accessible(volume *corev1.PersistentVolume) (bool, error) {
 	if s.Node == "" {
 		return true, nil
 	}

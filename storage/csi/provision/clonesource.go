@@ -12,19 +12,20 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cloning holds a claim that is deleted while its volume is cloned. It is that of the external provisioner, and like there it stays until the deletion.
-const cloning = "provisioner.storage.kubernetes.io/cloning-protection"
+// cloningFinalizer protects a claim from deletion while its volume is cloned. It is the finalizer
+// of the external provisioner. As there, it stays until the claim is deleted.
+const cloningFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 
-// protectSource holds the claim whose volume is about to be cloned.
+// protectSource adds the finalizer to the claim whose volume is about to be cloned.
 func (p *provisioner) protectSource(ctx context.Context, source *corev1.PersistentVolumeClaim) error {
-	if source == nil || slices.Contains(source.Finalizers, cloning) {
+	if source == nil || slices.Contains(source.Finalizers, cloningFinalizer) {
 		return nil
 	}
-	_, err := p.patchClaim(ctx, source, object{"finalizers": []string{cloning}})
+	_, err := p.patchClaim(ctx, source, object{"finalizers": []string{cloningFinalizer}})
 	return err
 }
 
-// reconcileSource lets a claim go that is deleted, once no volume is made from it any more.
+// reconcileSource removes the finalizer of a deleted claim when no volume is being cloned from it.
 func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) error {
 	source, err := p.claimsByNS.PersistentVolumeClaims(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -33,7 +34,7 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 	if err != nil {
 		return fmt.Errorf("read claim \"%s/%s\": %w", key.Namespace, key.Name, err)
 	}
-	if source.DeletionTimestamp == nil || !slices.Contains(source.Finalizers, cloning) {
+	if source.DeletionTimestamp == nil || !slices.Contains(source.Finalizers, cloningFinalizer) {
 		return nil
 	}
 	claims, err := p.claimsByNS.PersistentVolumeClaims(key.Namespace).List(labels.Everything())
@@ -41,34 +42,35 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 		return fmt.Errorf("list claims of namespace %q: %w", key.Namespace, err)
 	}
 	for _, claim := range claims {
-		if clones(claim, source.Name) {
-			return nil // its end will be seen
+		if isCloning(claim, source.Name) {
+			return nil // the claim is requeued when the clone is complete
 		}
 	}
-	_, err = p.patchClaim(ctx, source, object{"$deleteFromPrimitiveList/finalizers": []string{cloning}})
+	_, err = p.patchClaim(ctx, source, object{"$deleteFromPrimitiveList/finalizers": []string{cloningFinalizer}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// clones tells whether a volume may be being made for a claim from that of another one.
-func clones(claim *corev1.PersistentVolumeClaim, source string) bool {
+// isCloning reports whether a volume for claim might be in creation from the volume of the claim
+// source.
+func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	from := dataSource(claim)
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)
 }
 
-// sourceKeys are a claim that is held, and the source of a clone.
+// sourceKeys returns a claim with the finalizer, and the source of a clone.
 func sourceKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return nil
 	}
-	if claim.DeletionTimestamp != nil && slices.Contains(claim.Finalizers, cloning) {
+	if claim.DeletionTimestamp != nil && slices.Contains(claim.Finalizers, cloningFinalizer) {
 		keys = append(keys, controller.Key{Namespace: claim.Namespace, Name: claim.Name})
 	}
-	if from := dataSource(claim); from != nil && kindOf(from) == claimKind {
-		keys = append(keys, controller.Key{Namespace: claim.Namespace, Name: from.Name})
+	if source := dataSource(claim); source != nil && kindOf(source) == claimKind {
+		keys = append(keys, controller.Key{Namespace: claim.Namespace, Name: source.Name})
 	}
 	return keys
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// planTopology says where the volume may be.
+// planTopology sets the topology requirement.
 func (p *provisioner) planTopology(_ context.Context, plan *plan) error {
 	if !p.topology {
 		return nil
@@ -27,19 +27,20 @@ func (p *provisioner) planTopology(_ context.Context, plan *plan) error {
 	}
 	requirement, err := topology.Requirement(topology.Input{
 		Nodes: nodes, Selected: selectedNode(plan.claim), Strict: p.Strict || p.Node != "", Allowed: plan.class.AllowedTopologies,
-		Claim: plan.claim.Name, Spread: !p.NoSpread && !delayed(plan.class), UID: string(plan.claim.UID),
+		Claim: plan.claim.Name, Spread: !p.NoSpread && !hasDelayedBinding(plan.class), UID: string(plan.claim.UID),
 	})
 	plan.request.AccessibilityRequirements = requirement
 	return err
 }
 
-// here tells whether volumes for the claim are made by this instance: always, unless each instance serves its node.
-func (p *provisioner) here(claim *corev1.PersistentVolumeClaim) bool {
+// servesClaim reports whether this instance provisions for the claim: always, unless each instance
+// serves its own node.
+func (p *provisioner) servesClaim(claim *corev1.PersistentVolumeClaim) bool {
 	return p.Node == "" || selectedNode(claim) == p.Node
 }
 
-// hereToo tells whether a volume is to be deleted by this instance.
-func (p *provisioner) hereToo(pv *corev1.PersistentVolume) (bool, error) {
+// servesVolume reports whether this instance deletes the volume.
+func (p *provisioner) servesVolume(pv *corev1.PersistentVolume) (bool, error) {
 	if p.Node == "" {
 		return true, nil
 	}
@@ -50,23 +51,26 @@ func (p *provisioner) hereToo(pv *corev1.PersistentVolume) (bool, error) {
 	return volume.CheckNodeAffinity(pv, node.Labels) == nil, nil
 }
 
-// compete takes a claim with immediate binding for this node, if no other node is quicker: the first to write the selected node wins. Nodes begin at
-// different times, and only those with room.
-func (p *provisioner) compete(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
-	if left := p.turn(claim) - time.Since(claim.CreationTimestamp.Time); left > 0 {
-		return controller.After(left)
+// claimForNode selects this node for a claim with immediate binding, unless another node is faster:
+// the first node that writes the annotation wins. Nodes start at different times, and only if they
+// have capacity.
+func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+	if remaining := p.startDelay(claim) - time.Since(claim.CreationTimestamp.Time); remaining > 0 {
+		return controller.After(remaining)
 	}
 	candidate := claim.DeepCopy()
 	candidate.Annotations[nodeAnnotation] = p.Node
 	plan, err := p.plan(ctx, candidate, class)
 	if err != nil {
-		return nil // not for this node: the topology does not allow it, or all nodes will say the same once one has taken it
+		// This node is not possible because of the topology, or the node that is selected will
+		// report the error.
+		return nil
 	}
-	room, err := p.room(ctx, plan)
+	fits, err := p.hasCapacity(ctx, plan)
 	if err != nil {
 		return err
 	}
-	if !room {
+	if !fits {
 		return controller.After(time.Minute)
 	}
 	_, err = p.patchClaim(ctx, claim, object{"resourceVersion": claim.ResourceVersion, "annotations": object{nodeAnnotation: p.Node}})
@@ -76,15 +80,16 @@ func (p *provisioner) compete(ctx context.Context, claim *corev1.PersistentVolum
 	return err
 }
 
-// turn spreads the nodes over a second, for each claim in another order.
-func (p *provisioner) turn(claim *corev1.PersistentVolumeClaim) time.Duration {
+// startDelay spreads the nodes over one second, in a different order for each claim.
+func (p *provisioner) startDelay(claim *corev1.PersistentVolumeClaim) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(string(claim.UID) + p.Node))
 	return time.Duration(h.Sum32()%1000) * time.Millisecond
 }
 
-// room asks the driver whether the volume fits on this node. A driver that cannot tell is asked to make it.
-func (p *provisioner) room(ctx context.Context, plan *plan) (bool, error) {
+// hasCapacity queries whether the volume fits on this node. It returns true if the driver lacks
+// GET_CAPACITY.
+func (p *provisioner) hasCapacity(ctx context.Context, plan *plan) (bool, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
 		return true, nil
 	}
@@ -92,14 +97,14 @@ func (p *provisioner) room(ctx context.Context, plan *plan) (bool, error) {
 	if requisite := plan.request.GetAccessibilityRequirements().GetRequisite(); len(requisite) > 0 {
 		request.AccessibleTopology = requisite[0]
 	}
-	answer, err := p.Driver.Controller().GetCapacity(ctx, request)
+	resp, err := p.Driver.Controller().GetCapacity(ctx, request)
 	if err != nil {
 		return false, err
 	}
-	wanted := plan.request.GetCapacityRange().GetRequiredBytes()
-	largest := answer.GetAvailableCapacity()
-	if limit := answer.GetMaximumVolumeSize(); limit != nil {
-		largest = min(largest, limit.GetValue())
+	required := plan.request.GetCapacityRange().GetRequiredBytes()
+	maxSize := resp.GetAvailableCapacity()
+	if limit := resp.GetMaximumVolumeSize(); limit != nil {
+		maxSize = min(maxSize, limit.GetValue())
 	}
-	return wanted <= largest, nil
+	return required <= maxSize, nil
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// provide takes a snapshot, or takes note of one that exists, and follows it until it is ready to use.
-func (r *snapshotter) provide(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
-	if ready(s) && hasFinalizers(s) {
+// ensure creates a snapshot, or imports an existing one, and syncs its status until it is ready to
+// use.
+func (r *snapshotter) ensure(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
+	if isReady(s) && hasFinalizers(s) {
 		return r.unprotect(ctx, s)
 	}
 	s, err := r.prepare(ctx, s)
@@ -29,7 +30,7 @@ func (r *snapshotter) provide(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 	if err != nil {
 		return r.report(ctx, s, err)
 	}
-	content, err = r.take(ctx, content)
+	content, err = r.syncContent(ctx, content)
 	if err != nil {
 		return r.report(ctx, s, err)
 	}
@@ -37,13 +38,14 @@ func (r *snapshotter) provide(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 		return err
 	}
 	if !contentReady(content) {
-		return controller.After(r.pause(s))
+		return controller.After(r.pollDelay(s))
 	}
 	return r.unprotect(ctx, s)
 }
 
-// pause is how long a snapshot that is not ready may be left alone: the older it is, the longer.
-func (r *snapshotter) pause(s *snapshotv1.VolumeSnapshot) time.Duration {
+// pollDelay returns the delay before a snapshot that is not ready is checked again. It grows with
+// the snapshot's age.
+func (r *snapshotter) pollDelay(s *snapshotv1.VolumeSnapshot) time.Duration {
 	return min(max(r.Poll, time.Since(s.CreationTimestamp.Time)/4), time.Minute)
 }
 
@@ -51,43 +53,43 @@ func hasFinalizers(s *snapshotv1.VolumeSnapshot) bool {
 	return slices.Contains(s.Finalizers, boundFinalizer) && slices.Contains(s.Finalizers, sourceFinalizer)
 }
 
-// prepare gives a snapshot its class and its finalizers, and makes sure that it exists and is not being deleted: the cache
-// may show one that is long gone.
+// prepare sets the class and the finalizers of a snapshot. It also verifies that the snapshot
+// exists and is not being deleted, because the cache might be behind.
 func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshot, error) {
-	wanted := s.DeepCopy()
+	desired := s.DeepCopy()
 	for _, finalizer := range []string{boundFinalizer, sourceFinalizer} {
-		if !slices.Contains(wanted.Finalizers, finalizer) {
-			wanted.Finalizers = append(wanted.Finalizers, finalizer)
+		if !slices.Contains(desired.Finalizers, finalizer) {
+			desired.Finalizers = append(desired.Finalizers, finalizer)
 		}
 	}
 	if s.Spec.Source.PersistentVolumeClaimName != nil && s.Spec.VolumeSnapshotClassName == nil {
-		class, err := r.chooseClass()
+		class, err := r.defaultClassOf()
 		if err != nil {
 			return s, err
 		}
-		wanted.Spec.VolumeSnapshotClassName = &class.Name
+		desired.Spec.VolumeSnapshotClassName = &class.Name
 	}
-	if !equality.Semantic.DeepEqual(s, wanted) {
-		written, err := r.snapshotClient(s).Update(ctx, wanted, metav1.UpdateOptions{})
+	if !equality.Semantic.DeepEqual(s, desired) {
+		updated, err := r.snapshotClient(s).Update(ctx, desired, metav1.UpdateOptions{})
 		if err != nil {
 			return s, fmt.Errorf("protect VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 		}
-		return written, nil
+		return updated, nil
 	}
-	if content, err := r.contents.Get(contentName(s)); err == nil && handle(content) != "" {
-		return s, nil // nothing will be made for it
+	if content, err := r.contents.Get(contentName(s)); err == nil && handleOf(content) != "" {
+		return s, nil // nothing will be created for it
 	}
-	now, err := r.snapshotClient(s).Get(ctx, s.Name, metav1.GetOptions{})
+	current, err := r.snapshotClient(s).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
 		return s, fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 	}
-	if now.UID != s.UID || now.DeletionTimestamp != nil {
-		return s, controller.After(50 * time.Millisecond) // until the cache shows it
+	if current.UID != s.UID || current.DeletionTimestamp != nil {
+		return s, controller.After(50 * time.Millisecond) // until the cache is up to date
 	}
-	return now, nil
+	return current, nil
 }
 
-// publish writes what is known of the content into the snapshot's status.
+// publish writes the state of the content to the snapshot's status.
 func (r *snapshotter) publish(ctx context.Context, s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) error {
 	status := &snapshotv1.VolumeSnapshotStatus{BoundVolumeSnapshotContentName: &c.Name, ReadyToUse: ptr.To(contentReady(c))}
 	if c.Status != nil && c.Status.CreationTime != nil {
@@ -99,16 +101,16 @@ func (r *snapshotter) publish(ctx context.Context, s *snapshotv1.VolumeSnapshot,
 	if equality.Semantic.DeepEqual(s.Status, status) {
 		return nil
 	}
-	wasReady := ready(s)
-	wanted := s.DeepCopy()
-	wanted.Status = status
-	written, err := r.snapshotClient(s).UpdateStatus(ctx, wanted, metav1.UpdateOptions{})
+	wasReady := isReady(s)
+	desired := s.DeepCopy()
+	desired.Status = status
+	updated, err := r.snapshotClient(s).UpdateStatus(ctx, desired, metav1.UpdateOptions{})
 	if err != nil {
-		return fmt.Errorf("write status of VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
+		return fmt.Errorf("update status of VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 	}
-	*s = *written
-	if ready(s) && !wasReady {
-		r.tell(s, corev1.EventTypeNormal, "SnapshotReady", "The snapshot is ready to use.")
+	*s = *updated
+	if isReady(s) && !wasReady {
+		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotReady", "The snapshot is ready to use.")
 	}
 	return nil
 }

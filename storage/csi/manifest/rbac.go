@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rights are the service accounts and what they may do. The one on the nodes may do nothing: registration needs no API server.
-func (c Config) rights() []runtime.Object {
+// rbacObjects returns the service accounts and their RBAC objects. The service account on the nodes
+// has no permissions, because registration does not use the API server.
+func (c Config) rbacObjects() []runtime.Object {
 	account := func(suffix string) *corev1.ServiceAccount {
 		return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: c.meta(suffix)}
 	}
@@ -44,28 +45,28 @@ func (c Config) rights() []runtime.Object {
 	return objects
 }
 
-// clusterRules are what the concerns that the driver is used for need.
+// clusterRules returns the rules for the features in use.
 func (c Config) clusterRules() []rbacv1.PolicyRule {
-	read := []string{"get", "list", "watch"}
-	change := []string{"get", "list", "watch", "patch"}
+	readVerbs := []string{"get", "list", "watch"}
+	changeVerbs := []string{"get", "list", "watch", "patch"}
 	rules := []rbacv1.PolicyRule{
 		rule("", "events", "create", "patch"),
-		rule("", "nodes", read...), rule("storage.k8s.io", "csinodes", read...),
-		rule("", "persistentvolumes", change...),
+		rule("", "nodes", readVerbs...), rule("storage.k8s.io", "csinodes", readVerbs...),
+		rule("", "persistentvolumes", changeVerbs...),
 	}
 	if c.uses(Attach) {
-		rules = append(rules, rule("storage.k8s.io", "volumeattachments", change...), rule("storage.k8s.io", "volumeattachments/status", "patch"))
+		rules = append(rules, rule("storage.k8s.io", "volumeattachments", changeVerbs...), rule("storage.k8s.io", "volumeattachments/status", "patch"))
 	}
 	if c.uses(Provision) || c.uses(Resize) {
 		rules = append(rules,
-			rule("", "persistentvolumeclaims", change...), rule("storage.k8s.io", "storageclasses", read...),
-			rule("storage.k8s.io", "volumeattributesclasses", read...))
+			rule("", "persistentvolumeclaims", changeVerbs...), rule("storage.k8s.io", "storageclasses", readVerbs...),
+			rule("storage.k8s.io", "volumeattributesclasses", readVerbs...))
 	}
 	if c.uses(Provision) {
 		rules = append(rules,
 			rule("", "persistentvolumes", "create", "delete"),
-			rule("storage.k8s.io", "csidrivers", read...),
-			rule("storage.k8s.io", "csistoragecapacities", slices.Concat(read, []string{"create", "update", "delete"})...))
+			rule("storage.k8s.io", "csidrivers", readVerbs...),
+			rule("storage.k8s.io", "csistoragecapacities", slices.Concat(readVerbs, []string{"create", "update", "delete"})...))
 	}
 	if c.uses(Resize) {
 		rules = append(rules, rule("", "persistentvolumeclaims/status", "patch"), rule("", "persistentvolumes/status", "patch"))
@@ -73,9 +74,9 @@ func (c Config) clusterRules() []rbacv1.PolicyRule {
 	if c.uses(Snapshot) {
 		const group = "snapshot.storage.k8s.io"
 		rules = append(rules,
-			rule(group, "volumesnapshots", slices.Concat(change, []string{"update"})...), rule(group, "volumesnapshots/status", "patch", "update"),
-			rule(group, "volumesnapshotclasses", read...),
-			rule(group, "volumesnapshotcontents", slices.Concat(change, []string{"create", "update", "delete"})...), rule(group, "volumesnapshotcontents/status", "patch", "update"))
+			rule(group, "volumesnapshots", slices.Concat(changeVerbs, []string{"update"})...), rule(group, "volumesnapshots/status", "patch", "update"),
+			rule(group, "volumesnapshotclasses", readVerbs...),
+			rule(group, "volumesnapshotcontents", slices.Concat(changeVerbs, []string{"create", "update", "delete"})...), rule(group, "volumesnapshotcontents/status", "patch", "update"))
 	}
 	if c.uses(Secrets) && c.SecretsNamespace == "" {
 		rules = append(rules, rule("", "secrets", "get"))

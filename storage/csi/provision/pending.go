@@ -1,0 +1,89 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// object is the JSON of a patch.
+type object = map[string]any
+
+// patchClaim patches the metadata of exactly this claim, not of a later claim with the same name,
+// and returns the result.
+func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, metadata object) (*corev1.PersistentVolumeClaim, error) {
+	metadata["uid"] = claim.UID
+	text, err := json.Marshal(object{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encode patch of claim: %w", err)
+	}
+	patched, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("patch claim \"%s/%s\": %w", claim.Namespace, claim.Name, err)
+	}
+	return patched, nil
+}
+
+// markPending adds the pending finalizer and returns the patched claim. The cache might be behind,
+// and a volume for a claim that is gone or has changed would never be deleted: the result is nil if
+// the claim is gone, and a requeue if it has changed.
+func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	patched, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pendingFinalizer}, "resourceVersion": claim.ResourceVersion})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if apierrors.IsConflict(err) {
+		return nil, controller.After(cacheLagDelay)
+	}
+	return patched, err
+}
+
+// clearPending removes the pending finalizer, because no volume lacks a PersistentVolume. The same
+// request can change annotations.
+func (p *provisioner) clearPending(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotations object) error {
+	metadata := object{"$deleteFromPrimitiveList/finalizers": []string{pendingFinalizer}}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	_, err := p.patchClaim(ctx, claim, metadata)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// deletedSet contains the volumes that this process has deleted, until their PersistentVolumes are
+// gone.
+type deletedSet struct {
+	mu   sync.Mutex
+	uids map[types.UID]bool
+}
+
+func (d *deletedSet) add(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.uids == nil {
+		d.uids = map[types.UID]bool{}
+	}
+	d.uids[uid] = true
+}
+
+func (d *deletedSet) has(uid types.UID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.uids[uid]
+}
+
+func (d *deletedSet) remove(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.uids, uid)
+}
