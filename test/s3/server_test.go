@@ -24,16 +24,21 @@ type server struct {
 	dir     string
 }
 
-// serve builds the server and starts it with an empty bucket that everybody may read.
+// serve builds the server and starts it for a cluster.
 func serve(t *testing.T, c *kit.Cluster) *server {
 	t.Helper()
-	built := c.RepositoryFile("bin", "versitygw")
+	return serveAt(t, c.RepositoryFile("bin", "versitygw"), c.Gateway.String())
+}
+
+// serveAt builds the server and starts it at a port of host, with an empty bucket.
+func serveAt(t *testing.T, built, host string) *server {
+	t.Helper()
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, program)
 	build.Dir, build.Env = "server", append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", program, err, output)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
