@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/s3"
 )
 
-// registerS3 adds the storage `s3` to distribution's table of drivers, of which a process has one.
+// registerS3 adds the storage `s3` to distribution's process-wide table of drivers.
 var registerS3 = sync.OnceFunc(func() {
 	for _, name := range s3.Names() {
 		factory.Register(name, s3.Factory{})

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// defaultRegion is what servers other than Amazon's expect in signatures unless they are told otherwise.
+// defaultRegion is the region that servers other than Amazon's expect in signatures by default.
 const defaultRegion = "us-east-1"
 
 // connect returns a client of the server that the settings name. It sends no request.
@@ -45,7 +45,7 @@ func (s *settings) connect() (*minio.Core, error) {
 	return client, nil
 }
 
-// signingRegion is the region that signatures name.
+// signingRegion returns the region that signatures name.
 func (s *settings) signingRegion() string {
 	if s.region == "" {
 		return defaultRegion
@@ -53,7 +53,7 @@ func (s *settings) signingRegion() string {
 	return s.region
 }
 
-// address is the host that requests go to, with its port if one is given, and whether they go there by HTTPS.
+// address returns the host that requests go to, with the port if the settings name one, and whether they use HTTPS.
 func (s *settings) address() (host string, secure bool, err error) {
 	switch {
 	case s.endpoint == "" && s.fips && s.dualStack:
@@ -61,7 +61,7 @@ func (s *settings) address() (host string, secure bool, err error) {
 	case s.endpoint == "" && s.fips:
 		return "s3-fips." + s.region + ".amazonaws.com", s.secure, nil
 	case s.endpoint == "":
-		return "s3.amazonaws.com", s.secure, nil // the client goes to the region's
+		return "s3.amazonaws.com", s.secure, nil // the client replaces it by the host of the region
 	case !strings.Contains(s.endpoint, "://"):
 		return s.endpoint, s.secure, nil
 	}
@@ -72,8 +72,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 	return u.Host, u.Scheme == "https", nil
 }
 
-// credentials are those of the settings, else those that Amazon's own tools use: of the environment, of a file, of the role of the
-// machine or the pod.
+// credentials returns those of the settings. Without them, it takes those that Amazon's own tools use: of the environment, of a file, or of
+// the role of the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:
@@ -86,8 +86,8 @@ func (s *settings) credentials() *credentials.Credentials {
 	})
 }
 
-// lookup says whether a URL names the bucket in its path or in its host. Without forcepathstyle it is the path for servers other than
-// Amazon's, as it was in OpenShift 3.
+// lookup returns whether URLs name the bucket in their path or in their host. If the settings don't say, it is the path for servers other
+// than Amazon's, as in OpenShift 3.
 func (s *settings) lookup() minio.BucketLookupType {
 	switch {
 	case s.pathStyle != nil && *s.pathStyle:
@@ -100,13 +100,13 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// known reports whether the client has an endpoint for a region of Amazon. For others it would go to a default one.
+// known reports whether the client knows a region of Amazon. For any other name, it would go to a default region.
 func known(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})
 	if err != nil {
 		return false
 	}
-	// This sends nothing, and so there is nothing to cancel.
+	// Presign sends no request that could be canceled.
 	signed, err := client.Presign(context.Background(), http.MethodGet, "bucket", "object", redirectPeriod, nil)
 	return err == nil && strings.Contains(signed.Host, "."+region+".")
 }

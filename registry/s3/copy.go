@@ -32,7 +32,7 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen goes on with an upload whose last part is smaller than S3 allows of parts in the middle. The parts become an object, and what is in it
+// reopen makes room for more parts after one that is too small to be followed by another. It completes the upload, and copies the object to
 // the first parts of a new upload.
 func (w *writer) reopen() error {
 	size := w.stored

@@ -11,7 +11,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objects lists objects in the order of their names. A failure, and the end of ctx, is the last element.
+// objects lists objects in the order of their names. If listing fails or ctx ends, the last element is the error.
 func (s *storage) objects(ctx context.Context, options minio.ListObjectsOptions) iter.Seq2[minio.ObjectInfo, error] {
 	options.FetchOwner = new(bool)
 	return func(yield func(minio.ObjectInfo, error) bool) {
@@ -20,20 +20,20 @@ func (s *storage) objects(ctx context.Context, options minio.ListObjectsOptions)
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil { // of which the client says nothing
+		if err := ctx.Err(); err != nil { // the client ends the list without an error
 			yield(minio.ObjectInfo{}, err)
 		}
 	}
 }
 
-// List returns the paths of what is in a directory.
+// List returns the paths of the files and directories in a directory.
 func (s *storage) List(ctx context.Context, dir string) ([]string, error) {
 	paths, prefix := []string{}, s.prefix(dir)
 	for object, err := range s.objects(ctx, minio.ListObjectsOptions{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}
-		if object.Key != prefix { // which programs make that know of no empty directories otherwise
+		if object.Key != prefix { // other programs create such an object for an empty directory
 			paths = append(paths, s.file(object.Key))
 		}
 	}
@@ -43,7 +43,7 @@ func (s *storage) List(ctx context.Context, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Walk calls visit for all that is below a directory, each directory before what is in it.
+// Walk calls visit for everything below a directory, for each directory before its content.
 func (s *storage) Walk(ctx context.Context, dir string, visit driver.WalkFn, with ...func(*driver.WalkOptions)) error {
 	var hints driver.WalkOptions
 	for _, set := range with {
@@ -72,15 +72,15 @@ func (s *storage) Walk(ctx context.Context, dir string, visit driver.WalkFn, wit
 	return nil
 }
 
-// walk finds the directories in a list of files.
+// walk derives directories from a sorted list of files.
 type walk struct {
 	root    string // without a slash at its end
 	visit   driver.WalkFn
-	last    string // the file before
-	skipped string // the directory that was not to be entered last
+	last    string // the previous file
+	skipped string // the last directory that visit skipped
 }
 
-// enter visits the directories of a file that the file before isn't in.
+// enter visits the directories of a file that don't contain the previous file.
 func (w *walk) enter(file string) error {
 	for i := len(w.root) + 1; i < len(file); i++ {
 		if dir := file[:i]; file[i] == '/' && !strings.HasPrefix(w.last, dir+"/") {
@@ -93,7 +93,7 @@ func (w *walk) enter(file string) error {
 	return nil
 }
 
-// call visits a file or directory unless it is in a skipped one.
+// call visits a file or directory unless it is in a skipped directory.
 func (w *walk) call(info driver.FileInfoFields) error {
 	if w.skipped != "" && strings.HasPrefix(info.Path, w.skipped+"/") {
 		return nil
@@ -108,10 +108,10 @@ func (w *walk) call(info driver.FileInfoFields) error {
 	return err
 }
 
-// code is the code of an answer of S3, empty for other errors.
+// code returns the code of an S3 error, empty for other errors.
 func code(err error) string { return minio.ToErrorResponse(err).Code }
 
-// explain returns an error of S3 as the one that distribution knows.
+// explain turns an S3 error into the one that distribution expects.
 func explain(path string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	if answer.Code == minio.NoSuchKey || answer.Code == "NotFound" && answer.StatusCode == http.StatusNotFound {

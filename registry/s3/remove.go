@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Delete removes a file, or a directory with all that is in it. What is being written there is ended.
+// Delete removes a file, or a directory with everything in it, and discards the uploads there.
 func (s *storage) Delete(ctx context.Context, path string) error {
 	aborted, err := s.abortBelow(ctx, path)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *storage) Delete(ctx context.Context, path string) error {
 	return s.client.RemoveObject(ctx, s.bucket, s.key(path), minio.RemoveObjectOptions{})
 }
 
-// removeBelow removes the objects in a directory and returns how many there were.
+// removeBelow removes the objects in a directory and returns their number.
 func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err error) {
 	var failure error
 	listed := func(yield func(minio.ObjectInfo) bool) {
@@ -52,8 +52,8 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 	return count, errors.Join(append(problems, failure, ctx.Err())...)
 }
 
-// abortBelow ends the uploads of a file, or of all files in a directory, and returns how many there were. Their parts would take
-// space for ever.
+// abortBelow discards the uploads of a file, or of all files in a directory, and returns their number. Otherwise their parts would take
+// space forever.
 func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
 	for upload, err := range s.uploads(ctx, s.key(path)) {
 		if err != nil {
@@ -64,14 +64,14 @@ func (s *storage) abortBelow(ctx context.Context, path string) (count int, err e
 		}
 		err := s.client.AbortMultipartUpload(ctx, s.bucket, upload.Key, upload.UploadID)
 		if err != nil && code(err) != minio.NoSuchUpload {
-			return count, fmt.Errorf("end upload of object %q: %w", upload.Key, err)
+			return count, fmt.Errorf("abort upload of object %q: %w", upload.Key, err)
 		}
 		count++
 	}
 	return count, nil
 }
 
-// Move gives a file another name.
+// Move renames a file.
 func (s *storage) Move(ctx context.Context, from, to string) error {
 	object, err := s.client.StatObject(ctx, s.bucket, s.key(from), minio.StatObjectOptions{})
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *storage) Move(ctx context.Context, from, to string) error {
 	}
 	if object.Size <= s.copyThreshold {
 		headers := map[string]string{}
-		for name := range s.options.Header() {
-			headers[name] = s.options.Header().Get(name)
+		for name, values := range s.options.Header() {
+			headers[name] = values[0]
 		}
 		_, err = s.client.CopyObject(ctx, s.bucket, s.key(from), s.bucket, s.key(to), headers, minio.CopySrcOptions{}, minio.PutObjectOptions{})
 	} else {

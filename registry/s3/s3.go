@@ -1,8 +1,8 @@
-// Package s3 keeps the registry's files in a bucket of a server of S3. It is a storage driver for distribution's registry that takes
-// the same settings and writes the same objects as distribution's own one, which needs a library that is no longer maintained.
+// Package s3 stores the registry's files in an S3 bucket. It is a storage driver for distribution's registry. It takes the same settings
+// and writes the same objects as distribution's own S3 driver, which depends on a library that is no longer maintained.
 //
-// A bucket has no directories: one exists as long as there is an object below it. A file that is being written is a multipart upload,
-// and can't be read before Commit.
+// A bucket has no directories: a directory exists as long as an object's name begins with its path. A file that is being written is a
+// multipart upload, and can't be read before Commit.
 package s3
 
 import (
@@ -27,7 +27,7 @@ import (
 // Names are the names of the driver in the configuration of a registry.
 func Names() []string { return []string{"s3", "s3aws"} }
 
-// Check reports all problems of the settings of a driver.
+// Check reports all problems of a driver's settings.
 func Check(parameters map[string]any) error {
 	if _, err := read(parameters); err != nil {
 		return fmt.Errorf("storage.s3: %w", err)
@@ -64,12 +64,12 @@ type storage struct {
 
 // objectOptions are what each object is made with.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
-	// The client computes no checksums itself, since what is sent lies in memory: see sum.
+	// Bodies are in memory, so requests carry their checksum. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if s.storageClass != noStorageClass {
 		options.StorageClass = s.storageClass
 	}
-	if s.acl != "private" { // which is the default, and all that a bucket without access lists takes
+	if s.acl != "private" { // the default, and the only one that a bucket with disabled ACLs accepts
 		options.UserMetadata = map[string]string{"x-amz-acl": s.acl}
 	}
 	var err error
@@ -85,17 +85,17 @@ func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
 // Name is the name of the driver in errors and metrics.
 func (*storage) Name() string { return "s3" }
 
-// key is the name of the object that a file is, or the one that a directory's would begin with, without its slash.
+// key returns the name of a file's object. For a directory, it returns the prefix of its objects' names without the slash.
 func (s *storage) key(file string) string {
 	return strings.Trim(strings.TrimRight(s.root, "/")+file, "/")
 }
 
-// file is the path of the file that an object is.
+// file returns the path of the file that an object stores.
 func (s *storage) file(key string) string {
 	return "/" + strings.Trim(strings.TrimPrefix(key, s.prefix("/")), "/")
 }
 
-// prefix is what the names of all objects in a directory begin with.
+// prefix returns how the names of all objects in a directory begin.
 func (s *storage) prefix(dir string) string {
 	if key := s.key(dir); key != "" {
 		return key + "/"
@@ -119,7 +119,7 @@ func (s *storage) PutContent(ctx context.Context, file string, content []byte) e
 	return explain(file, err)
 }
 
-// Reader reads a file from offset on. Beyond its end there is nothing to read.
+// Reader reads a file from offset. It reads nothing if offset is beyond the end of the file.
 func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
 	options := minio.GetObjectOptions{}
 	if offset > 0 {
@@ -136,7 +136,7 @@ func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.Rea
 
 // Stat describes a file or directory.
 func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error) {
-	info := driver.FileInfoFields{Path: path, IsDir: true}
+	directory := driver.FileInfoInternal{FileInfoFields: driver.FileInfoFields{Path: path, IsDir: true}}
 	if path != "/" {
 		object, err := s.client.StatObject(ctx, s.bucket, s.key(path), minio.StatObjectOptions{})
 		if err == nil {
@@ -147,10 +147,13 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 		}
 	}
 	for _, err := range s.objects(ctx, minio.ListObjectsOptions{Prefix: s.prefix(path), Recursive: true, MaxKeys: 1}) {
-		return driver.FileInfoInternal{FileInfoFields: info}, err
+		if err != nil {
+			return nil, err
+		}
+		return directory, nil
 	}
 	if path == "/" {
-		return driver.FileInfoInternal{FileInfoFields: info}, nil
+		return directory, nil
 	}
 	return nil, driver.PathNotFoundError{Path: path}
 }
@@ -158,7 +161,7 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 // redirectPeriod is how long a URL of RedirectURL is valid.
 const redirectPeriod = 20 * time.Minute
 
-// RedirectURL returns a signed URL by which the client of a request reads the file itself, an empty one for requests that don't read.
+// RedirectURL returns a signed URL that the client of a request can read the file from. It is empty for requests that don't read.
 func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", nil
@@ -173,7 +176,7 @@ func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	return signed.String(), nil
 }
 
-// resign returns a signed URL with the path of another one on the host of redirectendpoint.
+// resign moves a signed URL to the host of redirectendpoint and signs it again.
 func (s *storage) resign(method string, signed *url.URL) (*url.URL, error) {
 	to, err := url.Parse(s.redirect)
 	if err != nil {
@@ -191,7 +194,8 @@ func (s *storage) resign(method string, signed *url.URL) (*url.URL, error) {
 	return signer.PreSignV2(request, access.AccessKeyID, access.SecretAccessKey, period, s.lookup() == minio.BucketLookupDNS).URL, nil
 }
 
-// sum is the checksum that a request with this body is signed with. The client would sign the body in chunks, which fewer servers accept.
+// sum returns the checksum of a request's body for its signature. Without it, the client would sign the body in chunks, which fewer
+// servers accept.
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])

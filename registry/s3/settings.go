@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// minPart and maxPart are what S3 allows as the size of a part that isn't the last one of an upload.
+	// minPart and maxPart are the limits of S3 for the size of a part. The last part of an upload may be smaller.
 	minPart = 5 << 20
 	maxPart = 5 << 30
 
@@ -21,10 +21,10 @@ const (
 	maxCopies       = 1000
 )
 
-// noStorageClass says that the server knows no storage classes.
+// noStorageClass is for servers without storage classes.
 const noStorageClass = "NONE"
 
-// settings are the keys below `storage: s3:` in the configuration of a registry.
+// settings are the keys below `storage: s3:` in a registry's configuration.
 //
 // Source: CNCF Distribution, "S3 storage driver", whose keys and defaults these are.
 type settings struct {
@@ -38,7 +38,7 @@ type settings struct {
 	part, copyPart, copyThreshold, copies int64
 }
 
-// read returns the settings that parameters hold. It reports all problems together. An unknown key is a problem.
+// read returns the settings in parameters. It reports all problems together, unknown keys too.
 func read(parameters map[string]any) (settings, error) {
 	s := settings{
 		storageClass: "STANDARD", acl: "private", secure: true, v4: true,
@@ -61,7 +61,7 @@ func read(parameters map[string]any) (settings, error) {
 	return s, errors.Join(append(problems, s.check()...)...)
 }
 
-// keys says for each key of the configuration how its value is set.
+// keys maps each key to the function that sets its value.
 func (s *settings) keys() map[string]func(string) error {
 	return map[string]func(string) error{
 		"accesskey":                   text(&s.accessKey),
@@ -96,7 +96,7 @@ func (s *settings) keys() map[string]func(string) error {
 	}
 }
 
-// check reports keys that need each other.
+// check reports keys that are missing or don't fit together.
 func (s *settings) check() (problems []error) {
 	refuse := func(bad bool, text string) {
 		if bad {
@@ -117,7 +117,7 @@ func (s *settings) check() (problems []error) {
 	return problems
 }
 
-// bare reports whether address is a URL that names a scheme and a host, and nothing else.
+// bare reports whether address is a URL of a scheme and a host only.
 func bare(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""

@@ -10,20 +10,20 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// writer writes a file as a multipart upload: parts of equal size, and a last one. Close ends a writer, and leaves the upload to be
-// gone on with by another one or by Commit.
+// writer writes a file as a multipart upload of equal parts and a last one. Close keeps the upload, so that another writer can continue
+// it.
 type writer struct {
 	*storage
-	ctx    context.Context // of the request, because Write has none
+	ctx    context.Context // the request's, because Write has none
 	key    string
 	upload string
 	parts  []minio.ObjectPart
 	stored int64  // bytes in parts
-	buffer []byte // what no part has yet
-	ended  string // how, if nothing more can be written
+	buffer []byte // bytes that are in no part yet
+	ended  string // why nothing more can be written, or empty
 }
 
-// Writer starts to write a file, or goes on with one that was not committed. An empty file can also be gone on with.
+// Writer starts a file, or with more continues a file that was not committed or is empty.
 func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.FileWriter, error) {
 	w := &writer{storage: s, ctx: ctx, key: s.key(file)}
 	if !more {
@@ -48,14 +48,14 @@ func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.Fi
 	return w, w.start()
 }
 
-// start makes a new upload.
+// start creates an upload.
 func (w *writer) start() (err error) {
 	w.upload, err = w.client.NewMultipartUpload(w.ctx, w.bucket, w.key, w.options)
 	w.parts, w.stored = nil, 0
 	return err
 }
 
-// resume reads which parts an upload has.
+// resume reads the parts of an existing upload.
 func (w *writer) resume() error {
 	for marker := 0; ; {
 		page, err := w.client.ListObjectParts(w.ctx, w.bucket, w.key, w.upload, marker, 0)
@@ -71,16 +71,16 @@ func (w *writer) resume() error {
 	}
 }
 
-// add notes a part that is stored.
+// add records a stored part.
 func (w *writer) add(part minio.ObjectPart) {
 	w.parts = append(w.parts, part)
 	w.stored += part.Size
 }
 
-// Size is how many bytes were written, by the writers before this one too.
+// Size returns the number of bytes written, including those of earlier writers of the same upload.
 func (w *writer) Size() int64 { return w.stored + int64(len(w.buffer)) }
 
-// Write adds to the file.
+// Write appends to the file.
 func (w *writer) Write(content []byte) (count int, err error) {
 	if err := w.open(); err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (w *writer) Write(content []byte) (count int, err error) {
 	return count, nil
 }
 
-// flush stores what is in the buffer as a part.
+// flush stores the buffer as a part.
 func (w *writer) flush() error {
 	if len(w.buffer) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// store makes content the next part.
+// store uploads content as the next part.
 func (w *writer) store(content []byte) error {
 	options := minio.PutObjectPartOptions{Sha256Hex: sum(content), DisableContentSha256: true}
 	number, size := len(w.parts)+1, int64(len(content))
@@ -127,7 +127,7 @@ func (w *writer) store(content []byte) error {
 	return nil
 }
 
-// Close stores what was written, so that another writer can go on.
+// Close stores everything written so far and ends the writer.
 func (w *writer) Close() error {
 	if w.ended == "closed" {
 		return w.open()
@@ -141,7 +141,7 @@ func (w *writer) Close() error {
 	return w.flush()
 }
 
-// Cancel throws away what was written.
+// Cancel discards everything written.
 func (w *writer) Cancel(ctx context.Context) error {
 	if err := w.open(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (w *writer) Cancel(ctx context.Context) error {
 	return w.abort(ctx)
 }
 
-// abort ends the upload.
+// abort discards the upload.
 func (w *writer) abort(ctx context.Context) error {
 	return w.client.AbortMultipartUpload(ctx, w.bucket, w.key, w.upload)
 }
@@ -167,14 +167,14 @@ func (w *writer) Commit(ctx context.Context) error {
 	if len(w.parts) > 0 {
 		return w.complete(ctx)
 	}
-	// S3 makes no object of no parts, and not every server accepts an empty part.
+	// An upload needs a part, and some servers reject an empty one.
 	if _, err := w.client.PutObject(ctx, w.bucket, w.key, bytes.NewReader(nil), 0, "", sum(nil), w.options); err != nil {
 		return fmt.Errorf("write object %q: %w", w.key, err)
 	}
 	return w.abort(ctx)
 }
 
-// complete makes an object of the parts. If that fails, the upload is ended.
+// complete turns the parts into an object. If that fails, it aborts the upload.
 func (w *writer) complete(ctx context.Context) error {
 	parts := make([]minio.CompletePart, len(w.parts))
 	for i, part := range w.parts {
