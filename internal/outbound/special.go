@@ -1,0 +1,65 @@
+package outbound
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// specialNetworks returns networks that are not where a public server is.
+//
+// Source: the IANA special-purpose address registries for IPv4 and IPv6, and the documents of the
+// clouds.
+func specialNetworks() []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range []string{
+		"0.0.0.0/8",          // this host
+		"127.0.0.0/8",        // loopback
+		"169.254.0.0/16",     // link-local, with the metadata of most clouds
+		"192.0.0.0/24",       // protocol assignments, with the metadata of a cloud
+		"192.88.99.0/24",     // relays of 6to4
+		"224.0.0.0/4",        // multicast
+		"240.0.0.0/4",        // reserved, and broadcast
+		"100.100.100.200/32", // the metadata of a cloud, in the shared address space
+		"168.63.129.16/32",   // the host agent of a cloud, at a public address
+		"::/128",             // this host
+		"::1/128",            // loopback
+		"64:ff9b:1::/48",     // translation to IPv4 in a private network
+		"100::/64",           // discard
+		"fe80::/10",          // link-local
+		"fec0::/10",          // site-local
+		"fd00:ec2::254/128",  // the metadata of a cloud
+		"fd20:ce::254/128",   // the metadata of a cloud
+		"ff00::/8",           // multicast
+	} {
+		networks = append(networks, netip.MustParsePrefix(text))
+	}
+	return networks
+}
+
+// embedded returns the IPv4 addresses that an IPv6 address carries: a translator or a tunnel may
+// connect there.
+//
+// Source: RFC 4291, 2.5.5 (compatible and mapped), RFC 6052 (64:ff9b::/96), RFC 3056 (6to4), RFC
+// 4380 (Teredo), RFC 5214 (ISATAP).
+func embedded(address netip.Addr) []netip.Addr {
+	if !address.Is6() || address.Is4In6() {
+		return nil // Unmap has read the mapped one
+	}
+	b := address.As16()
+	v4 := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at : at+4])) }
+	var within []netip.Addr
+	has := func(prefix ...byte) bool { return slices.Equal(b[:len(prefix)], prefix) }
+	switch {
+	case has(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), has(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0):
+		within = append(within, v4(12))
+	case has(0x20, 0x02):
+		within = append(within, v4(2))
+	case has(0x20, 0x01, 0, 0):
+		client := [4]byte{^b[12], ^b[13], ^b[14], ^b[15]}
+		within = append(within, v4(4), netip.AddrFrom4(client))
+	}
+	if b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
+		within = append(within, v4(12))
+	}
+	return within
+}

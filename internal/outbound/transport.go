@@ -1,0 +1,116 @@
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+const (
+	// handshakeTimeout bounds a TLS handshake, headerTimeout the time until an answer begins.
+	handshakeTimeout, headerTimeout = 10 * time.Second, 15 * time.Second
+	// maxHeaders bounds the headers of an answer, in bytes.
+	maxHeaders = 64 << 10
+	// maxIdle, maxIdlePerHost and idleTimeout bound the connections that wait for another request.
+	maxIdle, maxIdlePerHost, idleTimeout = 16, 4, 15 * time.Second
+	// maxRedirects bounds how often an answer leads elsewhere.
+	maxRedirects = 5
+)
+
+// Transport carries HTTP requests over connections of a dialer. It obeys the proxies of the
+// environment; a request that a proxy carries is refused when its server has an address that the
+// policy does not allow.
+//
+// It speaks HTTP/1.1 alone, in which a server cannot have more of its answer buffered than was
+// read.
+type Transport struct {
+	dialer          *Dialer
+	proxy           func(*url.URL) (*url.URL, error)
+	direct, proxied *http.Transport
+}
+
+// Transport returns a transport. If insecure is set it accepts every certificate.
+func (d *Dialer) Transport(insecure bool) *Transport {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	t := &Transport{dialer: d, proxy: proxy, direct: bounded(insecure), proxied: bounded(insecure)}
+	t.direct.DialContext = d.DialContext
+	t.proxied.DialContext = d.trusted
+	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+	return t
+}
+
+func bounded(insecure bool) *http.Transport {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Protocols: protocols, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure},
+		TLSHandshakeTimeout: handshakeTimeout, ResponseHeaderTimeout: headerTimeout, MaxResponseHeaderBytes: maxHeaders,
+		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdlePerHost, IdleConnTimeout: idleTimeout, DisableCompression: true,
+	}
+}
+
+// RoundTrip carries a request. Errors: Refused.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if redirects(request) > maxRedirects {
+		return nil, fmt.Errorf("the server redirects more than %d times", maxRedirects)
+	}
+	proxy, err := t.proxy(request.URL)
+	if err != nil {
+		return nil, errors.New("the proxy of the environment is not a URL")
+	}
+	if proxy == nil {
+		return t.direct.RoundTrip(request)
+	}
+	if !t.dialer.behindProxy(request.Context(), request.URL) {
+		return nil, &Refused{request.URL.Host}
+	}
+	return t.proxied.RoundTrip(request)
+}
+
+// CloseIdleConnections closes the connections that wait for another request.
+func (t *Transport) CloseIdleConnections() {
+	t.direct.CloseIdleConnections()
+	t.proxied.CloseIdleConnections()
+}
+
+// redirects counts the answers that led to a request.
+func redirects(request *http.Request) (count int) {
+	for request.Response != nil && request.Response.Request != nil {
+		request = request.Response.Request
+		count++
+	}
+	return count
+}
+
+// behindProxy reports whether a proxy may be asked for a URL. A name that the host cannot resolve
+// is left to the proxy.
+func (d *Dialer) behindProxy(ctx context.Context, to *url.URL) bool {
+	port := to.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
+	}
+	if d.named(net.JoinHostPort(to.Hostname(), port)) {
+		return true
+	}
+	if ip, err := netip.ParseAddr(to.Hostname()); err == nil {
+		return d.Allowed(ip)
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", to.Hostname())
+	if err != nil {
+		return true
+	}
+	for _, address := range addresses {
+		if !d.Allowed(address) {
+			return false
+		}
+	}
+	return true
+}
