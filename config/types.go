@@ -34,6 +34,20 @@ type MasterExtension struct {
 	EncryptSecrets bool `json:"encryptSecrets"`
 	// Registry is the cluster's own image registry.
 	Registry Registry `json:"registry"`
+	// Outbound says where the platform connects for users.
+	Outbound Outbound `json:"outbound"`
+}
+
+// Outbound says which servers users may have the platform connect to: registries that they import
+// images from, and what those redirect to. The networks of the host, of pods, of services, loopback
+// and link-local addresses are refused unless they are allowed here. The cluster's own registry and
+// those that imagePolicyConfig.allowedRegistriesForImport names without a wildcard are allowed.
+type Outbound struct {
+	// AllowedNetworks are networks such as `192.0.2.0/24` that users may reach.
+	AllowedNetworks []string `json:"allowedNetworks"`
+	// AllowedHosts are servers that users may reach wherever they are: `registry.example.com:5000`,
+	// or a name alone for the ports 80 and 443.
+	AllowedHosts []string `json:"allowedHosts"`
 }
 
 // Registry is how the image registry of a cluster runs.

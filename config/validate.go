@@ -80,6 +80,14 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 			c.exclusive(key+".configuration", plugin.Configuration.Raw != nil, key+".location", plugin.Location != "")
 		}
 	}
+	for i, network := range m.Slipway.Outbound.AllowedNetworks {
+		c.cidr(indexed("slipway.outbound.allowedNetworks", i), network)
+	}
+	for i, host := range m.Slipway.Outbound.AllowedHosts {
+		if strings.ContainsAny(host, "/*@ ") || host == "" {
+			c.fail(indexed("slipway.outbound.allowedHosts", i), "is %q, must be a host such as registry.example.com:5000", host)
+		}
+	}
 	if lifetime := m.Slipway.CertificateLifetime.Duration; lifetime < time.Hour {
 		c.fail("slipway.certificateLifetime", "is %s, must be at least 1h", lifetime)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
@@ -36,6 +37,9 @@ type host struct {
 	drivers  func() *flexvolume.Registry
 	// attachments are those that this process makes; one set, which several parts share.
 	attachments func() *volumeplugin.Attachments
+	// remotes is how the process reads registries that users name: one pool of connections and of
+	// memory.
+	remotes func() *registryclient.Pool
 	// programs unpacks the small programs at its first call; later ones have its result.
 	programs func() (payload.Programs, error)
 }
@@ -50,6 +54,9 @@ func newHost(c *config.Config, file string) (*host, error) {
 		h.file = absolute
 	}
 	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.binDir()) })
+	h.remotes = sync.OnceValue(func() *registryclient.Pool {
+		return registryclient.NewPool(h.outbound(), h.Master.ImagePolicyConfig.MaxImagesBulkImportedPerRepository)
+	})
 	h.drivers = sync.OnceValue(func() *flexvolume.Registry {
 		return &flexvolume.Registry{
 			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,

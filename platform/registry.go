@@ -59,7 +59,7 @@ func (h *host) registry() (Component, error) {
 	return &registry.Registry{
 		Reserve: registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.identity.Registry.Cert, KeyFile: h.identity.Registry.Key,
-		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Storage: storage, Route: h.registryRoute(),
+		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(), Remotes: h.remotes(), Storage: storage, Route: h.registryRoute(),
 	}, nil
 }
 
@@ -87,7 +87,7 @@ func (h *host) imageSignatures() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sigstore.Importer{Client: client, Directory: h.Master.Slipway.Registry.SignatureDirectory}, nil
+	return &sigstore.Importer{Client: client, Directory: h.Master.Slipway.Registry.SignatureDirectory, Outbound: h.outbound()}, nil
 }
 
 // idle is a part that the configuration has turned off.
@@ -146,7 +146,7 @@ func (h *host) registryNames() []string {
 // imageOptions say how image streams are.
 func (h *host) imageOptions() image.Options {
 	policy := h.Master.ImagePolicyConfig
-	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository}
+	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository, Registries: h.remotes()}
 	if !h.Master.Slipway.Registry.Disabled {
 		options.Registry, options.Hosts = h.registryName(), append(h.registryHosts(), registry.ServiceHost)
 		options.PublicRegistry = h.publicRegistry()

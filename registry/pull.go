@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	"github.com/opencontainers/go-digest"
@@ -113,7 +114,11 @@ func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at fou
 		serveError(w, leadsBack(t, at.source))
 		return
 	}
-	manifest, err := s.client(r, t, at.source).Manifest(r.Context(), at.source.remote+"@"+at.digest)
+	account := s.Remotes.Join(t.namespace)
+	defer account.Close()
+	ctx, cancel := context.WithTimeout(r.Context(), remoteTimeout)
+	defer cancel()
+	manifest, err := s.client(r, t, at.source, account).Manifest(ctx, at.source.remote+"@"+at.digest)
 	if err != nil {
 		serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
 		return
@@ -146,9 +151,13 @@ func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
+// remoteTimeout bounds the time for what is read as a whole of another registry.
+const remoteTimeout = 30 * time.Second
+
 // client reads another registry for a request, with the credentials of the stream's project. A secret that cannot be read leaves its credentials out.
-func (s *server) client(r *http.Request, t target, at source) registryclient.Client {
-	client := registryclient.Client{Insecure: at.insecure, Via: append(r.Header.Values("Via"), "1.1 "+s.name)}
+func (s *server) client(r *http.Request, t target, at source, account *registryclient.Account) registryclient.Client {
+	client := s.Remotes.Client(account, at.insecure)
+	client.Via = append(r.Header.Values("Via"), "1.1 "+s.name)
 	if secrets, err := s.images.ImageStreams(t.namespace).Secrets(r.Context(), t.stream, metav1.GetOptions{}); err == nil {
 		client.Keychain, _ = registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
 	}
@@ -199,7 +208,7 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 		return
 	}
 	ctx := r.Context()
-	content, size, err := s.client(r, t, at).Blob(ctx, at.remote, t.digest)
+	content, size, err := s.client(r, t, at, nil).Blob(ctx, at.remote, t.digest)
 	if err != nil {
 		serveError(w, notThere(err, errcode.ErrorCodeBlobUnknown))
 		return

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
@@ -27,7 +28,11 @@ func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *st
 		return
 	}
 	store.serveReferrers(w, r, t.repository(), t.digest, func(subject digest.Digest) ([]ocispec.Descriptor, error) {
-		found, err := s.client(r, t, at.source).Referrers(r.Context(), at.source.remote, subject.String())
+		account := s.Remotes.Join(t.namespace)
+		defer account.Close()
+		ctx, cancel := context.WithTimeout(r.Context(), remoteTimeout)
+		defer cancel()
+		found, err := s.client(r, t, at.source, account).Referrers(ctx, at.source.remote, subject.String())
 		var ids []string
 		for _, referrer := range found {
 			ids = append(ids, referrer.Digest.String())

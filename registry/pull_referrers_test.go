@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttest "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
+
+// remotes reads registries that tests run on this machine.
+func remotes() *registryclient.Pool {
+	return registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50)
+}
 
 // knowing is a registry whose stream shop/app knows one image, by its digest and where it is.
 func knowing(image, reference string) *server {
@@ -35,7 +44,7 @@ func knowing(image, reference string) *server {
 		return false, nil, nil
 	})
 	return &server{
-		Registry: &Registry{}, name: "registry-of-the-test", blobs: newSources(), lookups: make(slots, 1), images: client.ImageV1(),
+		Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", blobs: newSources(), lookups: make(slots, 1), images: client.ImageV1(),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
-	s := &server{name: "registry-of-the-test", images: imagefake.NewSimpleClientset().ImageV1()} //nolint: the generated client of images has no other
+	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: imagefake.NewSimpleClientset().ImageV1()} //nolint: the generated client of images has no other
 	const most = 20
 	var asked atomic.Int32
 	var host string

@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"context"
+	stderrors "errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // maxManifest bounds manifests, in bytes, as distribution does.
@@ -23,7 +25,13 @@ const maxManifest = 4 << 20
 // pushManifest stores a manifest, and tags the image into its stream if the client named a tag. A push by digest is part of a larger one. What the project
 // may not have is not stored.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
-	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	account := s.Remotes.Join(t.namespace)
+	defer account.Close()
+	manifest, err := io.ReadAll(account.Reader(http.MaxBytesReader(w, r.Body, maxManifest)))
+	if stderrors.Is(err, registryclient.ErrBusy) {
+		serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(fmt.Sprintf("the project %q pushes too many manifests at once: push again later", t.namespace)))
+		return
+	}
 	if err != nil {
 		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("read manifest: "+err.Error()))
 		return

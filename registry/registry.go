@@ -30,6 +30,8 @@ import (
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // ServiceHost is the name under which the cluster's nodes and streams know the registry.
@@ -50,6 +52,8 @@ type Registry struct {
 	Advertise net.IP
 	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage itself.
 	Storage configuration.Storage
+	// Remotes is how other registries are read.
+	Remotes *registryclient.Pool
 	// Route is the host by which clients outside reach the registry, below the domain of routes; none if empty.
 	Route string
 	// Reserve is what pushes leave of the disk of Storage, if it is a directory.

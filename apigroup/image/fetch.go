@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/outbound"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
@@ -27,12 +28,18 @@ type fetcher struct {
 	checked, careless *registryclient.Session
 }
 
-func newFetcher(keychain registryclient.Keychain, insecure bool) (fetcher, error) {
-	checked, err := registryclient.Client{Keychain: keychain}.Session()
+// newFetcher returns a fetcher for the work of an account. If insecure is set every registry is.
+func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keychain registryclient.Keychain, insecure bool) (fetcher, error) {
+	session := func(insecure bool) (*registryclient.Session, error) {
+		client := pool.Client(account, insecure)
+		client.Keychain = keychain
+		return client.Session()
+	}
+	checked, err := session(false)
 	if err != nil {
 		return fetcher{}, err
 	}
-	careless, err := registryclient.Client{Keychain: keychain, Insecure: true}.Session()
+	careless, err := session(true)
 	return fetcher{insecure, checked, careless}, err
 }
 
@@ -148,6 +155,12 @@ func outcome(err error, image string) metav1.Status {
 		return told.Status()
 	}
 	status := errors.NewInternalError(err).ErrStatus
+	if refused := (*outbound.Refused)(nil); stderrors.As(err, &refused) {
+		status = errors.NewForbidden(imagev1.Resource("dockerimage"), image, refused).ErrStatus
+	}
+	if stderrors.Is(err, registryclient.ErrBusy) {
+		status = errors.NewTooManyRequests(err.Error(), busyRetrySeconds).ErrStatus
+	}
 	switch registryclient.Status(err) {
 	case http.StatusNotFound:
 		status = errors.NewNotFound(imagev1.Resource("dockerimage"), image).ErrStatus

@@ -18,6 +18,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // Options say how image streams and the registries behind them are.
@@ -32,6 +33,8 @@ type Options struct {
 	Allowed []AllowedRegistry
 	// MaxBulkImport is how many tags of a repository are imported at once; 0 means all.
 	MaxBulkImport int
+	// Registries is how other registries are read.
+	Registries *registryclient.Pool
 }
 
 // integrated says whether a registry is the cluster's own.

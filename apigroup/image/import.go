@@ -34,6 +34,10 @@ type imports struct {
 // patience leaves 14 of the 34 seconds that the API server gives a request for recording what was found, and what was not.
 const patience = 20 * time.Second
 
+// busyRetrySeconds is when a client may repeat an import that would have exceeded the budget of
+// memory.
+const busyRetrySeconds = 2
+
 // maxFetches is how many images of an import are read at once: a registry that does not answer keeps the others waiting no longer than a few images.
 const maxFetches = 5
 
@@ -58,7 +62,12 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	if err := validate(ctx, wanted); err != nil {
 		return nil, err
 	}
-	fetch, err := i.fetcher(ctx, wanted)
+	account, err := i.options.Registries.Open(wanted.Namespace)
+	if err != nil {
+		return nil, errors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", wanted.Name, err), busyRetrySeconds)
+	}
+	defer account.Close()
+	fetch, err := i.fetcher(ctx, wanted, account)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +83,14 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 }
 
 // fetcher has the credentials of the project. A secret that cannot be read leaves its credentials out.
-func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport) (fetcher, error) {
+func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, wanted.Namespace)
 	if err != nil {
 		return fetcher{}, err
 	}
 	keychain, _ := registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
 	stream, err := i.stream(ctx, wanted.Name)
-	return newFetcher(keychain, err == nil && insecureStream(stream))
+	return newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
 }
 
 // result is an image that was looked for, and what the tag of a stream shall say about it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // otherRegistry is a registry on a directory, and its host.
@@ -63,7 +67,7 @@ func push(t *testing.T, reference string, what remote.Taggable) {
 // reading is a fetcher without credentials.
 func reading(t *testing.T) fetcher {
 	t.Helper()
-	made, err := newFetcher(nil, false)
+	made, err := newFetcher(registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50), nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +157,7 @@ func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) 
 	imports := &imports{patience: 100 * time.Millisecond}
 	wanted := imported(host + "/team/app:v1")
 	results := imports.fetch(t.Context(), reading(t), wanted)
-	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "deadline exceeded") {
+	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not answer in time") {
 		t.Errorf("%+v", results)
 	}
 	if told := wanted.Status.Images; len(told) != 1 || told[0].Status.Status != metav1.StatusFailure {
@@ -178,7 +182,7 @@ func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
 	})
 	imports := &imports{patience: time.Minute}
 	for _, r := range imports.fetch(t.Context(), reading(t), imported(slow+"/app:v1", other+"/app:v1")) {
-		if strings.Contains(r.status.Message, "deadline") {
+		if strings.Contains(r.status.Message, "in time") {
 			t.Errorf("%s: %s", r.from, r.status.Message)
 		}
 	}

@@ -4,20 +4,26 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// maxAnswer bounds what is held in memory of a registry's answer, in bytes.
-const maxAnswer = 4 << 20
+const (
+	// maxAnswer bounds an answer that is held in memory, in bytes. It is the largest manifest that
+	// distribution takes.
+	maxAnswer = 4 << 20
+	// maxValues bounds the JSON values of an answer, since {} is decoded into hundreds of bytes.
+	// Manifests and configurations have hundreds of values. maxListed bounds those of a list of
+	// tags, each of which is small.
+	maxValues, maxListed = 10_000, 200_000
+)
 
-// maxAnswers bounds what a session reads, in bytes: a thousand images have about thirty megabytes of manifests and configurations.
-const maxAnswers = 128 << 20
-
-// bounded carries requests; reading an answer of more than limit bytes is an error, and so is more of all answers than there is left.
+// bounded carries requests. Reading an answer with more bytes or JSON values than the limits is an
+// error, as is reading more than the account allows.
 type bounded struct {
 	http.RoundTripper
-	limit int64
-	left  *atomic.Int64
+	account *Account
 }
 
 // RoundTrip carries a request.
@@ -26,24 +32,29 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &boundedBody{answer.Body, b.limit, b.limit, b.left}
+	values := maxValues
+	if strings.HasSuffix(request.URL.Path, "/tags/list") {
+		values = maxListed
+	}
+	answer.Body = &boundedBody{jsonlimit.Reader(answer.Body, values), answer.Body, maxAnswer, b.account}
 	return answer, nil
 }
 
 type boundedBody struct {
-	io.ReadCloser
-	limit, left int64
-	leftOfAll   *atomic.Int64
+	io.Reader
+	io.Closer
+	left    int64
+	account *Account
 }
 
 // Read reads up to the limit, and one byte more to tell whether there is more.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("the registry's answer is larger than %d bytes", b.limit)
+		return 0, ours{fmt.Errorf("the registry's answer is larger than %d bytes", maxAnswer)}
 	}
-	if b.leftOfAll.Add(-int64(n)) < 0 {
-		return 0, fmt.Errorf("what is read at once of registries is more than %d bytes: read less", maxAnswers)
+	if busy := b.account.take(int64(n)); busy != nil {
+		return 0, ours{busy}
 	}
 	return n, err
 }

@@ -28,11 +28,11 @@ func (c Client) Referrers(ctx context.Context, repository, digest string) ([]oci
 	}
 	listed, err := session.referrers(ctx, parsed)
 	if err != nil {
-		return nil, fmt.Errorf("list referrers of %q: %w", parsed.Name(), err)
+		return nil, fmt.Errorf("list referrers of %q: %w", parsed.Name(), explain(err))
 	}
 	var index ocispec.Index
 	if err := json.Unmarshal(listed, &index); err != nil {
-		return nil, fmt.Errorf("read referrers of %q: %w", parsed.Name(), err)
+		return nil, fmt.Errorf("read referrers of %q: %w", parsed.Name(), explain(err))
 	}
 	sound := slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.Digest.Validate() != nil })
 	return sound[:min(len(sound), maxReferrers)], nil

@@ -4,7 +4,6 @@ package registryclient
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
 // Client reads registries.
@@ -21,8 +19,11 @@ type Client struct {
 	Keychain authn.Keychain
 	// Insecure accepts every certificate, and HTTP where HTTPS does not answer.
 	Insecure bool
-	// Transport carries requests; nil means the process's.
-	Transport *http.Transport
+	// Transport carries requests, with the certificates that it accepts; nil means the process's,
+	// which reaches every server.
+	Transport http.RoundTripper
+	// Account bounds what sessions read; nil is without bounds.
+	Account *Account
 	// Via is sent in the header of that name: on whose behalf a registry asks another one. Source: RFC 9110, 7.6.3.
 	Via []string
 }
@@ -43,7 +44,7 @@ func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error
 }
 
 // Blob opens a blob of a repository such as "registry.example.com/app", and tells its size. What is read is checked against the digest: at the end
-// a wrong blob is an error. The caller closes it.
+// a wrong blob is an error. The caller closes it. Errors are of the type Error.
 func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadCloser, int64, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, c.Names()...)
 	if err != nil {
@@ -51,26 +52,17 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	}
 	layer, err := remote.Layer(parsed, append(c.options(c.Carrier()), remote.WithContext(ctx))...)
 	if err != nil {
-		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, err)
+		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, explain(err))
 	}
 	size, err := layer.Size()
 	if err != nil {
-		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, err)
+		return nil, 0, fmt.Errorf("find blob %q of %q: %w", digest, repository, explain(err))
 	}
 	content, err := layer.Compressed()
 	if err != nil {
-		return nil, 0, fmt.Errorf("read blob %q of %q: %w", digest, repository, err)
+		return nil, 0, fmt.Errorf("read blob %q of %q: %w", digest, repository, explain(err))
 	}
 	return content, size, nil
-}
-
-// Status is the code of the HTTP answer that an error stands for, or 0.
-func Status(err error) int {
-	var answer *transport.Error
-	if errors.As(err, &answer) {
-		return answer.StatusCode
-	}
-	return 0
 }
 
 // Names are the options by which names of images are read: whether their registry may be asked by HTTP.
@@ -107,10 +99,10 @@ func (p passing) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // Carrier carries requests to registries; it accepts the certificates that the client does.
 func (c Client) Carrier() http.RoundTripper {
-	carrier := c.Transport
-	if carrier == nil {
-		carrier = remote.DefaultTransport.(*http.Transport)
+	if c.Transport != nil {
+		return c.Transport
 	}
+	carrier := remote.DefaultTransport.(*http.Transport)
 	if c.Insecure {
 		carrier = carrier.Clone()
 		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // what was asked for

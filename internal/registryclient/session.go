@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
-	"sync/atomic"
 
+	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // Session reads much of a few repositories, for one piece of work: it asks each registry once how to log in and for each repository once for a token, and reads
-// once what has the same digest. No answer may have more than 4 MiB, nor all together more than 128 MiB. Any number of goroutines may use it.
+// once what has the same digest. No answer may have more than 4 MiB or 10,000 JSON values (a list of tags 200,000), nor all
+// of them more than the client's account allows. Any number of goroutines may use it. Errors are of the type Error.
 type Session struct {
 	client    Client
 	puller    *remote.Puller
@@ -22,9 +24,7 @@ type Session struct {
 
 // Session begins one.
 func (c Client) Session() (*Session, error) {
-	left := &atomic.Int64{}
-	left.Store(maxAnswers)
-	puller, err := remote.NewPuller(c.options(bounded{c.Carrier(), maxAnswer, left})...)
+	puller, err := remote.NewPuller(c.options(bounded{RoundTripper: c.Carrier(), account: c.Account})...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Session) Manifest(ctx context.Context, reference string) (Manifest, err
 	return s.manifests.get(parsed.Name(), func() (Manifest, error) {
 		found, err := s.puller.Get(ctx, parsed)
 		if err != nil {
-			return Manifest{}, fmt.Errorf("read manifest of %q: %w", reference, err)
+			return Manifest{}, fmt.Errorf("read manifest of %q: %w", reference, explain(err))
 		}
 		return Manifest{MediaType: string(found.MediaType), Digest: found.Digest.String(), Bytes: found.Manifest}, nil
 	})
@@ -76,7 +76,7 @@ func (s *Session) Blob(ctx context.Context, repository, digest string) ([]byte, 
 	return s.blobs.get(parsed.Name(), func() ([]byte, error) {
 		read, err := s.blob(ctx, parsed)
 		if err != nil {
-			return nil, fmt.Errorf("read blob %q of %q: %w", digest, repository, err)
+			return nil, fmt.Errorf("read blob %q of %q: %w", digest, repository, explain(err))
 		}
 		return read, nil
 	})
@@ -120,7 +120,8 @@ func (s *Session) Tags(ctx context.Context, repository string) (tags []string, e
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list tags of %q: %w", repository, err)
+		return nil, fmt.Errorf("list tags of %q: %w", repository, explain(err))
 	}
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return reference.TagRegexp.FindString(tag) != tag }) // no other text of the registry
 	return tags[:min(len(tags), maxTags)], nil
 }

@@ -17,10 +17,11 @@ import (
 // importTags are those of the repository that is imported.
 const importTags = 1000
 
-// importsMaster lets one import bring all of them.
+// importsMaster lets one import bring all of them, from a registry in the network of the host.
 const importsMaster = `apiVersion: v1
 kind: MasterConfig
 imagePolicyConfig: {maxImagesBulkImportedPerRepository: 1000}
+slipway: {outbound: {allowedNetworks: [198.18.0.1/32]}}
 `
 
 // importRow is how an import of all tags went.

@@ -28,7 +28,7 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 	return controller.Loop{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
-		Workers: 4,
+		Workers: 16, // an import waits for a registry most of the time, and a project has few at a time
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			found := stream(streams, key)
 			if found == nil || found.DeletionTimestamp != nil {

@@ -8,6 +8,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -18,6 +19,8 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
 // Annotations of images.
@@ -49,6 +52,20 @@ type Content struct {
 	Largest int64
 }
 
+// maxValues bounds the JSON values of a manifest and of a configuration. Real ones have hundreds.
+const maxValues = 10_000
+
+// check refuses content that takes much more memory than it has bytes.
+func (c Content) check() error {
+	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	if err := jsonlimit.Check(c.Config, maxValues); err != nil {
+		return fmt.Errorf("read configuration of an image: %w", err)
+	}
+	return nil
+}
+
 // Digest is the name of an image, sha256 of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
@@ -57,16 +74,22 @@ func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex(
 
 // ConfigDigest is the digest of the configuration that the manifest of one image names.
 func ConfigDigest(manifest []byte) (string, error) {
+	if err := (Content{Manifest: manifest}).check(); err != nil {
+		return "", err
+	}
 	parsed, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
-		return "", fmt.Errorf("read manifest: %w", err)
+		return "", errors.New("read manifest: it is not of the form that its media type says")
 	}
 	return parsed.Config.Digest.String(), nil
 }
 
 // Of makes the record of an image; where it is, the DockerImageReference, is up to the caller. Manifests of Docker's schema 1 and those that are none are
-// errors.
+// errors, in which no text of the content is.
 func Of(c Content) (*imagev1.Image, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	mediaType := types.MediaType(c.MediaType)
 	if err := checkType(c); err != nil {
 		return nil, err
@@ -85,7 +108,7 @@ func Of(c Content) (*imagev1.Image, error) {
 	case mediaType.IsImage():
 		return image, single(image, c)
 	}
-	return nil, fmt.Errorf("image %q has a manifest of the unknown type %q", image.Name, c.MediaType)
+	return nil, fmt.Errorf("image %q has a manifest of a type that is not known: images and indexes of OCI and of Docker's schema 2 are", image.Name)
 }
 
 // checkType refuses a manifest that can be read as another type than the one under which it is sent: the type would decide what the image is, and is no part
@@ -131,7 +154,7 @@ func TypeOf(manifest []byte) string {
 func index(image *imagev1.Image, c Content) error {
 	parsed, err := v1.ParseIndexManifest(bytes.NewReader(c.Manifest))
 	if err != nil {
-		return fmt.Errorf("read index %q: %w", image.Name, err)
+		return fmt.Errorf("read index %q: it is not of the form that its media type says", image.Name)
 	}
 	for _, entry := range parsed.Manifests {
 		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: string(entry.MediaType), ManifestSize: entry.Size}
@@ -147,7 +170,7 @@ func index(image *imagev1.Image, c Content) error {
 func single(image *imagev1.Image, c Content) error {
 	parsed, err := v1.ParseManifest(bytes.NewReader(c.Manifest))
 	if err != nil {
-		return fmt.Errorf("read manifest %q: %w", image.Name, err)
+		return fmt.Errorf("read manifest %q: it is not of the form that its media type says", image.Name)
 	}
 	size := parsed.Config.Size
 	for _, layer := range parsed.Layers {
@@ -159,7 +182,7 @@ func single(image *imagev1.Image, c Content) error {
 	var old dockerpre012.DockerImage // has the names of the configuration's fields
 	if len(c.Config) > 0 && parsed.Config.MediaType.IsConfig() {
 		if err := json.Unmarshal(c.Config, &old); err != nil {
-			return fmt.Errorf("read configuration of image %q: %w", image.Name, err)
+			return fmt.Errorf("read configuration of image %q: it is not of the form that its media type says", image.Name)
 		}
 		image.DockerImageConfig = string(c.Config)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
 // content is an image as a registry would have it.
@@ -96,11 +99,24 @@ func TestAnIndexListsItsImages(t *testing.T) {
 
 func TestOtherManifestsAreRefused(t *testing.T) {
 	for mediaType, want := range map[types.MediaType]string{
-		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "unknown type",
+		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "a type that is not known",
 		types.DockerManifestSchema2: "read manifest", types.OCIImageIndex: "read index",
 	} {
 		if _, err := Of(Content{MediaType: string(mediaType), Manifest: []byte("<html>")}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", mediaType, err)
+		}
+	}
+}
+
+func TestJSONThatExpandsIsNotDecoded(t *testing.T) {
+	bomb := []byte(`{"layers": [{}` + strings.Repeat(",{}", maxValues) + `]}`)
+	_, ofManifest := Of(Content{MediaType: string(types.OCIManifestSchema1), Manifest: bomb})
+	_, ofIndex := Of(Content{MediaType: string(types.OCIImageIndex), Manifest: bomb})
+	_, ofConfig := Of(Content{MediaType: string(types.OCIManifestSchema1), Manifest: []byte("{}"), Config: bomb})
+	_, ofDigest := ConfigDigest(bomb)
+	for _, err := range []error{ofManifest, ofIndex, ofConfig, ofDigest} {
+		if limit := (*jsonlimit.Error)(nil); !errors.As(err, &limit) {
+			t.Error(err)
 		}
 	}
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
 // Importer is the part that adds signatures to images of other registries.
@@ -39,6 +40,9 @@ type Importer struct {
 	Client *rest.Config
 	// Directory has the files that name signature stores. It need not exist; as long as it names none nothing is done.
 	Directory string
+	// Outbound connects to where a store redirects. The stores themselves are the administrator's
+	// and may be anywhere.
+	Outbound *outbound.Dialer
 }
 
 const (
@@ -108,7 +112,7 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return err
 	}
-	found, err := signatures(ctx, stores, image)
+	found, err := i.signatures(ctx, stores, image)
 	for _, content := range found {
 		signature := &imagev1.ImageSignature{Type: "atomic", Content: content}
 		signature.Name = name + "@" + identity(content)
@@ -130,7 +134,7 @@ func identity(content []byte) string {
 }
 
 // signatures are those that an image has in its store, as far as they could be read.
-func signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
+func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
 		return nil, nil // it is nowhere, or only a user says where
@@ -143,7 +147,7 @@ func signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all 
 		return nil, nil
 	}
 	for number := 1; number <= maxSignatures; number++ {
-		content, err := fetch(ctx, address+strconv.Itoa(number))
+		content, err := i.fetch(ctx, address+strconv.Itoa(number))
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -156,7 +160,7 @@ func signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all 
 }
 
 // fetch reads a signature from a file or a server. fs.ErrNotExist says that there is none.
-func fetch(ctx context.Context, address string) ([]byte, error) {
+func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	if name, local := strings.CutPrefix(address, "file://"); local {
 		file, err := os.Open(name)
 		if err != nil {
@@ -169,13 +173,15 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport := i.Outbound.With(parsed.Host).Transport(false)
+	defer transport.CloseIdleConnections()
 	ctx, done := context.WithTimeout(ctx, patience)
 	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +192,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	case http.StatusNotFound:
 		return nil, fs.ErrNotExist
 	}
-	return nil, fmt.Errorf("read %q: the server answers %s", parsed.Redacted(), response.Status)
+	return nil, fmt.Errorf("read %q: the server answers %d", parsed.Redacted(), response.StatusCode)
 }
 
 func limited(content io.Reader) ([]byte, error) {

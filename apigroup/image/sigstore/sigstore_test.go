@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
 const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -99,7 +100,7 @@ func TestSignaturesOfAStoreComeToTheImage(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/team/app@" + id}
-	importer := &Importer{Directory: written(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
+	importer := &Importer{Outbound: outbound.New(outbound.Policy{}), Directory: written(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
 	imported := func(image *imagev1.Image) (contents, names []string, err error) {
 		client := fake.NewSimpleClientset(image) //nolint: the generated client of images has no other
 		err = importer.reconcile(t.Context(), client.ImageV1(), id)
@@ -134,7 +135,7 @@ func TestASignatureIsBounded(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, maxSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "may have") {
+	if _, err := (&Importer{}).fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "may have") {
 		t.Error(err)
 	}
 }

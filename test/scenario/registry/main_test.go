@@ -25,7 +25,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}}"})
+	// The registries of the tests are beside the cluster, in a network of its host, which only an
+	// administrator can allow.
+	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}, outbound: {allowedNetworks: [198.18.0.0/15]}}"})
 }
 
 // project is the test's own project with an account that may push to it.

@@ -1,0 +1,100 @@
+package registryclient
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// open begins work that must be possible.
+func open(t *testing.T, b *Budget, owner string) *Account {
+	t.Helper()
+	account, err := b.Open(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return account
+}
+
+func TestOwnersDoNotKeepOthersOut(t *testing.T) {
+	b := NewBudget(50)
+	var accounts []*Account
+	for n := range 2 {
+		account := open(t, b, fmt.Sprint("large-", n))
+		if err := account.take(usualHeld); err != nil {
+			t.Fatal(err)
+		}
+		if err := account.take(1); err == nil || errors.Is(err, ErrBusy) {
+			t.Errorf("an owner reads more than is allowed: %v", err)
+		}
+		if err := b.Join(account.owner).take(1); err == nil {
+			t.Error("an owner reads more in a second piece of work")
+		}
+		accounts = append(accounts, account)
+	}
+	last := open(t, b, "last")
+	if err := last.take(smallWork + 1); !errors.Is(err, ErrBusy) {
+		t.Errorf("large work reads although little is left: %v", err)
+	}
+	if err := last.take(smallWork); err != nil {
+		t.Errorf("small work is kept out: %v", err)
+	}
+	accounts[0].Close()
+	if err := last.take(smallWork); err != nil {
+		t.Errorf("what was given back is not used: %v", err)
+	}
+}
+
+func TestLargerImportsHaveALargerBudget(t *testing.T) {
+	for images, want := range map[int]int64{1: usualHeld, 50: usualHeld, 1000: 1000 * imageSize, 100_000: mostHeld, 0: mostHeld} {
+		if got := NewBudget(images).perOwner; got != want {
+			t.Errorf("%d images: %d bytes, want %d", images, got, want)
+		}
+	}
+}
+
+func TestWorkIsBoundedInNumber(t *testing.T) {
+	b := NewBudget(50)
+	var accounts []*Account
+	for n := range maxOpen {
+		if n%maxOpenByOwner == 0 && n > 0 {
+			if _, err := b.Open(fmt.Sprint(n/maxOpenByOwner - 1)); !errors.Is(err, ErrBusy) {
+				t.Errorf("an owner begins too much: %v", err)
+			}
+		}
+		accounts = append(accounts, open(t, b, fmt.Sprint(n/maxOpenByOwner)))
+	}
+	if _, err := b.Open("other"); !errors.Is(err, ErrBusy) {
+		t.Errorf("too much is begun: %v", err)
+	}
+	for _, account := range accounts {
+		_ = account.take(1000)
+		account.Close()
+	}
+	if len(b.owners) != 0 || b.total != (usage{}) {
+		t.Errorf("after all work %+v is used by %v", b.total, b.owners)
+	}
+}
+
+func TestASessionReadsWhatItsAccountAllows(t *testing.T) {
+	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...)) // the client hangs up
+	})
+	s, err := Client{Account: open(t, NewBudget(50), "shop")}.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for ; err == nil && whole <= usualHeld/maxAnswer; whole++ {
+		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, whole))
+	}
+	if err == nil || !strings.Contains(err.Error(), "read less") || whole != usualHeld/maxAnswer+1 {
+		t.Errorf("after %d answers: %v", whole, err)
+	}
+}

@@ -1,0 +1,115 @@
+package registryclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// Error is why a registry could not be read, in our own words. Users see it, and who named the
+// registry may not be allowed to see what is there: no text of an answer is in it, be it of the
+// body or of a header.
+type Error struct {
+	// Status is the code of the HTTP answer, 0 without one.
+	Status int
+	reason string
+	cause  error // ours, or nil
+}
+
+// Error gives the reason.
+func (e *Error) Error() string { return e.reason }
+
+// Unwrap returns a cause that is not of the registry.
+func (e *Error) Unwrap() error { return e.cause }
+
+// ours is an error whose text is not the registry's.
+type ours struct{ error }
+
+// Unwrap returns the error itself.
+func (o ours) Unwrap() error { return o.error }
+
+// codes are the error codes of the OCI distribution specification and of distribution, which may be
+// shown.
+var codes = []transport.ErrorCode{
+	transport.BlobUnknownErrorCode, transport.DigestInvalidErrorCode, transport.ManifestBlobUnknownErrorCode, transport.ManifestInvalidErrorCode,
+	transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode, transport.NameUnknownErrorCode, transport.TagInvalidErrorCode,
+	transport.UnauthorizedErrorCode, transport.DeniedErrorCode, transport.UnsupportedErrorCode, transport.TooManyRequestsErrorCode,
+}
+
+// explain returns an Error for what went wrong when a registry was read.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var (
+		answer     *transport.Error
+		refused    *outbound.Refused
+		values     *jsonlimit.Error
+		own        ours
+		name       *net.DNSError
+		unknown    x509.UnknownAuthorityError
+		other      x509.HostnameError
+		invalid    x509.CertificateInvalidError
+		handshake  *tls.CertificateVerificationError
+		plain      tls.RecordHeaderError
+		connection *net.OpError
+	)
+	switch {
+	case errors.As(err, &refused):
+		return &Error{reason: refused.Error(), cause: refused}
+	case errors.As(err, &own):
+		return &Error{reason: own.Error(), cause: own.error}
+	case errors.As(err, &values):
+		return &Error{reason: "the registry's answer is not read: " + values.Error(), cause: values}
+	case errors.As(err, &answer):
+		return &Error{Status: answer.StatusCode, reason: "the registry answers " + told(answer)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{reason: "the registry does not answer in time", cause: context.DeadlineExceeded}
+	case errors.Is(err, context.Canceled):
+		return &Error{reason: "the request was canceled", cause: context.Canceled}
+	case errors.As(err, &name):
+		return &Error{reason: "the name of the registry cannot be resolved"}
+	case errors.As(err, &unknown), errors.As(err, &other), errors.As(err, &invalid), errors.As(err, &handshake):
+		return &Error{reason: "the certificate of the registry is not trusted; mark the import as insecure to accept it"}
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return &Error{reason: "the registry does not speak TLS; mark the import as insecure to do without"}
+	case errors.As(err, &connection):
+		return &Error{reason: "the registry cannot be reached"}
+	}
+	return &Error{reason: "the registry does not answer as the OCI distribution specification says, or its answer is not what its digest says"}
+}
+
+// told names the code of an HTTP answer, and those of its error codes that are the specification's.
+func told(answer *transport.Error) string {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode)))
+	for _, e := range answer.Errors {
+		if slices.Contains(codes, e.Code) {
+			return text + " (" + string(e.Code) + ")"
+		}
+	}
+	return text
+}
+
+// Status is the code of the HTTP answer that an error stands for, or 0.
+func Status(err error) int {
+	var explained *Error
+	if errors.As(err, &explained) {
+		return explained.Status
+	}
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		return answer.StatusCode
+	}
+	return 0
+}
