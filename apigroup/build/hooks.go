@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/webhook"
@@ -108,10 +109,13 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	if event.Ignored != "" {
 		return nil, event.Ignored, nil
 	}
-	asked := &buildv1.BuildRequest{Revision: event.Revision, DockerStrategyOptions: event.Options, TriggeredBy: []buildv1.BuildTriggerCause{cause(kind, event.Revision)}}
+	asked := &buildv1.BuildRequest{Revision: event.Revision, TriggeredBy: []buildv1.BuildTriggerCause{cause(kind, event.Revision)}}
 	asked.Name = name
-	if hook.AllowEnv {
-		asked.Env = event.Env
+	switch {
+	case hook.AllowEnv:
+		asked.Env, asked.DockerStrategyOptions = event.Env, event.Options
+	case len(event.Env) > 0 || event.Options != nil:
+		warning.AddWarning(r.Context(), "", "env and dockerStrategyOptions of the call are ignored, since the webhook does not say allowEnv")
 	}
 	build, err = h.start(ctx, name, asked)
 	return build, "", err

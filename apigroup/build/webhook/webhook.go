@@ -16,6 +16,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
 // Call is what was sent.
@@ -88,6 +90,12 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	default: // not for us, as 3.11 has it
 		return Event{}, nil
 	}
+	if err := jsonlimit.Check(call.Body, maxValues); err != nil {
+		return Event{}, fmt.Errorf("read body: %w", err)
+	}
+	if media != "application/json" && len(call.Body) > maxYAML {
+		return Event{}, fmt.Errorf("read body: YAML may have %d bytes: send JSON", maxYAML)
+	}
 	var sent buildv1.GenericWebHookEvent
 	if err := read(call.Body, &sent); err != nil {
 		return Event{}, fmt.Errorf("read body as %s: %w", media, err)
@@ -121,10 +129,21 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	return ignored("skipping build. None of the supplied refs matched %q", git.Ref)
 }
 
+const (
+	// maxValues bounds the JSON values of a body, which are decoded into more memory than they have
+	// bytes.
+	maxValues = 200_000
+	// maxYAML bounds a body of YAML, whose values cannot be counted before it is decoded, in bytes.
+	maxYAML = 256 << 10
+)
+
 // decode reads a body that must be JSON.
 func decode(call Call, into any) error {
 	if media, _, err := mime.ParseMediaType(call.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return fmt.Errorf("non-parseable Content-Type %q: send application/json", call.Header.Get("Content-Type"))
+	}
+	if err := jsonlimit.Check(call.Body, maxValues); err != nil {
+		return fmt.Errorf("read body: %w", err)
 	}
 	if err := json.Unmarshal(call.Body, into); err != nil {
 		return fmt.Errorf("read body: %w", err)

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -49,6 +50,9 @@ func TestCallsOfEachKind(t *testing.T) {
 		"generic, YAML":       {Generic, "X-Any", "", "application/yaml", "git: {ref: main, commit: abc}", "main", "abc"},
 		"generic, secret":     {Generic, "X-Any", "", asJSON, `{"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}]}`, "main", "error"},
 		"generic, argument":   {Generic, "X-Any", "", "application/yaml", "dockerStrategyOptions: {buildArgs: [{name: A, valueFrom: {}}]}", "main", "error"},
+		"generic, expanding":  {Generic, "X-Any", "", asJSON, `{"env": [{}` + strings.Repeat(",{}", maxValues) + `]}`, "main", "error"},
+		"generic, long YAML":  {Generic, "X-Any", "", "application/yaml", "git: {ref: main}" + strings.Repeat("\n", maxYAML), "main", "error"},
+		"github, expanding":   {GitHub, "X-GitHub-Event", "push", asJSON, `{"commits": [{}` + strings.Repeat(",{}", maxValues) + `]}`, "main", "error"},
 		"generic, broken":     {Generic, "X-Any", "", asJSON, "hello", "main", "error"},
 	} {
 		header := http.Header{}
