@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -72,20 +74,37 @@ func TestCustomLabels(t *testing.T) {
 
 func TestTheOriginatorIsWhoThePlatformNames(t *testing.T) {
 	named := func(text string) string { return "Kubernetes " + base64.StdEncoding.EncodeToString([]byte(text)) }
+	b := &broker{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		asked := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetName()}, " ")
+		if slices.Contains([]string{
+			"catalog impersonate  groups  dev", "catalog impersonate  users  system:serviceaccount:shop:deployer",
+			"catalog impersonate authentication.k8s.io userextras level gold",
+		}, asked) {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})}
 	for header, want := range map[string]string{
-		"": "catalog [] map[]",
-		named(`{"username": "duke", "uid": "7", "groups": ["dev"], "extra": {"scopes": ["user:info"]}}`): "duke [dev] map[scopes:[user:info]]",
-		named(`{"groups": ["system:masters"]}`):                                                          "names no user",
-		named(`{"username": 1}`):                                                                         "read header",
-		"kubernetes !":                                                                                   "read header",
-		"cloudfoundry " + named(`{}`):                                                                    `of the platform "cloudfoundry"`,
-		`kubernetes`:                                                                                     "read header",
+		"": "catalog [platforms] map[]",
+		named(`{"username": "duke", "uid": "7", "groups": ["dev", "system:authenticated"], "extra": {"level": ["gold"]}}`): "duke [dev system:authenticated] map[level:[gold]]",
+		named(`{"username": "duke", "extra": {"scopes.authorization.openshift.io": ["user:info"]}}`):                       "duke [] map[scopes",
+		named(`{"username": "duke", "extra": {"level": ["gold", "root"]}}`):                                                `may not impersonate userextras "root"`,
+		named(`{"username": "duke", "groups": ["system:authenticated", "system:masters"]}`):                                `may not impersonate groups "system:masters"`,
+		named(`{"username": "duke", "groups": ["platforms"]}`):                                                             `may not impersonate groups "platforms"`,
+		named(`{"username": "catalog", "groups": ["platforms"]}`):                                                          "catalog [platforms] map[]",
+		named(`{"username": "system:admin"}`):                                                                              `may not impersonate users "system:admin"`,
+		named(`{"username": "system:serviceaccount:shop:deployer"}`):                                                       "system:serviceaccount:shop:deployer [] map[]",
+		named(`{"groups": ["system:masters"]}`):                                                                            "names no user",
+		named(`{"username": 1}`):                                                                                           "read header",
+		"kubernetes !":                                                                                                     "read header",
+		"cloudfoundry " + named(`{}`):                                                                                      `of the platform "cloudfoundry"`,
+		`kubernetes`:                                                                                                       "read header",
 	} {
 		r := httptest.NewRequest(http.MethodGet, Root, nil)
-		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "catalog"}))
+		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "catalog", Groups: []string{"platforms"}}))
 		r.Header.Set(identityHeader, header)
 		got := ""
-		if who, err := originator(r); err != nil {
+		if who, err := b.originator(r); err != nil {
 			got = err.Error()
 		} else {
 			got = fmt.Sprint(who.GetName(), " ", who.GetGroups(), " ", who.GetExtra())
