@@ -1,0 +1,83 @@
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// pods is a pod with many empty containers, as protobuf.
+func podOf(t *testing.T, containers int) string {
+	t.Helper()
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, containers)}}
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var body bytes.Buffer
+	if err := protobuf.NewSerializer(scheme, scheme).Encode(pod, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.String()
+}
+
+func TestBodiesThatExpandAreRefused(t *testing.T) {
+	list := func(values int) string { return `{"spec": {"containers": [{}` + strings.Repeat(",{}", values) + `]}}` }
+	for name, tt := range map[string]struct {
+		content, body string
+		info          request.RequestInfo
+		groups        []string
+		refused       bool
+	}{
+		"JSON":                   {content: "application/json", body: list(maxValues), refused: true},
+		"without a type":         {body: list(maxValues), refused: true},
+		"a merge patch":          {content: "application/merge-patch+json", body: list(maxValues), refused: true},
+		"little JSON":            {content: "application/json", body: list(maxValues / 4)},
+		"a long text":            {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
+		"YAML in lines":          {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), refused: true},
+		"YAML in a line":         {content: "application/apply-patch+yaml", body: list(maxValues), refused: true},
+		"protobuf":               {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), refused: true},
+		"little protobuf":        {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues/4)},
+		"a long text, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\x12\x80\x80\x40" + strings.Repeat("text of a file\n", 1<<20/15+1)},
+		"protobuf behind a hole": {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\xf8\xff\xff\xff\xff\xff\xff\xff\xff\x78\x01\x1b\x1c" + podOf(t, maxValues+2)[4:], refused: true},
+		"for a pod's own port":   {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", Subresource: "proxy"}},
+		"a group of users":       {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, APIGroup: "user.openshift.io"}},
+		"a custom resource":      {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}},
+		"a large custom one":     {content: "application/json", body: list(maxLooseValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}, refused: true},
+		"of the administrator":   {content: "application/json", body: list(maxValues), groups: []string{user.SystemPrivilegedGroup}},
+	} {
+		for way, reader := range map[string]func(io.Reader) io.Reader{
+			"at once": func(r io.Reader) io.Reader { return r }, "with its end": iotest.DataErrReader, "halved": iotest.HalfReader,
+		} {
+			if !tt.info.IsResourceRequest {
+				tt.info = request.RequestInfo{IsResourceRequest: true, Namespace: "shop"}
+			}
+			r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(reader(strings.NewReader(tt.body))))
+			r.Header.Set("Content-Type", tt.content)
+			r = r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), &tt.info), &user.DefaultInfo{Name: "mallory", Groups: tt.groups}))
+			var err error
+			BoundBodies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				var read []byte
+				if read, err = io.ReadAll(r.Body); err == nil && string(read) != tt.body {
+					err = errors.New("the body is changed")
+				}
+			})).ServeHTTP(httptest.NewRecorder(), r)
+			if apierrors.IsRequestEntityTooLargeError(err) != tt.refused || !tt.refused && err != nil {
+				t.Errorf("%s, %s: %v", name, way, err)
+			}
+		}
+	}
+}
