@@ -32,6 +32,16 @@ func (c *MasterConfig) IdentityProviders() []IdentityProvider {
 	return list
 }
 
+// OpenIDIdentityProvider is OpenShift 3's with a setting of ours.
+type OpenIDIdentityProvider struct {
+	legacyv1.OpenIDIdentityProvider `json:",inline"`
+
+	// Issuer is the identifier of the server in its ID tokens, such as
+	// `https://login.example.com/realms/staff`. With it, only tokens count that are signed with the
+	// keys that the issuer publishes. Without it, it is derived where possible.
+	Issuer string `json:"issuer"`
+}
+
 // providerType makes the settings of a kind of provider; nil for a kind that there is not.
 func providerType(kind string) any {
 	switch kind {
@@ -56,7 +66,7 @@ func providerType(kind string) any {
 	case "GoogleIdentityProvider":
 		return &legacyv1.GoogleIdentityProvider{}
 	case "OpenIDIdentityProvider":
-		return &legacyv1.OpenIDIdentityProvider{}
+		return &OpenIDIdentityProvider{}
 	}
 	return nil
 }

@@ -88,12 +88,15 @@ func (c *checker) provider(at string, provider legacyv1.IdentityProvider) {
 		c.https(own+"url", s.URL)
 	case *legacyv1.GoogleIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
-	case *legacyv1.OpenIDIdentityProvider:
+	case *OpenIDIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
 		c.https(own+"urls.authorize", s.URLs.Authorize)
 		c.https(own+"urls.token", s.URLs.Token)
 		if s.URLs.UserInfo != "" {
 			c.https(own+"urls.userInfo", s.URLs.UserInfo)
+		}
+		if s.Issuer != "" {
+			c.https(own+"issuer", s.Issuer)
 		}
 		if len(s.Claims.ID) == 0 {
 			c.fail(own+"claims.id", "is missing; name the claim of the unique ID, usually [sub]")

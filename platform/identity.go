@@ -198,13 +198,14 @@ func redirectProvider(settings any) (*external.Provider, error) {
 	case *legacyv1.GoogleIdentityProvider:
 		client, secret, err := connect("", s.ClientSecret)
 		return google.New(google.Settings{ClientID: s.ClientID, ClientSecret: secret, HostedDomain: s.HostedDomain, Client: client}), err
-	case *legacyv1.OpenIDIdentityProvider:
+	case *config.OpenIDIdentityProvider:
 		client, secret, err := connect(s.CA, s.ClientSecret)
 		return openid.New(openid.Settings{
 			ClientID: s.ClientID, ClientSecret: secret,
 			AuthorizeURL: s.URLs.Authorize, TokenURL: s.URLs.Token, UserInfoURL: s.URLs.UserInfo,
 			Scopes: s.ExtraScopes, Parameters: s.ExtraAuthorizeParameters,
 			ID: s.Claims.ID, PreferredUserName: s.Claims.PreferredUsername, Name: s.Claims.Name, Email: s.Claims.Email, Client: client,
+			Keys: openid.Keys{Issuer: s.Issuer},
 		}), err
 	}
 	return nil, fmt.Errorf("%T is no identity provider", settings)

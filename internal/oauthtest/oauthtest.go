@@ -2,7 +2,8 @@
 package oauthtest
 
 import (
-	"encoding/base64"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // The registration that Server knows.
@@ -28,11 +31,21 @@ type Server struct {
 	Claims map[string]any
 	// API answers requests with a right token, by path.
 	API map[string]any
+	// Undescribed servers publish neither who they are nor their keys; Forged ones sign with keys
+	// that they do not publish.
+	Undescribed, Forged bool
 
 	mutex sync.Mutex
-	codes map[string]string // to the address they were asked for with
+	codes map[string]login
 	made  int
+	key   *rsa.PrivateKey
 }
+
+// login is what a code was asked for with.
+type login struct{ address, nonce string }
+
+// KeysPath is where the server publishes its keys.
+const KeysPath = "/keys"
 
 // accessToken is what each code is exchanged for.
 const accessToken = "the-access-token"
@@ -52,6 +65,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.authorize(w, r)
 	case r.URL.Path == s.Token && r.Method == http.MethodPost:
 		s.token(w, r)
+	case r.URL.Path == "/.well-known/openid-configuration" && !s.Undescribed:
+		s.describe(w, r)
+	case r.URL.Path == KeysPath && !s.Undescribed:
+		s.publish(w)
 	case known && r.Header.Get("Authorization") == "Bearer "+accessToken:
 		_ = json.NewEncoder(w).Encode(answer)
 	case known:
@@ -69,11 +86,11 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mutex.Lock()
 	if s.codes == nil {
-		s.codes = map[string]string{}
+		s.codes = map[string]login{}
 	}
 	s.made++
 	code := fmt.Sprintf("code-%d", s.made)
-	s.codes[code] = query.Get("redirect_uri")
+	s.codes[code] = login{query.Get("redirect_uri"), query.Get("nonce")}
 	s.mutex.Unlock()
 	back := query.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {query.Get("state")}}.Encode()
 	http.Redirect(w, r, back, http.StatusFound)
@@ -86,29 +103,86 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	code := r.PostFormValue("code")
 	s.mutex.Lock()
-	address, known := s.codes[code]
+	asked, known := s.codes[code]
 	delete(s.codes, code)
 	s.mutex.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if id != ClientID || secret != ClientSecret || !known || address != r.PostFormValue("redirect_uri") {
+	if id != ClientID || secret != ClientSecret || !known || asked.address != r.PostFormValue("redirect_uri") {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"%s"}`, ClientSecret)
 		return
 	}
 	answer := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
 	if s.Claims != nil {
-		answer["id_token"] = idToken(s.Claims)
+		token, err := s.idToken(r.Host, asked.nonce)
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		answer["id_token"] = token
 	}
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// idToken is an ID token without a signature of worth.
-func idToken(claims map[string]any) string {
-	all := map[string]any{"iss": "https://issuer", "aud": ClientID, "exp": time.Now().Add(time.Hour).Unix()}
-	for name, value := range claims {
+// idToken signs an ID token with the key that the server publishes, or with another one if it is
+// forged.
+func (s *Server) idToken(host, nonce string) (string, error) {
+	all := map[string]any{"iss": "https://" + host, "aud": ClientID, "exp": time.Now().Add(time.Hour).Unix()}
+	if nonce != "" {
+		all["nonce"] = nonce
+	}
+	for name, value := range s.Claims {
 		all[name] = value
 	}
-	payload, _ := json.Marshal(all)
-	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"RS256"}`)) + "." + encode(payload) + "." + encode([]byte("signature"))
+	payload, err := json.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.signingKey()
+	if s.Forged && err == nil {
+		key, err = rsa.GenerateKey(rand.Reader, keyBits)
+	}
+	if err != nil {
+		return "", err
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, nil)
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
+}
+
+const keyBits = 2048
+
+// signingKey is the server's own.
+func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.key == nil {
+		s.key, err = rsa.GenerateKey(rand.Reader, keyBits)
+	}
+	return s.key, err
+}
+
+// describe answers what the server says of itself, by OpenID Connect Discovery.
+func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
+	issuer := "https://" + r.Host
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+		"issuer": issuer, "authorization_endpoint": issuer + s.Authorize, "token_endpoint": issuer + s.Token, "jwks_uri": issuer + KeysPath,
+		"id_token_signing_alg_values_supported": []string{"RS256", "HS256"},
+	})
+}
+
+// publish answers the key.
+func (s *Server) publish(w http.ResponseWriter) {
+	key, err := s.signingKey()
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "RS256", Use: "sig"}}}) // the client may be gone
 }

@@ -4,6 +4,8 @@ package external
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +25,8 @@ type Provider struct {
 	AuthorizeURL, TokenURL string
 	Scopes                 []string
 	Parameters             map[string]string
+	// Nonce sends a nonce that belongs to the state, which OpenID Connect puts into ID tokens.
+	Nonce bool
 	// Client reaches the server.
 	Client *http.Client
 	// Identify finds out who the token is of. api speaks with the token.
@@ -44,7 +48,17 @@ func (p *Provider) StartURL(callback, state string) string {
 	for name, value := range p.Parameters {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
+	if p.Nonce {
+		options = append(options, oauth2.SetAuthURLParam("nonce", nonce(state)))
+	}
 	return p.config(callback).AuthCodeURL(state, options...)
+}
+
+// nonce is what ties an ID token to the state of a login, and with it to a browser, without showing
+// the state to who reads the token.
+func nonce(state string) string {
+	sum := sha256.Sum256([]byte("nonce of a login\n" + state))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // AuthenticateCallback exchanges the code of a query and finds out who it is of. A query with an error is a refusal.
@@ -61,7 +75,7 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string, qu
 	if err != nil {
 		return nil, explain(err)
 	}
-	who, err := p.Identify(ctx, &API{client: p.Client, token: token.AccessToken}, token)
+	who, err := p.Identify(ctx, &API{Nonce: nonce(query.Get("state")), client: p.Client, token: token.AccessToken}, token)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +100,9 @@ func explain(err error) error {
 
 // API asks a server with the person's token.
 type API struct {
+	// Nonce is the one that the server was asked to put into the ID token of this login.
+	Nonce string
+
 	client *http.Client
 	token  string
 }

@@ -15,8 +15,8 @@ type Settings struct {
 	ClientID, ClientSecret string
 	// HostedDomain is the only domain whose accounts are accepted; empty accepts each.
 	HostedDomain string
-	// AccountsURL and TokenURL are Google's, empty outside of tests.
-	AccountsURL, TokenURL string
+	// AccountsURL, TokenURL, Issuer and KeysURL are Google's, empty outside of tests.
+	AccountsURL, TokenURL, Issuer, KeysURL string
 	// Client reaches Google.
 	Client *http.Client
 }
@@ -30,6 +30,7 @@ func New(s Settings) *external.Provider {
 		Scopes:       []string{"profile", "email"},
 		ID:           []string{"sub"}, PreferredUserName: []string{"preferred_username", "email"}, Name: []string{"name"}, Email: []string{"email"},
 		Client: s.Client,
+		Keys:   openid.Keys{Issuer: or(s.Issuer, "https://accounts.google.com"), URL: or(s.KeysURL, "https://www.googleapis.com/oauth2/v3/certs")},
 	}
 	if s.HostedDomain != "" {
 		settings.Parameters = map[string]string{"hd": s.HostedDomain}

@@ -11,7 +11,7 @@ import (
 func google(t *testing.T, claims map[string]any, domain string) conformance.Redirect {
 	s := (&oauthtest.Server{Authorize: "/auth", Token: "/token", Claims: claims}).Start(t)
 	provider := New(Settings{ClientID: oauthtest.ClientID, ClientSecret: oauthtest.ClientSecret, HostedDomain: domain,
-		AccountsURL: s.URL + "/auth", TokenURL: s.URL + "/token", Client: s.Client()})
+		AccountsURL: s.URL + "/auth", TokenURL: s.URL + "/token", Issuer: s.URL, KeysURL: s.URL + oauthtest.KeysPath, Client: s.Client()})
 	return conformance.Redirect{Provider: provider, Client: s.Client(), Secret: oauthtest.ClientSecret,
 		Want: idp.Identity{UserName: "4711", PreferredUserName: "alice@example.com", Email: "alice@example.com"}}
 }

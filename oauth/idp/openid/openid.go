@@ -1,18 +1,16 @@
 // Package openid is the identity provider OpenIDIdentityProvider: any server of OpenID Connect, by the authorization code flow.
 //
-// The ID token comes from the token endpoint itself over TLS, which OpenID Connect Core 1.0, section 3.1.3.7, point 6, accepts in place of its
-// signature; whom it was made for and how long it counts are checked.
+// An ID token counts if its issuer has signed it for this client, it has not expired, and it has
+// the nonce of this browser's login. OpenShift 3 configures no issuer; see Keys for how it is
+// derived, and verifier for what counts where it cannot be.
 package openid
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -33,6 +31,8 @@ type Settings struct {
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, refuses persons by their claims.
 	Check func(claims map[string]any) error
+	// Keys says who signs ID tokens; it may be left out.
+	Keys Keys
 	// Client reaches the server.
 	Client *http.Client
 }
@@ -45,20 +45,27 @@ func New(s Settings) *external.Provider {
 			scopes = append(scopes, scope)
 		}
 	}
+	tokens := &verifier{settings: s}
 	return &external.Provider{
-		ClientID: s.ClientID, ClientSecret: s.ClientSecret, AuthorizeURL: s.AuthorizeURL, TokenURL: s.TokenURL,
-		Scopes: scopes, Parameters: s.Parameters, Client: s.Client, Identify: s.identify,
+		Nonce: true, ClientID: s.ClientID, ClientSecret: s.ClientSecret, AuthorizeURL: s.AuthorizeURL, TokenURL: s.TokenURL,
+		Scopes: scopes, Parameters: s.Parameters, Client: s.Client,
+		Identify: func(ctx context.Context, api *external.API, token *oauth2.Token) (*idp.Identity, error) {
+			return s.identify(ctx, api, token, tokens)
+		},
 	}
 }
 
-func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2.Token) (*idp.Identity, error) {
+func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2.Token, tokens *verifier) (*idp.Identity, error) {
 	text, _ := token.Extra("id_token").(string)
-	claims, err := decode(text)
+	claims, err := tokens.verify(ctx, text)
 	if err != nil {
 		return nil, err
 	}
 	if err := check(claims, s.ClientID, time.Now()); err != nil {
 		return nil, err
+	}
+	if nonce, _ := claims["nonce"].(string); nonce == "" || nonce != api.Nonce {
+		return nil, errors.New("the ID token of the identity provider is of another login: its nonce is wrong")
 	}
 	if s.UserInfoURL != "" {
 		if err := s.more(ctx, api, claims); err != nil {
@@ -89,23 +96,6 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 	}
 	maps.Copy(claims, info)
 	return nil
-}
-
-// decode reads the claims of an ID token.
-func decode(token string) (map[string]any, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil, errors.New("the identity provider sent no ID token")
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-	if err != nil {
-		return nil, errors.New("the ID token of the identity provider cannot be read")
-	}
-	var claims map[string]any
-	if err := json.Unmarshal(payload, &claims); err != nil || claims == nil {
-		return nil, errors.New("the ID token of the identity provider cannot be read")
-	}
-	return claims, nil
 }
 
 // skew is by how much clocks may differ.

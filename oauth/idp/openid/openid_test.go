@@ -1,6 +1,7 @@
 package openid
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -55,28 +56,66 @@ func TestTheStartHasWhatIsConfigured(t *testing.T) {
 }
 
 func TestTokensThatProveNothingAreErrors(t *testing.T) {
-	for name, server := range map[string]*oauthtest.Server{
-		"no ID token":             {},
-		"for another client":      {Claims: map[string]any{"sub": "1", "aud": []string{"other"}}},
-		"for several, by another": {Claims: map[string]any{"sub": "1", "aud": []string{oauthtest.ClientID, "other"}, "azp": "other"}},
-		"expired":                 {Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}},
-		"without an end":          {Claims: map[string]any{"sub": "1", "exp": nil}},
-		"of nobody":               {Claims: map[string]any{"sub": ""}},
-		"of two persons":          {Claims: map[string]any{"sub": "1"}, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}},
+	user := map[string]any{"sub": "1"}
+	for name, tt := range map[string]struct {
+		server *oauthtest.Server
+		issuer string // configured; HOST stands for the server's
+		want   string
+	}{
+		"no ID token":              {&oauthtest.Server{}, "", "no ID token"},
+		"for another client":       {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "not verified"},
+		"for another, undescribed": {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "another client"},
+		"for several, by another":  {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{oauthtest.ClientID, "other"}, "azp": "other"}}, "", "another client"},
+		"expired":                  {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "not verified"},
+		"expired, undescribed":     {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "expired"},
+		"without an end":           {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": nil}}, "", ""},
+		"of nobody":                {&oauthtest.Server{Claims: map[string]any{"sub": ""}}, "", "names nobody"},
+		"of two persons":           {&oauthtest.Server{Claims: user, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}}, "", "another person"},
+		"signed by another":        {&oauthtest.Server{Claims: user, Forged: true}, "", "not verified"},
+		"signed, as configured":    {&oauthtest.Server{Claims: user, Forged: true}, "HOST", "not verified"},
+		"of another issuer":        {&oauthtest.Server{Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}}, "HOST", "not verified"},
+		"of an unknown issuer":     {&oauthtest.Server{Claims: user, Undescribed: true}, "HOST", "does not describe itself"},
+		"of another login":         {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": "other"}}, "", "nonce"},
+		"of no login":              {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": nil}, Undescribed: true}, "", "nonce"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := settings(t, server)
-			if server.API != nil {
-				s.UserInfoURL = strings.TrimSuffix(s.TokenURL, "/token") + "/userinfo"
+			s := settings(t, tt.server)
+			host := strings.TrimSuffix(s.TokenURL, "/token")
+			s.Keys.Issuer = strings.Replace(tt.issuer, "HOST", host, 1)
+			if tt.server.API != nil {
+				s.UserInfoURL = host + "/userinfo"
 			}
-			answer, err := s.Client.Get(New(s).StartURL("https://127.0.0.1:1/callback", "s"))
-			if err == nil {
-				answer.Body.Close()
-			}
-			got, err := New(s).AuthenticateCallback(t.Context(), "https://127.0.0.1:1/callback", url.Values{"code": {"code-1"}})
-			if got != nil || err == nil {
-				t.Errorf("%v, %v", got, err)
+			if got, err := logIn(t, s); got != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, %v, want %q", got, err, tt.want)
 			}
 		})
 	}
+}
+
+func TestServersThatDescribeNothingAreTrustedForTheirConnection(t *testing.T) {
+	for name, server := range map[string]*oauthtest.Server{
+		"without a description": {Undescribed: true, Claims: map[string]any{"sub": "1"}},
+		"of another host":       {Forged: true, Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}},
+	} {
+		if got, err := logIn(t, settings(t, server)); err != nil || got.UserName != "1" {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// logIn is a login by a browser of its own.
+func logIn(t *testing.T, s Settings) (*idp.Identity, error) {
+	t.Helper()
+	provider, browser := New(s), *s.Client
+	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := browser.Get(provider.StartURL("https://127.0.0.1:1/callback", "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	back, err := answer.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return provider.AuthenticateCallback(t.Context(), "https://127.0.0.1:1/callback", back.Query())
 }

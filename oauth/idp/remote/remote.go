@@ -34,9 +34,21 @@ func Client(settings TLS) (*http.Client, error) {
 	}
 	return &http.Client{
 		Timeout:       timeout,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
+		Transport:     limited{&http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
+}
+
+// limited carries requests whose answers have at most maxAnswer bytes, whoever reads them.
+type limited struct{ http.RoundTripper }
+
+// RoundTrip carries a request.
+func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := l.RoundTripper.RoundTrip(request)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer+1)
+	}
+	return answer, err
 }
 
 // Config is the TLS configuration of a client.

@@ -1,0 +1,170 @@
+package openid
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/slipway-platform/slipway/oauth/idp/remote"
+)
+
+// Keys says who signs the ID tokens of a server.
+type Keys struct {
+	// Issuer is the server's identifier. Empty means that it is derived: from an ID token whose
+	// issuer is on the host of the authorize or the token endpoint, and describes itself there as
+	// the server of that token endpoint.
+	Issuer string
+	// URL is where the server publishes its keys. Empty means that the issuer's description tells.
+	URL string
+}
+
+// verifier checks ID tokens of one server. What it has found out about the server it keeps.
+type verifier struct {
+	settings Settings
+
+	mu     sync.Mutex
+	issuer *oidc.IDTokenVerifier // nil until the issuer is known
+}
+
+// description is what an issuer says of itself.
+//
+// Source: OpenID Connect Discovery 1.0, section 3.
+type description struct {
+	Issuer     string   `json:"issuer"`
+	TokenURL   string   `json:"token_endpoint"`
+	KeysURL    string   `json:"jwks_uri"`
+	Algorithms []string `json:"id_token_signing_alg_values_supported"`
+}
+
+// errUndescribed is the error of an issuer that does not describe itself.
+var errUndescribed = errors.New("the issuer of the ID token does not describe itself")
+
+// verify checks issuer, signature, audience and time of an ID token, and returns its claims. A
+// server whose issuer is neither configured nor derived is trusted for the TLS connection to its
+// token endpoint, on which the token came; see OpenID Connect Core 1.0, section 3.1.3.7, point 6.
+func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
+	claims, err := decode(token)
+	if err != nil {
+		return nil, err
+	}
+	issuer, err := v.of(ctx, claims)
+	if errors.Is(err, errUndescribed) && v.settings.Keys.Issuer == "" {
+		return claims, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if issuer == nil {
+		return claims, nil
+	}
+	if _, err := issuer.Verify(oidc.ClientContext(ctx, v.settings.Client), token); err != nil {
+		return nil, errors.New("the ID token of the identity provider is not verified: its issuer, its signature, its audience or its time is wrong")
+	}
+	return claims, nil
+}
+
+// of returns the verifier of the server's issuer, nil if an issuer that is not configured cannot be
+// derived.
+func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDTokenVerifier, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.issuer != nil {
+		return v.issuer, nil
+	}
+	issuer := v.settings.Keys.Issuer
+	if issuer == "" {
+		if issuer, _ = claims["iss"].(string); !v.plausible(issuer) {
+			return nil, nil
+		}
+	}
+	keys, algorithms := v.settings.Keys.URL, []string(nil)
+	if keys == "" {
+		described, err := v.describe(ctx, issuer)
+		if err != nil {
+			return nil, err
+		}
+		keys, algorithms = described.KeysURL, described.Algorithms
+	}
+	// The keys are read again when a token names a new one, long after this request.
+	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
+	v.issuer = oidc.NewVerifier(issuer, set, &oidc.Config{
+		ClientID: v.settings.ClientID, SupportedSigningAlgs: asymmetric(algorithms), Now: func() time.Time { return time.Now().Add(-skew) },
+	})
+	return v.issuer, nil
+}
+
+// plausible reports whether an issuer is on a host that the configuration names, over TLS.
+func (v *verifier) plausible(issuer string) bool {
+	at, err := url.Parse(issuer)
+	if err != nil || at.Scheme != "https" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
+		return false
+	}
+	for _, known := range []string{v.settings.AuthorizeURL, v.settings.TokenURL} {
+		if configured, err := url.Parse(known); err == nil && configured.Host == at.Host {
+			return true
+		}
+	}
+	return false
+}
+
+// describe reads an issuer's description. Errors: errUndescribed.
+func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
+	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask issuer of ID tokens: %w", err)
+	}
+	described := &description{}
+	answer, err := remote.JSON(ctx, v.settings.Client, request, described)
+	if err != nil {
+		return nil, err
+	}
+	derived := v.settings.Keys.Issuer == ""
+	keys, err := url.Parse(described.KeysURL)
+	switch {
+	case answer.StatusCode >= http.StatusInternalServerError:
+		return nil, fmt.Errorf("the issuer of ID tokens answers %d", answer.StatusCode)
+	case answer.StatusCode != http.StatusOK, described.Issuer != issuer, err != nil, keys.Scheme != "https":
+		return nil, errUndescribed
+	case derived && described.TokenURL != v.settings.TokenURL:
+		return nil, errUndescribed // it is the issuer of another server
+	}
+	return described, nil
+}
+
+// asymmetric keeps the algorithms whose keys are public. A server that names none has RS256, which
+// each must have.
+func asymmetric(names []string) []string {
+	known := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+	kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(known, name) })
+	if len(kept) == 0 {
+		return []string{oidc.RS256}
+	}
+	return kept
+}
+
+// decode reads the claims of an ID token.
+func decode(token string) (map[string]any, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("the identity provider sent no ID token")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil {
+		return nil, errors.New("the ID token of the identity provider cannot be read")
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(payload, &claims); err != nil || claims == nil {
+		return nil, errors.New("the ID token of the identity provider cannot be read")
+	}
+	return claims, nil
+}
