@@ -27,6 +27,9 @@ type Machine struct {
 	Address netip.Addr
 	// Gateway is the address of this machine in the same network.
 	Gateway netip.Addr
+	// Distant is another address of this machine, in none of the networks that the cluster's
+	// machine is connected to: a server there is anywhere in the world.
+	Distant netip.Addr
 
 	name      string // tells devices and tables of this machine from those of others
 	namespace *os.File
@@ -67,6 +70,7 @@ func (m *Machine) connect() error {
 	base := [4]byte{198, byte(18 + offset>>16), byte(offset >> 8), byte(offset)}
 	m.Gateway = netip.AddrFrom4(base).Next()
 	m.Address = m.Gateway.Next()
+	m.Distant = netip.AddrFrom4([4]byte{100, 64, byte(number.Int64() >> 8), byte(number.Int64())})
 
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = m.name
@@ -74,11 +78,11 @@ func (m *Machine) connect() error {
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add device %q: %w", m.name, err)
 	}
-	if err := setUp(m.name, m.Gateway); err != nil {
+	if err := errors.Join(setUp(m.name, m.Gateway, 30), setUp(m.name, m.Distant, 32)); err != nil {
 		return err
 	}
 	err = m.Do(func() error {
-		if err := errors.Join(setUp("lo", netip.Addr{}), setUp("eth0", m.Address)); err != nil {
+		if err := errors.Join(setUp("lo", netip.Addr{}, 0), setUp("eth0", m.Address, 30)); err != nil {
 			return err
 		}
 		m.devices, err = deviceNames()
@@ -142,13 +146,13 @@ func (m *Machine) Listen(network, address string) (listener net.Listener, err er
 	return listener, err
 }
 
-func setUp(device string, address netip.Addr) error {
+func setUp(device string, address netip.Addr, bits int) error {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", device, err)
 	}
 	if address.IsValid() {
-		prefix := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(30, 32)}
+		prefix := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, 32)}
 		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: prefix}); err != nil {
 			return fmt.Errorf("give device %q address %s: %w", device, address, err)
 		}

@@ -1,0 +1,143 @@
+package attack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// greedy is a registry whose repositories have many tags, each with another manifest and
+// configuration of almost four mebibytes; those of the repository "bomb" consist of empty objects.
+func greedy(w http.ResponseWriter, r *http.Request) {
+	const size, tags = 4<<20 - 1024, 50
+	config := func(tag string) []byte {
+		return []byte(`{"os": "linux", "architecture": "amd64", "comment": "` + tag + strings.Repeat("c", size) + `"}`)
+	}
+	manifest := func(repository, tag string) []byte {
+		if repository == "bomb" {
+			return []byte(`{"schemaVersion": 2, "layers": [{}` + strings.Repeat(",{}", size/3) + `]}`)
+		}
+		sum := sha256.Sum256(config(tag))
+		return fmt.Appendf(nil, `{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "layers": [], "annotations": {"a": %q},
+			"config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": "sha256:%s", "size": %d}}`,
+			strings.Repeat("m", size), hex.EncodeToString(sum[:]), len(config(tag)))
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/tags/list"):
+		list := map[string][]string{}
+		for n := range tags {
+			list["tags"] = append(list["tags"], fmt.Sprint("v", n))
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	case strings.Contains(r.URL.Path, "/manifests/"):
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		_, _ = w.Write(manifest(path.Base(path.Dir(path.Dir(r.URL.Path))), path.Base(r.URL.Path)))
+	case strings.Contains(r.URL.Path, "/blobs/"):
+		for n := range tags {
+			content := config(fmt.Sprint("v", n))
+			if sum := sha256.Sum256(content); path.Base(r.URL.Path) == "sha256:"+hex.EncodeToString(sum[:]) {
+				_, _ = w.Write(content)
+				return
+			}
+		}
+		http.NotFound(w, r)
+	}
+}
+
+// anonymousMemory returns the anonymous memory of a process in MiB.
+func anonymousMemory(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`RssAnon:\s+(\d+) kB`).FindSubmatch(status)
+	if found == nil {
+		t.Fatalf("process %d has no memory", pid)
+	}
+	kib, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib >> 10
+}
+
+// controlPlane returns the process of the control plane.
+func (s *stage) controlPlane(t *testing.T) int {
+	t.Helper()
+	processes, err := s.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		if p.Program() == "slipway" && len(p.Args) > 1 && p.Args[1] == "control-plane" {
+			return p.PID
+		}
+	}
+	t.Fatalf("no control plane among %v", processes)
+	return 0
+}
+
+// peakDuring returns by how many MiB the memory of a process grows at most while work is done.
+func peakDuring(t *testing.T, pid int, work func()) (growth int) {
+	t.Helper()
+	before := anonymousMemory(t, pid)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	for sample := time.NewTicker(20 * time.Millisecond); ; {
+		growth = max(growth, anonymousMemory(t, pid)-before)
+		select {
+		case <-done:
+			sample.Stop()
+			return growth
+		case <-sample.C:
+		}
+	}
+}
+
+// maxGrowth is by how many MiB requests of a tenant may grow the memory of the control plane. Two
+// imports grew it by 530.
+const maxGrowth = 150
+
+func TestHostileRegistryCannotTakeMemory(t *testing.T) {
+	s := tenants(t)
+	registry, pid := s.distant(t, greedy), s.controlPlane(t)
+	accomplice, other := s.User("mallet"), projectName(s.Namespace, "worse")
+	accomplice.RequestProject(s.Cluster, other)
+	for _, repository := range []string{"large", "bomb"} {
+		growth := peakDuring(t, pid, func() {
+			var imports sync.WaitGroup
+			for n := range 6 {
+				who, project := s.mallory, s.evil
+				if n%2 == 1 {
+					who, project = accomplice, other
+				}
+				imports.Go(func() {
+					_, _ = who.Try("POST", kit.GroupPath("image.openshift.io", project, "imagestreamimports"), fmt.Sprintf(
+						`{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: greedy-%d}, spec: {import: true, repository:
+							{from: {kind: DockerImage, name: "%s/%s"}, importPolicy: {insecure: true}, includeManifest: true}}}`, n, registry, repository)) // refused or not, it must be bounded
+				})
+			}
+			imports.Wait()
+		})
+		t.Logf("six imports of %s grow the memory by %d MiB", repository, growth)
+		if growth > maxGrowth {
+			t.Errorf("six imports of %s grow the memory of the control plane by %d MiB", repository, growth)
+		}
+	}
+}

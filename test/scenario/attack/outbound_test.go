@@ -1,0 +1,142 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// insideSecret is what a server inside answers, and what no tenant may read.
+const insideSecret = "inside-secret"
+
+// serve runs a server on a listener until the test ends, and returns its URL.
+func serve(t *testing.T, listener net.Listener, err error, handle http.HandlerFunc) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handle}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// distant runs a server in a network that the cluster knows nothing of, and returns host and port.
+func (s *stage) distant(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(s.Distant.String(), "0"))
+	return strings.TrimPrefix(serve(t, listener, err, handle), "http://")
+}
+
+// look has mallory look at an image without importing it, and returns what she is told.
+func (s *stage) look(t *testing.T, from string) metav1.Status {
+	t.Helper()
+	response := s.mallory.May("POST", kit.GroupPath("image.openshift.io", s.evil, "imagestreamimports"), fmt.Sprintf(
+		`{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: look}, spec: {images: [
+			{from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}, includeManifest: true}]}}`, from))
+	var done imagev1.ImageStreamImport
+	if err := json.Unmarshal([]byte(response), &done); err != nil || len(done.Status.Images) != 1 {
+		t.Fatalf("%v: %s", err, response)
+	}
+	if strings.Contains(response, insideSecret) {
+		t.Errorf("the answer of a server inside comes back: %s", response)
+	}
+	return done.Status.Images[0].Status
+}
+
+// inside runs servers that only the cluster's own machine reaches, and returns their addresses with
+// the number of requests that they had.
+func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32) {
+	t.Helper()
+	requests = &atomic.Int32{}
+	for _, host := range []string{"127.0.0.1", "::1", s.Address.String()} {
+		listener, err := s.Listen("tcp", net.JoinHostPort(host, "0"))
+		url := serve(t, listener, err, func(w http.ResponseWriter, _ *http.Request) {
+			requests.Add(1)
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = w.Write([]byte(insideSecret))
+		})
+		addresses = append(addresses, strings.TrimPrefix(url, "http://"))
+	}
+	return addresses, requests
+}
+
+func TestImportCannotReachHostAndCluster(t *testing.T) {
+	s := tenants(t)
+	addresses, requests := s.inside(t)
+	_, port, _ := net.SplitHostPort(addresses[0])
+	addresses = append(addresses,
+		"localhost:"+port, "[::ffff:7f00:1]:"+port, "0.0.0.0:"+port, "127.8.8.8:"+port, "[64:ff9b::7f00:1]:"+port,
+		s.Address.String()+":8443", s.Address.String()+":10250", "169.254.169.254", "169.254.20.10:53", s.Gateway.String()+":1", "172.30.0.1:443", "10.128.0.1:80",
+	)
+	for _, address := range addresses {
+		told := s.look(t, address+"/team/app:v1")
+		if told.Reason != metav1.StatusReasonForbidden || !strings.Contains(told.Message, "slipway.outbound") {
+			t.Errorf("%s: %+v", address, told)
+		}
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("servers inside had %d requests", n)
+	}
+}
+
+func TestImportIsNotRedirectedToHost(t *testing.T) {
+	s := tenants(t)
+	addresses, requests := s.inside(t)
+	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request, inside string){
+		"redirect": func(w http.ResponseWriter, r *http.Request, inside string) {
+			http.Redirect(w, r, "http://"+inside+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"token": func(w http.ResponseWriter, _ *http.Request, inside string) {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, inside))
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+	} {
+		for _, inside := range addresses {
+			registry := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
+				if name == "redirect" && r.URL.Path == "/v2/" {
+					return
+				}
+				answer(w, r, inside)
+			})
+			if told := s.look(t, registry+"/team/app:v1"); told.Status != metav1.StatusFailure {
+				t.Errorf("%s to %s: %+v", name, inside, told)
+			}
+		}
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("servers inside had %d requests", n)
+	}
+}
+
+func TestNoTextOfARegistryIsTold(t *testing.T) {
+	s := tenants(t)
+	registry := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			return
+		}
+		w.Header().Set("Content-Type", "text/"+insideSecret)
+		if strings.HasSuffix(r.URL.Path, "/refused") {
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = w.Write([]byte(`{"errors": [{"code": "` + insideSecret + `", "message": "` + insideSecret + `"}]}`))
+			return
+		}
+		_, _ = w.Write([]byte(insideSecret))
+	})
+	if told := s.look(t, registry+"/team/app:refused"); !strings.Contains(told.Message, "418") {
+		t.Errorf("%+v", told) // look has searched for the text
+	}
+	if told := s.look(t, registry+"/team/app:strange"); told.Status != metav1.StatusFailure {
+		t.Errorf("%+v", told)
+	}
+}
