@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Session reads much of a few repositories, for one piece of work: it asks each registry once how to log in and for each repository once for a token, and reads
-// once what has the same digest. No answer may have more than 4 MiB or 10,000 JSON values (a list of tags 200,000), nor all
-// of them more than the client's account allows. Any number of goroutines may use it. Errors are of the type Error.
+// Session reads much of a few repositories, for one piece of work: it asks each registry once how to
+// log in and for each repository once for a token, and reads once what has the same digest. No
+// answer may have more than 4 MiB or 10,000 JSON values (a list of tags 200,000), nor all of them
+// more than the client's account allows. Any number of goroutines may use it. Errors are of the
+// type Error.
 type Session struct {
 	client    Client
 	puller    *remote.Puller

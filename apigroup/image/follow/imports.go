@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -24,7 +25,7 @@ const checked = "openshift.io/image.dockerRepositoryCheck"
 
 // importing imports what tags are pointed at: once when that changes, and again after an interval where they ask for it.
 func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Loop {
-	limit := s.limiter()
+	limit, running := s.limiter(), &running{}
 	return controller.Loop{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
@@ -34,6 +35,10 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 			if found == nil || found.DeletionTimestamp != nil {
 				return nil
 			}
+			if !running.begin(found.Namespace) {
+				return controller.After(lookAgain)
+			}
+			defer running.end(found.Namespace)
 			return s.reconcileImports(ctx, client, limit, found)
 		},
 	}
@@ -47,9 +52,42 @@ const (
 	perIndex = 10
 	// putOff is when scheduled imports that are too many at the moment are tried again.
 	putOff = 10 * time.Second
-	// lookAgain is when a stream is read again that has changed during an import; the cache knows by then.
+	// maxRunning is how many imports of a project run at a time. It is less than the API server lets
+	// a project have, so that imports by hand still come in.
+	maxRunning = 3
+	// lookAgain is when a stream is read again that has changed during an import, or whose project
+	// has enough of them; the cache knows by then.
 	lookAgain = time.Second
 )
+
+// running counts imports by project, so that one project does not take all workers.
+type running struct {
+	mu       sync.Mutex
+	projects map[string]int
+}
+
+// begin notes an import unless the project has enough.
+func (r *running) begin(project string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.projects[project] >= maxRunning {
+		return false
+	}
+	if r.projects == nil {
+		r.projects = map[string]int{}
+	}
+	r.projects[project]++
+	return true
+}
+
+// end forgets an import.
+func (r *running) end(project string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.projects[project]--; r.projects[project] == 0 {
+		delete(r.projects, project)
+	}
+}
 
 func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, found *imagev1.ImageStream) error {
 	wait, due := s.due(found, time.Now())

@@ -129,3 +129,20 @@ func TestARepositoryIsImportedByItself(t *testing.T) {
 		t.Errorf("then %+v", specs)
 	}
 }
+
+func TestAProjectDoesNotTakeAllWorkers(t *testing.T) {
+	r := &running{}
+	for range maxRunning {
+		if !r.begin("shop") {
+			t.Fatal("an import that is allowed does not begin")
+		}
+	}
+	if r.begin("shop") || !r.begin("other") {
+		t.Error("one project has more imports than it may, or keeps another out")
+	}
+	r.end("other")
+	r.end("shop")
+	if !r.begin("shop") || len(r.projects) != 1 {
+		t.Errorf("after an end: %v", r.projects)
+	}
+}
