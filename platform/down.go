@@ -170,7 +170,7 @@ func (h *host) withContainerd(ctx context.Context, do func(context.Context) erro
 }
 
 func (h *host) removeNetwork(ctx context.Context) error {
-	return agent.Cleanup(ctx, agent.Leftovers{
+	return agent.Cleanup(ctx, agent.CleanupConfig{
 		Bridge:    h.Node.Slipway.Bridge,
 		Devices:   []string{h.Node.Slipway.DNSDevice, offlineDevice},
 		NFTTable:  h.Node.Slipway.NFTTable,

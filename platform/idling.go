@@ -27,7 +27,7 @@ func (h *host) idling() (Component, error) {
 		return nil, err
 	}
 	enabled := h.Node.EnableUnidling
-	return &idleproxy.Proxy{Client: client, Table: h.idleTable(), Host: h.Node.NodeName, Off: enabled != nil && !*enabled}, nil
+	return &idleproxy.Proxy{Client: client, Table: h.idleTable(), Host: h.Node.NodeName, Disabled: enabled != nil && !*enabled}, nil
 }
 
 // idleTable is the nftables table of connections to idle services.

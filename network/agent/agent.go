@@ -1,18 +1,20 @@
-// Package agent makes a host part of the cluster's network and keeps it so.
+// Package agent connects a host to the cluster network and keeps it connected.
 //
-// It waits until the control plane has given the node its subnet (spec.podCIDR), then makes the bridge that pods hang
-// on, the device with the address of the pods' DNS server, and the nftables table (package nat), and at last writes the
-// CNI configuration, by which the container runtime and kubelet learn that the network is ready. From then on it repairs
-// what somebody changes: at once for devices and addresses, at the next periodic check for the rest.
+// It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
+// the bridge for pods, the device with the address of the pods' DNS server, and the nftables table
+// (package nat). Finally, it writes the CNI configuration, which tells the container runtime and
+// kubelet that the network is ready. Afterwards, it repairs changes: of devices and addresses
+// immediately, of the rest at the next periodic check.
 //
-// What it changes on the host, besides what Cleanup removes: net.ipv4.ip_forward becomes 1 and stays 1, since by the
-// time of Cleanup other software may rely on it. Two more sysctls are the bridge's own and go with it.
+// Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
+// net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
+// Cleanup. Two more sysctls belong to the bridge and are removed with it.
 //
-// Beside other users of the host's firewall: kube-proxy's tables are its own. A firewall that drops forwarded traffic
-// (Docker sets this policy) or incoming traffic (ufw) must let pods through, because no rule of ours can overrule a drop
-// of another table: of forwarded packets, it has to accept those that come in by or go out to the bridge; of incoming
-// ones, those that come in by the bridge for port 53 of the DNS address and for the API server's and kubelet's ports.
-// With Docker:
+// The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
+// (Docker sets this policy) or incoming traffic (ufw) must allow pods, because an accept in our
+// table cannot override a drop in another table. The firewall must accept forwarded packets from
+// and to the bridge, and incoming packets from the bridge to port 53 of the DNS address and to the
+// ports of the API server and kubelet. With Docker:
 //
 //	iptables -I DOCKER-USER -i slipway0 -j ACCEPT
 //	iptables -I DOCKER-USER -o slipway0 -j ACCEPT
@@ -34,28 +36,31 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// Agent is the part of a node that programs its network. Fields without a remark are required.
+// Agent is the component that configures a node's network. Fields are required unless stated
+// otherwise.
 type Agent struct {
-	NodeName    string               // the Node object whose podCIDR is this host's subnet
-	Client      kubernetes.Interface // may read and watch that object
-	Bridge      string               // device that pods hang on, such as slipway0
+	NodeName    string               // name of the Node; its podCIDR is this host's subnet
+	Client      kubernetes.Interface // can get and watch the Node
+	Bridge      string               // bridge for pods, such as slipway0
 	NFTTable    string               // such as slipway
-	ClusterCIDR netip.Prefix         // all pods of the cluster
-	ServiceCIDR netip.Prefix         // all services
-	ConfDir     string               // where the container runtime looks for CNI configuration
-	BinDir      string               // where it looks for CNI plug-ins; slipway-cni must be there
-	StateDir    string               // where the plug-in records which address is whose
-	MTU         int                  // bytes; 0: that of the default route's device
-	DNSDevice   string               // device for DNSIP, such as slipway-dns; with DNSIP, may be empty
-	DNSIP       netip.Addr           // address of the pods' DNS server, such as 169.254.20.10
-	Period      time.Duration        // between two checks that all is as it should be; 0: 30 s
+	ClusterCIDR netip.Prefix         // addresses of all pods
+	ServiceCIDR netip.Prefix         // addresses of all services
+	ConfDir     string               // directory of the runtime's CNI configuration
+	BinDir      string               // directory of CNI plugins; must contain slipway-cni
+	StateDir    string               // directory of the plugin's address leases
+	// Bytes; the default is the MTU of the default route's device.
+	MTU           int
+	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
+	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
+	CheckInterval time.Duration // between two checks; the default is 30 s
 }
 
-// Name names the part.
+// Name returns the component's name.
 func (a *Agent) Name() string { return "network" }
 
-// Run sets the network up, calls ready, and keeps the network as it should be until the context ends. Pods keep their
-// network when it returns. A failure of the first set-up is returned; later ones are logged, and tried again.
+// Run sets up the network, calls ready, and repairs the network until ctx ends. Pods keep their
+// network when it returns. Run returns an error if the first setup fails. It logs and retries later
+// failures.
 func (a *Agent) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -75,15 +80,15 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
-	period := a.Period
+	period := a.CheckInterval
 	if period == 0 {
 		period = 30 * time.Second
 	}
-	check := time.NewTicker(period)
-	defer check.Stop()
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
 
 	var subnet netip.Prefix
-	serving := false
+	isReady := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,7 +96,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		case subnet = <-subnets:
 			slog.Info("node has a subnet", "node", a.NodeName, "podCIDR", subnet)
 		case <-damage:
-		case <-check.C:
+		case <-ticker.C:
 		}
 		if !subnet.IsValid() {
 			continue
@@ -100,22 +105,22 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !serving:
+		case err != nil && !isReady:
 			return fmt.Errorf("network: %w", err)
 		case err != nil:
-			slog.Error("cannot repair the network", "err", err)
-		case !serving:
-			serving = true
+			slog.Error("cannot repair network", "error", err)
+		case !isReady:
+			isReady = true
 			ready()
 		}
 	}
 }
 
-// prepare checks what the agent cannot mend, and, where the bridge is missing (the machine was started anew), takes
-// back the CNI configuration until the network is there.
+// prepare checks the prerequisites. If the bridge is missing, as after a reboot, it removes the CNI
+// configuration until the network is ready.
 func (a *Agent) prepare() error {
 	if _, err := os.Stat(filepath.Join(a.BinDir, cni.Type)); err != nil {
-		return fmt.Errorf("find CNI plug-in: %w", err)
+		return fmt.Errorf("find CNI plugin: %w", err)
 	}
 	if link, err := findDevice(a.Bridge); err != nil || link != nil {
 		return err
@@ -126,9 +131,9 @@ func (a *Agent) prepare() error {
 	return nil
 }
 
-// apply makes everything that is missing or different. It may be called again at any time.
+// apply creates or repairs everything. It can be repeated at any time.
 func (a *Agent) apply(ctx context.Context, subnet netip.Prefix) error {
-	if err := a.makeDevices(subnet); err != nil {
+	if err := a.ensureDevices(subnet); err != nil {
 		return err
 	}
 	if err := a.setSysctls(); err != nil {
@@ -145,12 +150,12 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix) error {
 		return err
 	}
 	config := a.pluginConfig(subnet)
-	changed, err := cni.Sweep(ctx, config)
+	changes, err := cni.Reconcile(ctx, config)
 	if err != nil {
-		return fmt.Errorf("sweep leftovers of pods: %w", err)
+		return fmt.Errorf("reconcile network of pods: %w", err)
 	}
-	if changed > 0 {
-		slog.Info("repaired the network of pods", "changes", changed)
+	if changes > 0 {
+		slog.Info("repaired network of pods", "changes", changes)
 	}
 	return a.writeConfig(config)
 }

@@ -31,22 +31,22 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 		t.Fatal(err)
 	}
 	return &Agent{
-		NodeName:    "host",
-		Client:      fake.NewClientset(node, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.NodeSpec{PodCIDR: "10.129.0.0/23"}}),
-		Bridge:      "slipway0",
-		NFTTable:    "slipway",
-		ClusterCIDR: netip.MustParsePrefix("10.128.0.0/14"),
-		ServiceCIDR: netip.MustParsePrefix("172.30.0.0/16"),
-		ConfDir:     filepath.Join(dir, "conf"),
-		BinDir:      dir,
-		StateDir:    filepath.Join(dir, "state"),
-		DNSDevice:   "slipway-dns",
-		DNSIP:       netip.MustParseAddr("169.254.20.10"),
-		Period:      200 * time.Millisecond,
+		NodeName:      "host",
+		Client:        fake.NewClientset(node, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.NodeSpec{PodCIDR: "10.129.0.0/23"}}),
+		Bridge:        "slipway0",
+		NFTTable:      "slipway",
+		ClusterCIDR:   netip.MustParsePrefix("10.128.0.0/14"),
+		ServiceCIDR:   netip.MustParsePrefix("172.30.0.0/16"),
+		ConfDir:       filepath.Join(dir, "conf"),
+		BinDir:        dir,
+		StateDir:      filepath.Join(dir, "state"),
+		DNSDevice:     "slipway-dns",
+		DNSIP:         netip.MustParseAddr("169.254.20.10"),
+		CheckInterval: 200 * time.Millisecond,
 	}
 }
 
-var leftovers = Leftovers{Bridge: "slipway0", Devices: []string{"slipway-dns"}, NFTTable: "slipway", NetnsDir: "/run/netns"}
+var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns"}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
 // start runs the agent. The test stops it and cleans up.
 func start(t *testing.T, a *Agent) *parttest.Part {
@@ -96,7 +96,7 @@ func node(podCIDR string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.NodeSpec{PodCIDR: podCIDR}}
 }
 
-func TestNetworkIsReadyOnceTheNodeHasASubnet(t *testing.T) {
+func TestReadyAfterSubnetAssignment(t *testing.T) {
 	a := newAgent(t, node(""))
 	stale := a.configFile()
 	if err := os.MkdirAll(a.ConfDir, 0o755); err != nil {
@@ -106,7 +106,7 @@ func TestNetworkIsReadyOnceTheNodeHasASubnet(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := start(t, a)
-	eventually.True(t, "the configuration of an earlier start is taken back", func() bool {
+	eventually.True(t, "configuration of an earlier start is removed", func() bool {
 		_, err := os.Stat(stale)
 		return os.IsNotExist(err)
 	})
@@ -145,7 +145,7 @@ func TestNetworkIsReadyOnceTheNodeHasASubnet(t *testing.T) {
 	}
 }
 
-func TestAgentRepairsWhatSomebodyRemoves(t *testing.T) {
+func TestAgentRepairsDamage(t *testing.T) {
 	serve(t, newAgent(t, node("10.128.4.0/23")))
 	for name, damage := range map[string][]string{
 		"bridge removed":     {"ip", "link", "del", "slipway0"},
@@ -166,34 +166,34 @@ func TestAgentRepairsWhatSomebodyRemoves(t *testing.T) {
 	}
 }
 
-func TestSubnetChanges(t *testing.T) {
+func TestAgentFollowsSubnetChange(t *testing.T) {
 	a := newAgent(t, node("10.128.4.0/23"))
 	serve(t, a)
 	if _, err := a.Client.CoreV1().Nodes().Update(t.Context(), node("10.128.8.0/23"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the bridge and the configuration follow", func() bool {
+	eventually.True(t, "bridge and configuration have the new subnet", func() bool {
 		data, _ := os.ReadFile(a.configFile())
 		return addresses("slipway0") == "10.128.8.1/23" && strings.Contains(string(data), "10.128.8.0/23")
 	})
 }
 
-func TestAgentReportsWhatItCannotMend(t *testing.T) {
+func TestAgentReportsErrors(t *testing.T) {
 	never := func() { t.Error("ready") }
 	a := newAgent(t, node("10.128.4.0/23"))
 	a.BinDir = t.TempDir()
-	if err := a.Run(t.Context(), never); err == nil || !strings.Contains(err.Error(), "find CNI plug-in") {
-		t.Errorf("without the plug-in: got %v", err)
+	if err := a.Run(t.Context(), never); err == nil || !strings.Contains(err.Error(), "find CNI plugin") {
+		t.Errorf("without the plugin: got %v", err)
 	}
 
 	a = newAgent(t, node("10.128.4.0/23"))
 	a.Bridge = "lo"
-	if err := a.Run(t.Context(), never); err == nil || !strings.Contains(err.Error(), `make bridge "lo"`) {
-		t.Errorf("with a name that is taken: got %v", err)
+	if err := a.Run(t.Context(), never); err == nil || !strings.Contains(err.Error(), `create bridge "lo"`) {
+		t.Errorf("with a name in use: got %v", err)
 	}
 }
 
-func TestCleanupLeavesTheHostAsItWas(t *testing.T) {
+func TestCleanupRestoresHost(t *testing.T) {
 	state := func() string { return output(t, "ip", "-o", "link") + output(t, "nft", "list", "tables") }
 	before := state()
 	serve(t, newAgent(t, node("10.128.4.0/23"))).Stop()
@@ -206,7 +206,7 @@ func TestCleanupLeavesTheHostAsItWas(t *testing.T) {
 	output(t, "ip", "link", "add", "pod0123456789ab", "master", "slipway0", "type", "veth", "peer", "name", "eth0", "netns", "cni-0000")
 	output(t, "ip", "link", "add", "podba9876543210", "type", "veth", "peer", "name", "eth0", "netns", "other")
 	if state() == before {
-		t.Fatal("there is nothing to clean up")
+		t.Fatal("nothing to clean up")
 	}
 	for range 2 {
 		if err := Cleanup(t.Context(), leftovers); err != nil {
@@ -217,9 +217,9 @@ func TestCleanupLeavesTheHostAsItWas(t *testing.T) {
 		t.Errorf("devices and tables (-before +after):\n%s", diff)
 	}
 	if _, err := os.Stat(pod.Path); !os.IsNotExist(err) {
-		t.Errorf("the pod's namespace is there: %v", err)
+		t.Errorf("namespace of the pod still exists: %v", err)
 	}
 	if _, err := os.Stat(other.Path); err != nil {
-		t.Errorf("a namespace that is not ours is gone: %v", err)
+		t.Errorf("a namespace of another program is missing: %v", err)
 	}
 }

@@ -18,19 +18,20 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// Leftovers names what Cleanup removes. An empty field is skipped.
-type Leftovers struct {
-	Bridge    string   // with the devices of pods plugged into it
-	Devices   []string // further devices, such as the DNS server's and hostaddr's
+// CleanupConfig lists what Cleanup removes. Empty fields are skipped.
+type CleanupConfig struct {
+	Bridge    string   // also removes the pod devices on it
+	Devices   []string // other devices, such as those of the DNS server and of hostaddr
 	NFTTable  string   // in family ip
-	IdleTable string   // of connections to idle services, in family ip
-	NetnsDir  string   // where the container runtime names pods' network namespaces: files cni-*
+	IdleTable string   // of package idle, in family ip
+	NetnsDir  string   // where the container runtime creates network namespaces named cni-*
 }
 
-// Cleanup removes everything of the network from the host: pods' network namespaces, devices, our nftables table and
-// kube-proxy's. What is gone already is no error, so it may be called again. Call it when neither pods nor the agent nor
-// the service proxy run any more. It goes on after a failure and returns all of them.
-func Cleanup(ctx context.Context, l Leftovers) error {
+// Cleanup removes the complete network from the host: pods' network namespaces, devices, our
+// nftables tables and kube-proxy's. Missing objects are ignored, so it can be repeated. Call it
+// when pods, the agent and the service proxy have stopped. It continues after errors and returns
+// all of them.
+func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	if l.NFTTable != "" {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable})
@@ -49,8 +50,8 @@ func Cleanup(ctx context.Context, l Leftovers) error {
 	return nil
 }
 
-// removeNamespaces unmounts and removes the names of pods' network namespaces; a namespace ends with its last name and
-// process.
+// removeNamespaces unmounts and removes the names of pods' network namespaces. The kernel deletes a
+// namespace with its last name and process.
 func removeNamespaces(dir string) error {
 	if dir == "" {
 		return nil
@@ -68,7 +69,8 @@ func removeNamespaces(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT { // EINVAL: no mount
+		// EINVAL: not a mount point.
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			errs = append(errs, fmt.Errorf("unmount network namespace %q: %w", path, err))
 			continue
 		}
@@ -79,7 +81,8 @@ func removeNamespaces(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePodDevices removes the host ends of pods that are ports of the bridge, or of no bridge because theirs is gone.
+// removePodDevices removes the host devices of pods that are ports of the bridge, or of no bridge
+// because it is gone.
 func removePodDevices(bridge string) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -108,7 +111,7 @@ func removeDevice(name string) error {
 	if link == nil {
 		return err
 	}
-	// A device that just went with its namespace was somebody else's work done.
+	// The device might just have been removed with its namespace.
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove device %q: %w", name, err)
 	}

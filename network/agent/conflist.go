@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// networkName is the name of the pods' network in the CNI configuration, and of the plug-in's state folder.
+// networkName is the network's name in the CNI configuration, and of the plugin's state directory.
 const networkName = "slipway"
 
 func (a *Agent) configFile() string { return filepath.Join(a.ConfDir, "10-slipway.conflist") }
@@ -32,15 +32,15 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 	}
 }
 
-// writeConfig writes the CNI configuration if it differs, as a whole or not at all: the container runtime watches the
-// folder. The list has the form of section 1 of the CNI specification 1.1.
+// writeConfig writes the CNI configuration atomically if it has changed, because the container
+// runtime watches the directory. The format is that of section 1 of the CNI specification 1.1.
 func (a *Agent) writeConfig(config cni.Config) error {
 	list := struct {
 		CNIVersion string       `json:"cniVersion"`
 		Name       string       `json:"name"`
 		Plugins    []cni.Config `json:"plugins"`
 	}{config.CNIVersion, config.Name, []cni.Config{config}}
-	list.Plugins[0].CNIVersion, list.Plugins[0].Name = "", "" // these two are the list's
+	list.Plugins[0].CNIVersion, list.Plugins[0].Name = "", "" // these two are fields of the list
 	data, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode CNI configuration: %w", err)
@@ -51,7 +51,7 @@ func (a *Agent) writeConfig(config cni.Config) error {
 		return nil
 	}
 	if err := os.MkdirAll(a.ConfDir, 0o755); err != nil {
-		return fmt.Errorf("create folder for CNI configuration: %w", err)
+		return fmt.Errorf("create directory for CNI configuration: %w", err)
 	}
 	return atomicfile.Write(a.configFile(), data, 0o644)
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
-// makeDevices makes the bridge, with the first address of the subnet, and the device of the DNS server. The latter is a
-// bridge without ports: pods need bridges anyway, and not every kernel has dummy devices.
-func (a *Agent) makeDevices(subnet netip.Prefix) error {
+// ensureDevices ensures that the bridge, with the first address of the subnet, and the device of
+// the DNS server exist. The latter is a bridge without ports, because not every kernel has dummy
+// devices but pods need bridges anyway.
+func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 	mtu := a.MTU
 	if mtu == 0 {
 		var err error
@@ -27,18 +28,18 @@ func (a *Agent) makeDevices(subnet netip.Prefix) error {
 		}
 	}
 	gateway := cni.Gateway(subnet)
-	if err := makeBridge(a.Bridge, netip.PrefixFrom(gateway, subnet.Bits()), mtu); err != nil {
+	if err := ensureBridge(a.Bridge, netip.PrefixFrom(gateway, subnet.Bits()), mtu); err != nil {
 		return err
 	}
 	if !a.DNSIP.IsValid() {
 		return nil
 	}
-	return makeBridge(a.DNSDevice, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()), 1500)
+	return ensureBridge(a.DNSDevice, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()), 1500)
 }
 
-// makeBridge makes a bridge that is up and has exactly one IPv4 address. Its MAC address follows from that address, else
-// it would change with the ports.
-func makeBridge(name string, address netip.Prefix, mtu int) error {
+// ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC
+// address is derived from that address; otherwise, it would change with the ports.
+func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	mac := cni.HardwareAddress(address.Addr())
 	link, err := findDevice(name)
 	if err != nil {
@@ -48,14 +49,14 @@ func makeBridge(name string, address netip.Prefix, mtu int) error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MTU, attrs.HardwareAddr = name, mtu, mac
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-			return fmt.Errorf("make bridge %q: %w", name, err)
+			return fmt.Errorf("create bridge %q: %w", name, err)
 		}
 		if link, err = netlinksafe.LinkByName(name); err != nil {
 			return fmt.Errorf("find bridge %q: %w", name, err)
 		}
 	}
 	if link.Type() != "bridge" {
-		return fmt.Errorf("make bridge %q: a device of this name exists and is a %s", name, link.Type())
+		return fmt.Errorf("create bridge %q: the name is in use by a device of type %q", name, link.Type())
 	}
 	if !bytes.Equal(link.Attrs().HardwareAddr, mac) {
 		if err := netlink.LinkSetHardwareAddr(link, mac); err != nil {
@@ -76,35 +77,36 @@ func makeBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress gives a device an IPv4 address and takes every other, such as that of an earlier subnet.
+// setAddress sets the only IPv4 address of a device. It removes others, such as that of an earlier
+// subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
 	present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", name, err)
 	}
-	wanted := &netlink.Addr{IPNet: &net.IPNet{IP: address.Addr().AsSlice(), Mask: net.CIDRMask(address.Bits(), 32)}}
-	has := false
-	for _, other := range present {
-		if other.Equal(*wanted) {
-			has = true
+	desired := &netlink.Addr{IPNet: &net.IPNet{IP: address.Addr().AsSlice(), Mask: net.CIDRMask(address.Bits(), 32)}}
+	exists := false
+	for _, addr := range present {
+		if addr.Equal(*desired) {
+			exists = true
 			continue
 		}
-		if err := netlink.AddrDel(link, &other); err != nil {
-			return fmt.Errorf("remove address %s of device %q: %w", other.IPNet, name, err)
+		if err := netlink.AddrDel(link, &addr); err != nil {
+			return fmt.Errorf("remove address %s of device %q: %w", addr.IPNet, name, err)
 		}
 	}
-	if has {
+	if exists {
 		return nil
 	}
-	if err := netlink.AddrAdd(link, wanted); err != nil {
-		return fmt.Errorf("give device %q address %s: %w", name, address, err)
+	if err := netlink.AddrAdd(link, desired); err != nil {
+		return fmt.Errorf("set address of device %q to %s: %w", name, address, err)
 	}
 	return nil
 }
 
-// setSysctls lets the host forward, and lets connections from 127.0.0.1 to a host port leave by the bridge; package nat
-// keeps pods from using the latter the other way round.
+// setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
+// through the bridge. Package nat prevents pods from using the latter in the other direction.
 func (a *Agent) setSysctls() error {
 	for _, name := range []string{
 		"net/ipv4/ip_forward",
@@ -123,7 +125,7 @@ func (a *Agent) setSysctls() error {
 	return nil
 }
 
-// findDevice returns nil for a device that does not exist.
+// findDevice returns nil if the device does not exist.
 func findDevice(name string) (netlink.Link, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

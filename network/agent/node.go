@@ -7,27 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	informers "k8s.io/client-go/informers/core/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchNode returns an informer of the one Node object, which sends the node's IPv4 subnet each time it changes. The
-// channel has room for one; a subnet that nobody has taken yet is replaced by its successor.
+// watchNode returns an informer of the Node, which sends the node's IPv4 subnet each time it
+// changes. The channel must have capacity 1; a new subnet replaces one that was not received yet.
 func (a *Agent) watchNode(subnets chan netip.Prefix) (cache.SharedIndexInformer, error) {
-	informer := informers.NewFilteredNodeInformer(a.Client, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
+	informer := coreinformers.NewFilteredNodeInformer(a.Client, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.NodeName).String()
 	})
-	var last netip.Prefix // the informer calls one handler at a time
-	see := func(object any) {
+	var previous netip.Prefix // the informer calls handlers sequentially
+	handle := func(object any) {
 		node, ok := object.(*corev1.Node)
 		if !ok || node.Name != a.NodeName {
 			return
 		}
 		subnet, ok := subnetOf(node)
-		if !ok || subnet == last {
+		if !ok || subnet == previous {
 			return
 		}
-		last = subnet
+		previous = subnet
 		select {
 		case <-subnets:
 		default:
@@ -35,8 +35,8 @@ func (a *Agent) watchNode(subnets chan netip.Prefix) (cache.SharedIndexInformer,
 		subnets <- subnet
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    see,
-		UpdateFunc: func(_, object any) { see(object) },
+		AddFunc:    handle,
+		UpdateFunc: func(_, object any) { handle(object) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch node %q: %w", a.NodeName, err)
@@ -44,7 +44,8 @@ func (a *Agent) watchNode(subnets chan netip.Prefix) (cache.SharedIndexInformer,
 	return informer, nil
 }
 
-// subnetOf returns the node's first IPv4 subnet; ok is false as long as the control plane has given it none.
+// subnetOf returns the node's first IPv4 subnet. ok is false if the control plane has not assigned
+// one.
 func subnetOf(node *corev1.Node) (subnet netip.Prefix, ok bool) {
 	for _, cidr := range append(node.Spec.PodCIDRs, node.Spec.PodCIDR) {
 		subnet, err := netip.ParsePrefix(cidr)

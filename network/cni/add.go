@@ -25,7 +25,7 @@ func add(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := c.leases.share()
+	unlock, err := c.leases.lockShared()
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func add(args *skel.CmdArgs) error {
 
 	bridge, err := findBridge(c.config.Bridge)
 	if err != nil {
-		return types.NewError(types.ErrTryAgainLater, err.Error(), "the network agent has not made the bridge yet")
+		return types.NewError(types.ErrTryAgainLater, err.Error(), "the network agent has not created the bridge yet")
 	}
 	l, err := c.leases.reserve(lease{Device: c.device, Container: args.ContainerID, Interface: args.IfName, Ports: ports})
 	if err != nil {
@@ -46,9 +46,9 @@ func add(args *skel.CmdArgs) error {
 	return types.PrintResult(result, c.config.CNIVersion)
 }
 
-// attach makes everything that the lease stands for.
+// attach creates everything for the lease.
 func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
-	host, pod, err := c.connect(bridge, l)
+	host, pod, err := c.createVeth(bridge, l)
 	if err != nil {
 		return nil, err
 	}
@@ -69,53 +69,53 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	}, nil
 }
 
-// publish leads the lease's host ports to the pod.
+// publish forwards the lease's host ports to the pod.
 func (c Config) publish(l lease) error {
 	if len(l.Ports) == 0 {
 		return nil
 	}
-	unlock, err := c.leases().change()
+	unlock, err := c.leases().lockChange()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := nat.Publish(context.Background(), c.NFTTable, l.Device, l.Address, l.Ports, alive); err != nil {
+	if err := nat.Publish(context.Background(), c.NFTTable, l.Device, l.Address, l.Ports, deviceExists); err != nil {
 		return err
 	}
-	return forgetFlows(l.Ports)
+	return deleteConntrack(l.Ports)
 }
 
-// forgetFlows lets datagrams that a client kept sending before the pod was there find their way to it: connection
-// tracking would keep sending them where they went before.
-func forgetFlows(ports []nat.Port) error {
+// deleteConntrack deletes the conntrack entries of a client that was sending datagrams before the
+// pod existed. Otherwise, its datagrams would still go to the previous destination.
+func deleteConntrack(ports []nat.Port) error {
 	for _, p := range ports {
 		if p.Protocol != "udp" {
 			continue
 		}
 		if err := utils.DeleteConntrackEntriesForDstPort(p.HostPort, utils.PROTOCOL_UDP, unix.AF_INET); err != nil {
-			return fmt.Errorf("forget flows to host port %s: %w", p, err)
+			return fmt.Errorf("delete conntrack entries of host port %s: %w", p, err)
 		}
 	}
 	return nil
 }
 
-// detach undoes whatever exists of a pod's attachment. The address is given back last, and only when nothing that
-// refers to it is left; until then the lease stays, for the next try.
+// detach removes a pod's attachment. It releases the address last, when nothing uses it any longer.
+// If detach fails, the lease remains for the next attempt.
 func (c Config) detach(device string, published bool) error {
-	l, found, err := c.leases().find(device)
+	l, hasLease, err := c.leases().find(device)
 	if err != nil {
 		return err
 	}
 	if published || len(l.Ports) > 0 {
-		err = c.withdraw(device)
+		err = c.unpublish(device)
 	}
-	if err := errors.Join(err, unplug(device)); err != nil {
+	if err := errors.Join(err, removeVeth(device)); err != nil {
 		return err
 	}
-	if !found {
+	if !hasLease {
 		return nil
 	}
-	unlock, err := c.leases().change()
+	unlock, err := c.leases().lockChange()
 	if err != nil {
 		return err
 	}
@@ -123,11 +123,11 @@ func (c Config) detach(device string, published bool) error {
 	return c.leases().release(l.Address)
 }
 
-func (c Config) withdraw(device string) error {
-	unlock, err := c.leases().change()
+func (c Config) unpublish(device string) error {
+	unlock, err := c.leases().lockChange()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return nat.Withdraw(context.Background(), c.NFTTable, device)
+	return nat.Unpublish(context.Background(), c.NFTTable, device)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// TestMain lets the test program be the plug-in itself, as the container runtime would start it.
+// TestMain runs the test program as the plugin if the container runtime's variables are set.
 func TestMain(m *testing.M) {
 	if os.Getenv("CNI_COMMAND") != "" {
 		Main()
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 const subnet = "10.128.2.0/24"
 
-// bench is a host with the bridge and the table that the agent would make.
+// bench is a host with the bridge and the table of the agent.
 type bench struct {
 	*testing.T
 	config Config
@@ -52,7 +52,7 @@ func newBench(t *testing.T) *bench {
 		b.removeBridge()
 		links, _ := podDevices()
 		for name := range links {
-			_ = unplug(name)
+			_ = removeVeth(name)
 		}
 		if err := nat.Delete(context.Background(), nat.Table{Family: "ip", Name: "slipway"}); err != nil {
 			t.Error(err)
@@ -100,7 +100,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// plugin starts the plug-in as a process for a pod and returns its standard output.
+// plugin runs the plugin as a process for a pod and returns its standard output.
 func (b *bench) plugin(command string, pod hosttest.Namespace, change func(*Config)) ([]byte, error) {
 	config := b.config
 	if change != nil {
@@ -127,7 +127,7 @@ func ports(mappings ...portMapping) func(*Config) {
 	return func(c *Config) { c.RuntimeConfig.PortMappings = mappings }
 }
 
-// pod makes a namespace, adds it to the network, and lets it serve port 80.
+// pod makes a namespace, adds it to the network, and serves port 80 in it.
 func (b *bench) pod(name string, change func(*Config)) (pod hosttest.Namespace, address string) {
 	b.Helper()
 	pod = hosttest.NewNamespace(b.T, name)
@@ -145,7 +145,7 @@ func (b *bench) add(pod hosttest.Namespace, change func(*Config)) *current.Resul
 	return &result
 }
 
-// answers fails the test unless asking the address from a namespace gives the answer.
+// answers checks the response of an address to a request from a namespace.
 func (b *bench) answers(from hosttest.Namespace, network, address, want string) {
 	b.Helper()
 	got, err := from.Ask(network, address)
@@ -158,7 +158,7 @@ func (b *bench) answers(from hosttest.Namespace, network, address, want string) 
 	}
 }
 
-// leftovers lists everything that pods have on the host.
+// leftovers lists the devices, leases and ports of pods on the host.
 func (b *bench) leftovers() []string {
 	b.Helper()
 	var left []string

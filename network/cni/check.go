@@ -13,17 +13,18 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// check compares the lease of a pod, which is what ADD reported, with the devices, addresses and host ports there are.
+// check compares the pod's lease, which ADD reported, with the actual devices, addresses and host
+// ports.
 func check(args *skel.CmdArgs) error {
 	c, err := newCall(args)
 	if err != nil {
 		return err
 	}
-	l, found, err := c.leases.find(c.device)
+	l, ok, err := c.leases.find(c.device)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if !ok {
 		return fmt.Errorf("check container %q: it has no address", args.ContainerID)
 	}
 	bridge, err := findBridge(c.config.Bridge)
@@ -35,7 +36,7 @@ func check(args *skel.CmdArgs) error {
 		return fmt.Errorf("check device %q: %w", c.device, err)
 	}
 	if port.Attrs().MasterIndex != bridge.Attrs().Index {
-		return fmt.Errorf("check device %q: it is no port of bridge %q", c.device, c.config.Bridge)
+		return fmt.Errorf("check device %q: it is not a port of bridge %q", c.device, c.config.Bridge)
 	}
 	err = ns.WithNetNSPath(args.Netns, func(ns.NetNS) error {
 		return checkPod(args.IfName, l.Address, Gateway(c.config.PodCIDR))
@@ -48,12 +49,12 @@ func check(args *skel.CmdArgs) error {
 		return err
 	}
 	if owners[c.device] < len(l.Ports) {
-		return fmt.Errorf("check host ports of container %q: %d of %d are there", args.ContainerID, owners[c.device], len(l.Ports))
+		return fmt.Errorf("check host ports of container %q: %d of %d exist", args.ContainerID, owners[c.device], len(l.Ports))
 	}
 	return nil
 }
 
-// checkPod looks for the address and the default route, in the pod's namespace.
+// checkPod checks the address and the default route in the pod's namespace.
 func checkPod(iface string, address, gateway netip.Addr) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {
@@ -63,11 +64,11 @@ func checkPod(iface string, address, gateway netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", iface, err)
 	}
-	has := false
+	present := false
 	for _, a := range addresses {
-		has = has || a.IP.Equal(address.AsSlice())
+		present = present || a.IP.Equal(address.AsSlice())
 	}
-	if !has {
+	if !present {
 		return fmt.Errorf("check device %q: it lacks address %s", iface, address)
 	}
 	routes, err := netlinksafe.RouteList(link, netlink.FAMILY_V4)
@@ -79,5 +80,5 @@ func checkPod(iface string, address, gateway netip.Addr) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("check device %q: it lacks the default route by %s", iface, gateway)
+	return fmt.Errorf("check device %q: it lacks the default route through %s", iface, gateway)
 }

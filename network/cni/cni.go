@@ -1,16 +1,19 @@
-// Package cni is Slipway's CNI plug-in: it gives a pod's network namespace its address and its way out.
+// Package cni is Slipway's CNI plugin: it gives a pod's network namespace an address and a route.
 //
-// It follows the CNI specification 1.1 (and serves configurations of 1.0): ADD, DEL, CHECK, GC, STATUS and VERSION. The
-// agent makes the bridge and the nftables table, and writes the configuration that reaches the plug-in on standard input.
+// It implements the CNI specification 1.1 (and accepts configurations of 1.0): ADD, DEL, CHECK, GC,
+// STATUS and VERSION. The agent creates the bridge and the nftables table, and writes the
+// configuration that the plugin reads from standard input.
 //
-// A pod gets one device, a veth whose other end is a port of the bridge, and one address with a full-length prefix: its
-// only neighbour is the bridge's gateway address, and even two pods of one host reach each other through the host's
-// routing. So connection tracking sees both directions of every connection, and a service address works between pods of
-// one host whether or not the kernel passes bridged frames to its firewall (bridge-nf-call-iptables).
+// A pod gets one veth device, whose other end is a port of the bridge, and one address with a
+// full-length prefix. Its only neighbour is the bridge's gateway address; even two pods on one host
+// communicate through the host's routing. So conntrack sees both directions of every connection,
+// and service addresses work between pods on one host, whether or not the kernel passes bridged
+// frames to its firewall (bridge-nf-call-iptables).
 //
-// What a pod has is recorded in a lease before it is made and forgotten after it is gone. The record names the device,
-// whose name follows from the container, and the device dies with the pod's namespace; so after a crash at any step
-// Sweep finds what nobody uses.
+// A pod's address lease is recorded before anything is created and deleted after everything is
+// removed. The lease contains the device, whose name is derived from the container and which the
+// kernel removes with the pod's namespace. So after a crash at any step, Reconcile finds everything
+// that is unused.
 package cni
 
 import (
@@ -22,11 +25,11 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// Type is the plug-in's name in a network configuration, and the name of its program.
+// Type is the plugin's name in a network configuration, and the name of its executable.
 const Type = "slipway-cni"
 
-// Main serves one call of the plug-in: the command and its arguments come from the environment, the configuration from
-// standard input. It ends the process when the call fails.
+// Main serves one call of the plugin. The command and its arguments come from the environment, the
+// configuration from standard input. Main exits if the call fails.
 func Main() {
 	skel.PluginMainFuncs(skel.CNIFuncs{
 		Add:    add,
@@ -34,7 +37,7 @@ func Main() {
 		Check:  check,
 		GC:     gc,
 		Status: status,
-	}, version.PluginSupports("1.0.0", "1.1.0"), "CNI plug-in "+Type)
+	}, version.PluginSupports("1.0.0", "1.1.0"), "CNI plugin "+Type)
 }
 
 // call is one call for one pod.
@@ -63,7 +66,7 @@ func del(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := c.leases.share()
+	unlock, err := c.leases.lockShared()
 	if err != nil {
 		return err
 	}
@@ -76,23 +79,23 @@ func gc(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	valid := map[string]bool{}
+	validDevices := map[string]bool{}
 	for _, a := range config.ValidAttachments {
-		valid[deviceName(a.ContainerID, a.IfName)] = true
+		validDevices[deviceName(a.ContainerID, a.IfName)] = true
 	}
-	unlock, err := config.leases().exclude()
+	unlock, err := config.leases().lockExclusive()
 	if err != nil {
 		return err
 	}
 	defer unlock()
 
-	all, err := config.leases().all()
+	leases, err := config.leases().list()
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, l := range all {
-		if l.Device != "" && !valid[l.Device] {
+	for _, l := range leases {
+		if l.Device != "" && !validDevices[l.Device] {
 			errs = append(errs, config.detach(l.Device, len(l.Ports) > 0))
 		}
 	}
@@ -105,13 +108,13 @@ func status(args *skel.CmdArgs) error {
 		return err
 	}
 	if _, err := findBridge(config.Bridge); err != nil {
-		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "the network agent has not made the bridge yet")
+		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "the network agent has not created the bridge yet")
 	}
-	all, err := config.leases().all()
+	leases, err := config.leases().list()
 	if err != nil {
 		return err
 	}
-	if len(all) >= capacity(config.PodCIDR) {
+	if len(leases) >= capacity(config.PodCIDR) {
 		return types.NewError(types.ErrLimitedConnectivity, fmt.Sprintf("no free address in %s", config.PodCIDR), "")
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-func TestAddReportsWhatItMade(t *testing.T) {
+func TestAddResult(t *testing.T) {
 	b := newBench(t)
 	pod := hosttest.NewNamespace(t, "one")
 	result := b.add(pod, nil)
@@ -51,7 +51,7 @@ func TestAddReportsWhatItMade(t *testing.T) {
 	}
 }
 
-func TestPodsReachEachOtherAndTheHost(t *testing.T) {
+func TestPodConnectivity(t *testing.T) {
 	b := newBench(t)
 	one, oneAddress := b.pod("one", nil)
 	two, twoAddress := b.pod("two", nil)
@@ -64,18 +64,19 @@ func TestPodsReachEachOtherAndTheHost(t *testing.T) {
 	b.answers(one, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
 	b.answers(hosttest.Host(), "tcp4", twoAddress+":80", "two 10.128.2.1")
 
-	// The host must not tell pods to reach each other past its connection tracking.
+	// The host must not send redirects: pods would bypass its connection tracking.
 	for _, pod := range []hosttest.Namespace{one, two} {
 		pod.Do(t, func() error {
 			if got := icmpCounter(t, "InRedirects"); got != "0" {
-				t.Errorf("pod %s was sent %s redirects", pod.Name, got)
+				t.Errorf("pod %s got %s redirects", pod.Name, got)
 			}
 			return nil
 		})
 	}
 }
 
-// icmpCounter reads a counter of the namespace it is called in, from the two lines "Icmp: <names>" and "Icmp: <values>".
+// icmpCounter reads a counter of the current namespace from the two lines "Icmp: <names>" and
+// "Icmp: <values>".
 func icmpCounter(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/thread-self/net/snmp")
@@ -94,7 +95,7 @@ func icmpCounter(t *testing.T, name string) string {
 	return lines[1][slices.Index(lines[0], name)]
 }
 
-func TestTrafficThatLeavesTheClusterHasTheHostsAddress(t *testing.T) {
+func TestMasqueradeOutsideCluster(t *testing.T) {
 	b := newBench(t)
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
@@ -105,14 +106,14 @@ func TestTrafficThatLeavesTheClusterHasTheHostsAddress(t *testing.T) {
 	b.answers(machine, "tcp4", oneAddress+":80", "one 192.0.2.2")
 }
 
-// A service's address is rewritten by kube-proxy, in a table of its own; these rules stand for it.
+// kube-proxy translates service addresses in its own table. These rules simulate it.
 const service = `
 table ip kube-proxy {
 	chain prerouting { type nat hook prerouting priority dstnat; ip daddr 172.30.0.10 tcp dport 80 dnat to %[1]s:80; }
 	chain postrouting { type nat hook postrouting priority srcnat; ip saddr %[1]s ip daddr %[1]s masquerade; }
 }`
 
-func TestServiceOnOneHost(t *testing.T) {
+func TestServiceToLocalPods(t *testing.T) {
 	for _, bridged := range []string{"0", "1"} {
 		t.Run("bridge-nf-call-iptables="+bridged, func(t *testing.T) {
 			b := newBench(t)
@@ -140,13 +141,13 @@ func TestDelWithoutNamespace(t *testing.T) {
 	pod.Delete()
 	gone := hosttest.Namespace{Name: "one"}
 	for range 2 {
-		_, err := b.plugin("DEL", gone, nil) // without the mappings too: the lease knows them
+		_, err := b.plugin("DEL", gone, nil) // also without the mappings, which are in the lease
 		b.must(err)
 	}
 	b.nothingLeft()
 }
 
-func TestFailedAddLeavesNothing(t *testing.T) {
+func TestFailedAddCleansUp(t *testing.T) {
 	b := newBench(t)
 	pod := hosttest.NewNamespace(t, "one")
 	for name, change := range map[string]func(*Config){
@@ -162,7 +163,7 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestConcurrentAddsGetDifferentAddresses(t *testing.T) {
+func TestConcurrentAdds(t *testing.T) {
 	b := newBench(t)
 	const pods = 12
 	var (
@@ -205,7 +206,7 @@ func TestConcurrentAddsGetDifferentAddresses(t *testing.T) {
 	}
 }
 
-func TestConfigurationIsChecked(t *testing.T) {
+func TestInvalidConfiguration(t *testing.T) {
 	b := newBench(t)
 	for name, change := range map[string]func(*Config){
 		"no bridge":     func(c *Config) { c.Bridge = "" },
@@ -225,6 +226,6 @@ func TestStatus(t *testing.T) {
 	b.must(err)
 	b.removeBridge()
 	if _, err := b.plugin("STATUS", hosttest.Namespace{}, nil); err == nil {
-		t.Error("STATUS without a bridge succeeded")
+		t.Error("STATUS succeeded without a bridge")
 	}
 }

@@ -12,20 +12,23 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// Config is the plug-in's network configuration (CNI specification 1.1, section 1), as the agent writes it. The keys
-// below runtimeConfig, prevResult and cni.dev are filled in by the container runtime.
+// Config is the plugin's network configuration (CNI specification 1.1, section 1), which the agent
+// writes. The container runtime adds the keys runtimeConfig, prevResult and cni.dev.
 type Config struct {
 	CNIVersion   string          `json:"cniVersion,omitempty"`
 	Name         string          `json:"name,omitempty"`
 	Type         string          `json:"type"`
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 
-	Bridge   string       `json:"bridge"`            // the device pods hang on
-	MTU      int          `json:"mtu,omitempty"`     // bytes; 0 is the bridge's
-	PodCIDR  netip.Prefix `json:"podCIDR"`           // this host's addresses; the first is the bridge's
-	StateDir string       `json:"stateDir"`          // holds the leases, in a folder named like the network
-	NFTTable string       `json:"nftTable"`          // table of package nat
-	Hairpin  bool         `json:"hairpin,omitempty"` // the bridge sends a frame back to the port it came from
+	Bridge string `json:"bridge"`        // bridge for pods
+	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
+	// PodCIDR contains the addresses of this host. The bridge has the first one.
+	PodCIDR netip.Prefix `json:"podCIDR"`
+	// StateDir contains the leases, in a directory with the network's name.
+	StateDir string `json:"stateDir"`
+	NFTTable string `json:"nftTable"` // table of package nat
+	// Hairpin makes the bridge send frames back to their own port.
+	Hairpin bool `json:"hairpin,omitempty"`
 
 	RuntimeConfig struct {
 		PortMappings []portMapping `json:"portMappings,omitempty"`
@@ -42,10 +45,12 @@ type portMapping struct {
 	HostIP        string `json:"hostIP,omitempty"`
 }
 
-// Gateway returns the first address of a host's subnet: the bridge's, and every pod's way out.
+// Gateway returns the first address of a host's subnet, which is the bridge's and the pods'
+// gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
-// capacity is how many pods a subnet has addresses for: all but the network's, the gateway's and the broadcast's.
+// capacity returns the number of pod addresses of a subnet: all but the network, gateway and
+// broadcast addresses.
 func capacity(podCIDR netip.Prefix) int {
 	return 1<<(podCIDR.Addr().BitLen()-podCIDR.Bits()) - 3
 }
@@ -82,8 +87,8 @@ func (c Config) leases() leases {
 	return leases{dir: filepath.Join(c.StateDir, c.Name), subnet: c.PodCIDR.Masked()}
 }
 
-// ports returns the port mappings that concern IPv4. As in the CNI project's own plug-in, a mapping for a host address
-// of the other family is skipped, and an unspecified host address is every address.
+// ports returns the IPv4 port mappings. As in the CNI project's own plugin, a mapping for an IPv6
+// host address is skipped, and an unspecified host address means every address.
 func (c Config) ports() ([]nat.Port, error) {
 	var ports []nat.Port
 	for _, m := range c.RuntimeConfig.PortMappings {
@@ -99,7 +104,7 @@ func (c Config) ports() ([]nat.Port, error) {
 }
 
 func (m portMapping) port() (nat.Port, bool, error) {
-	if m.HostPort == 0 { // a container port that asks for no host port
+	if m.HostPort == 0 { // a container port without a host port
 		return nat.Port{}, false, nil
 	}
 	for _, n := range []int{m.HostPort, m.ContainerPort} {

@@ -18,22 +18,23 @@ import (
 
 const devicePrefix = "pod"
 
-// deviceName is the name of the host end of a pod's veth: 15 characters, the most that Linux allows, and the same for
-// every call about that pod.
+// deviceName returns the name of the host end of a pod's veth. It has 15 characters, the maximum on
+// Linux, and is the same in every call for that pod.
 func deviceName(container, iface string) string {
 	sum := sha256.Sum256([]byte(container + "/" + iface))
 	return devicePrefix + hex.EncodeToString(sum[:])[:15-len(devicePrefix)]
 }
 
-// IsPodDevice tells whether a device has the kind and the form of name that the plug-in gives the host ends of pods.
+// IsPodDevice reports whether a device has the type and the name format of a pod's host device.
 func IsPodDevice(link netlink.Link) bool {
 	digits, ok := strings.CutPrefix(link.Attrs().Name, devicePrefix)
 	_, err := hex.DecodeString(digits)
 	return ok && err == nil && len(digits) == 15-len(devicePrefix) && link.Type() == "veth"
 }
 
-// HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address, so that a neighbour's cache
-// entry stays true when an address is recycled or the bridge is made anew. 0a:58 is in the range for local administration.
+// HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address, so that
+// neighbours' cache entries stay valid when an address is reused or the bridge is recreated. 0a:58
+// is in the range for local administration.
 func HardwareAddress(address netip.Addr) net.HardwareAddr {
 	a := address.As4()
 	return net.HardwareAddr{0x0a, 0x58, a[0], a[1], a[2], a[3]}
@@ -50,8 +51,9 @@ func findBridge(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// connect makes the veth: one end configured in the pod's namespace, the other a port of the bridge.
-func (c *call) connect(bridge netlink.Link, l lease) (host, pod net.Interface, err error) {
+// createVeth creates the veth: one end is configured in the pod's namespace, the other is a port of
+// the bridge.
+func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface, err error) {
 	mtu := c.config.MTU
 	if mtu == 0 {
 		mtu = bridge.Attrs().MTU
@@ -59,24 +61,24 @@ func (c *call) connect(bridge netlink.Link, l lease) (host, pod net.Interface, e
 	err = ns.WithNetNSPath(c.args.Netns, func(hostNS ns.NetNS) error {
 		host, pod, err = ip.SetupVethWithName(c.args.IfName, c.device, mtu, HardwareAddress(l.Address).String(), hostNS)
 		if err != nil {
-			return fmt.Errorf("make device pair %q and %q: %w", c.device, c.args.IfName, err)
+			return fmt.Errorf("create veth %q and %q: %w", c.device, c.args.IfName, err)
 		}
 		return configure(c.args.IfName, l.Address, Gateway(c.config.PodCIDR))
 	})
 	if err != nil {
 		return host, pod, err
 	}
-	return host, pod, c.config.plug(c.device, bridge)
+	return host, pod, c.config.attachToBridge(c.device, bridge)
 }
 
-// plug makes a pod's device a port of the bridge.
-func (c Config) plug(device string, bridge netlink.Link) error {
+// attachToBridge makes a pod's device a port of the bridge.
+func (c Config) attachToBridge(device string, bridge netlink.Link) error {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", device, err)
 	}
 	if err := netlink.LinkSetMaster(link, bridge); err != nil {
-		return fmt.Errorf("plug device %q into bridge %q: %w", device, c.Bridge, err)
+		return fmt.Errorf("attach device %q to bridge %q: %w", device, c.Bridge, err)
 	}
 	if err := netlink.LinkSetHairpin(link, c.Hairpin); err != nil {
 		return fmt.Errorf("set hairpin of device %q: %w", device, err)
@@ -84,7 +86,7 @@ func (c Config) plug(device string, bridge netlink.Link) error {
 	return nil
 }
 
-// configure sets up the pod's side, in the pod's namespace.
+// configure configures the pod's end in the pod's namespace.
 func configure(iface string, address, gateway netip.Addr) error {
 	lo, err := netlinksafe.LinkByName("lo")
 	if err != nil {
@@ -97,12 +99,12 @@ func configure(iface string, address, gateway netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", iface, err)
 	}
-	// The kernel then announces the address by ARP as soon as the device is up.
+	// The kernel announces the address by ARP when the device comes up.
 	if _, err := sysctl.Sysctl("net/ipv4/conf/"+iface+"/arp_notify", "1"); err != nil {
 		return fmt.Errorf("set arp_notify of device %q: %w", iface, err)
 	}
 	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: hostNet(address)}); err != nil {
-		return fmt.Errorf("give device %q address %s: %w", iface, address, err)
+		return fmt.Errorf("set address of device %q to %s: %w", iface, address, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %q up: %w", iface, err)
@@ -112,19 +114,19 @@ func configure(iface string, address, gateway netip.Addr) error {
 		{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()},
 	} {
 		if err := netlink.RouteAdd(route); err != nil {
-			return fmt.Errorf("add route by %s: %w", gateway, err)
+			return fmt.Errorf("add route through %s: %w", gateway, err)
 		}
 	}
 	return nil
 }
 
-// hostNet is an address as a network of its own.
+// hostNet returns the network that contains only address.
 func hostNet(address netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(address.BitLen(), address.BitLen())}
 }
 
-// unplug removes a pod's device, and with it the pod's end.
-func unplug(device string) error {
+// removeVeth removes a pod's device, which also removes the pod's end.
+func removeVeth(device string) error {
 	err := ip.DelLinkByName(device)
 	if err != nil && !errors.Is(err, ip.ErrLinkNotFound) {
 		return fmt.Errorf("remove device %q: %w", device, err)
@@ -132,8 +134,9 @@ func unplug(device string) error {
 	return nil
 }
 
-// alive tells whether a pod's device exists; it ends with the pod's namespace.
-func alive(device string) bool {
+// deviceExists reports whether a pod's device exists. The kernel removes it with the pod's
+// namespace.
+func deviceExists(device string) bool {
 	_, err := netlinksafe.LinkByName(device)
 	return !errors.As(err, &netlink.LinkNotFoundError{})
 }

@@ -41,7 +41,7 @@ func TestHostPorts(t *testing.T) {
 			b.answers(web, "tcp4", "192.0.2.1:8080", "web 10.128.2.1")
 			b.answers(web, "tcp4", webAddress+":80", "web "+webAddress)
 			if got, err := hosttest.Host().Ask("tcp4", "127.0.0.1:8443"); err == nil {
-				t.Errorf("a port of one host address answers at another: %q", got)
+				t.Errorf("the port of one host address is open on another: %q", got)
 			}
 			if _, err := b.plugin("CHECK", web, mappings); err != nil {
 				t.Error(err)
@@ -55,28 +55,29 @@ func TestHostPorts(t *testing.T) {
 			b.must(err)
 			b.nothingLeft()
 			if got, err := machine.Ask("tcp4", "192.0.2.1:8080"); err == nil {
-				t.Errorf("the host port answers after DEL: %q", got)
+				t.Errorf("the host port is open after DEL: %q", got)
 			}
 		})
 	}
 }
 
-func TestHostPortOfAnotherPodIsRefused(t *testing.T) {
+func TestHostPortConflict(t *testing.T) {
 	b := newBench(t)
 	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
-	first := hosttest.NewNamespace(t, "first") // without a server, whose socket would keep the namespace
+	// It has no server, because a socket would keep the namespace.
+	first := hosttest.NewNamespace(t, "first")
 	b.add(first, mapping)
 	second := hosttest.NewNamespace(t, "second")
 	_, err := b.plugin("ADD", second, mapping)
 	if err == nil || !strings.Contains(err.Error(), nat.ErrTaken.Error()) {
-		t.Errorf("ADD with a taken host port: got %v", err)
+		t.Errorf("ADD with a host port in use: got %v", err)
 	}
 	if got := len(b.leftovers()); got != 3 {
-		t.Errorf("the refused pod left something behind: %v", b.leftovers())
+		t.Errorf("left over from the rejected pod: %v", b.leftovers())
 	}
-	// A late DEL for the first pod must not take the port from its successor.
+	// A late DEL for the first pod must not remove the port of its successor.
 	first.Delete()
-	eventually.True(t, "the device of the first pod goes", func() bool { return !alive(deviceName("first", "eth0")) })
+	eventually.True(t, "kernel deletes the device of the first pod", func() bool { return !deviceExists(deviceName("first", "eth0")) })
 	b.add(second, mapping)
 	second.Serve(t, 80)
 	_, err = b.plugin("DEL", first, mapping)
@@ -84,7 +85,7 @@ func TestHostPortOfAnotherPodIsRefused(t *testing.T) {
 	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "second 10.128.2.1")
 }
 
-func TestPodsDoNotReachTheHostsLoopback(t *testing.T) {
+func TestHostLoopbackIsUnreachable(t *testing.T) {
 	b := newBench(t)
 	hosttest.Host().Serve(t, 8083)
 	pod, _ := b.pod("one", nil)

@@ -15,22 +15,21 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// lease records what one pod has on this host. It is written before anything is made and removed after everything is
-// gone, so it never lacks what has to be undone.
+// lease records what one pod uses on this host. It is written before anything is created and
+// removed after everything is removed, so it always contains what must be undone.
 type lease struct {
 	Address   netip.Addr `json:"address"`
-	Device    string     `json:"device"` // host end of the veth; empty when the record could not be read
+	Device    string     `json:"device"` // host end of the veth; empty if the file is corrupt
 	Container string     `json:"container"`
 	Interface string     `json:"interface"`
 	Ports     []nat.Port `json:"ports,omitempty"`
 }
 
-// leases is a folder with one file for each lease, named like its address, so that listing the folder shows which
-// addresses are in use.
+// leases is a directory with one file per lease, named after its address.
 //
-// Two locks guard it, both released by the kernel when a process dies. "active" is shared by calls for single pods and
-// excluded by GC and Sweep, which would otherwise take a pod in the making for a leftover. "change" is held for moments
-// around a change of the folder or of the host ports.
+// Two locks protect it, which the kernel releases when a process ends. "active" is shared by calls
+// for single pods, and exclusive for GC and Reconcile, which otherwise would remove a pod that is
+// being created. "change" is held briefly for changes of the directory or the host ports.
 type leases struct {
 	dir    string
 	subnet netip.Prefix
@@ -41,20 +40,22 @@ const (
 	lastFile = "last"
 )
 
-func (s leases) share() (unlock func(), err error)   { return s.lock("active.lock", unix.LOCK_SH) }
-func (s leases) exclude() (unlock func(), err error) { return s.lock("active.lock", unix.LOCK_EX) }
-func (s leases) change() (unlock func(), err error)  { return s.lock("change.lock", unix.LOCK_EX) }
+func (s leases) lockShared() (unlock func(), err error) { return s.lock("active.lock", unix.LOCK_SH) }
+func (s leases) lockExclusive() (unlock func(), err error) {
+	return s.lock("active.lock", unix.LOCK_EX)
+}
+func (s leases) lockChange() (unlock func(), err error) { return s.lock("change.lock", unix.LOCK_EX) }
 
-func (s leases) lock(name string, how int) (func(), error) {
+func (s leases) lock(name string, mode int) (func(), error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create lease folder: %w", err)
+		return nil, fmt.Errorf("create lease directory: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock of leases: %w", err)
 	}
 	for {
-		if err = unix.Flock(int(file.Fd()), how); err != unix.EINTR {
+		if err = unix.Flock(int(file.Fd()), mode); err != unix.EINTR {
 			break
 		}
 	}
@@ -65,25 +66,25 @@ func (s leases) lock(name string, how int) (func(), error) {
 	return func() { file.Close() }, nil
 }
 
-// reserve takes a free address for a pod and records it. Addresses are handed out in turn, so that one that was just
-// given back rests as long as possible.
+// reserve allocates an address for a pod and records the lease. Addresses are allocated in order,
+// so that a released address is reused as late as possible.
 func (s leases) reserve(l lease) (lease, error) {
-	unlock, err := s.change()
+	unlock, err := s.lockChange()
 	if err != nil {
 		return lease{}, err
 	}
 	defer unlock()
 
-	all, err := s.all()
+	existing, err := s.list()
 	if err != nil {
 		return lease{}, err
 	}
 	used := map[netip.Addr]bool{Gateway(s.subnet): true}
-	for _, other := range all {
-		if other.Device == l.Device {
-			return lease{}, fmt.Errorf("reserve address for container %q: it has %s already", l.Container, other.Address)
+	for _, e := range existing {
+		if e.Device == l.Device {
+			return lease{}, fmt.Errorf("reserve address for container %q: it has %s already", l.Container, e.Address)
 		}
-		used[other.Address] = true
+		used[e.Address] = true
 	}
 	l.Address, err = s.free(used)
 	if err != nil {
@@ -95,18 +96,19 @@ func (s leases) reserve(l lease) (lease, error) {
 	return l, s.write(lastFile, l.Address)
 }
 
-// free returns the first unused address after the one handed out last.
+// free returns the first unused address after the last allocated one.
 func (s leases) free(used map[netip.Addr]bool) (netip.Addr, error) {
 	next := Gateway(s.subnet)
 	if data, err := os.ReadFile(filepath.Join(s.dir, lastFile)); err == nil {
-		var last netip.Addr
-		if json.Unmarshal(data, &last) == nil && s.subnet.Contains(last) {
-			next = last
+		var previous netip.Addr
+		if json.Unmarshal(data, &previous) == nil && s.subnet.Contains(previous) {
+			next = previous
 		}
 	}
 	for range capacity(s.subnet) + 2 {
 		next = next.Next()
-		if !s.subnet.Contains(next) || !s.subnet.Contains(next.Next()) { // outside, or the broadcast address
+		// Outside the subnet, or the broadcast address.
+		if !s.subnet.Contains(next) || !s.subnet.Contains(next.Next()) {
 			next = Gateway(s.subnet)
 			continue
 		}
@@ -117,26 +119,27 @@ func (s leases) free(used map[netip.Addr]bool) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(used)-1)
 }
 
-// write replaces a file of the folder. The caller holds the lock "change", so one name for the draft is enough. It does
-// not wait for the disk, which would slow down the start of each pod: no pod outlives a loss of power, and the files'
-// names, or their absence, then say enough.
+// write replaces a file in the directory. The caller holds the lock "change", so one temporary name
+// is enough. It does not sync, which would slow down the start of each pod: no pod survives a power
+// loss, and then the file names are sufficient.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode lease: %w", err)
 	}
-	draft := filepath.Join(s.dir, "draft")
-	if err := os.WriteFile(draft, data, 0o600); err != nil {
+	temp := filepath.Join(s.dir, "draft")
+	if err := os.WriteFile(temp, data, 0o600); err != nil {
 		return fmt.Errorf("write lease: %w", err)
 	}
-	if err := os.Rename(draft, filepath.Join(s.dir, name)); err != nil {
+	if err := os.Rename(temp, filepath.Join(s.dir, name)); err != nil {
 		return fmt.Errorf("write lease: %w", err)
 	}
 	return nil
 }
 
-// all returns every lease. One whose file was damaged (the machine lost power) has an address only.
-func (s leases) all() ([]lease, error) {
+// list returns all leases. A lease whose file is corrupt, as after a power loss, has only an
+// address.
+func (s leases) list() ([]lease, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -144,7 +147,7 @@ func (s leases) all() ([]lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
 	}
-	var all []lease
+	var result []lease
 	for _, entry := range entries {
 		name, isLease := strings.CutSuffix(entry.Name(), suffix)
 		address, err := netip.ParseAddr(name)
@@ -162,15 +165,15 @@ func (s leases) all() ([]lease, error) {
 		if err := json.Unmarshal(data, &l); err != nil || l.Address != address {
 			l = lease{Address: address}
 		}
-		all = append(all, l)
+		result = append(result, l)
 	}
-	return all, nil
+	return result, nil
 }
 
-// find returns the lease of a device; ok is false when there is none.
+// find returns the lease of a device. ok is false if there is none.
 func (s leases) find(device string) (l lease, ok bool, err error) {
-	all, err := s.all()
-	for _, l := range all {
+	leases, err := s.list()
+	for _, l := range leases {
 		if l.Device == device {
 			return l, true, nil
 		}

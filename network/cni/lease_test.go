@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func TestAddressesAreHandedOutInTurn(t *testing.T) {
+func TestReserveUsesNextAddress(t *testing.T) {
 	s := leases{dir: t.TempDir(), subnet: netip.MustParsePrefix("10.128.0.0/29")}
-	take := func(device string) string {
+	reserve := func(device string) string {
 		l, err := s.reserve(lease{Device: device})
 		if err != nil {
 			return err.Error()
@@ -17,11 +17,11 @@ func TestAddressesAreHandedOutInTurn(t *testing.T) {
 		return l.Address.String()
 	}
 	for i, want := range []string{"10.128.0.2", "10.128.0.3", "10.128.0.4", "10.128.0.5", "10.128.0.6"} {
-		if got := take(string(rune('a' + i))); got != want {
+		if got := reserve(string(rune('a' + i))); got != want {
 			t.Errorf("address %d: got %s, want %s", i, got, want)
 		}
 	}
-	if got, want := take("f"), "no free address in 10.128.0.0/29: 5 are in use"; got != want {
+	if got, want := reserve("f"), "no free address in 10.128.0.0/29: 5 are in use"; got != want {
 		t.Errorf("full subnet: got %q, want %q", got, want)
 	}
 	for _, address := range []string{"10.128.0.3", "10.128.0.5"} {
@@ -29,15 +29,15 @@ func TestAddressesAreHandedOutInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := take("g"); got != "10.128.0.3" {
+	if got := reserve("g"); got != "10.128.0.3" {
 		t.Errorf("after the end of the subnet: got %s", got)
 	}
-	if got := take("h"); got != "10.128.0.5" {
+	if got := reserve("h"); got != "10.128.0.5" {
 		t.Errorf("between two leases: got %s", got)
 	}
 }
 
-func TestDamagedLeaseKeepsItsAddress(t *testing.T) {
+func TestDamagedLeaseReservesAddress(t *testing.T) {
 	s := leases{dir: t.TempDir(), subnet: netip.MustParsePrefix("10.128.0.0/24")}
 	if err := os.WriteFile(filepath.Join(s.dir, "10.128.0.2.json"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is as much of an API server as the kubernetes plug-in asks: lists, and watches that report additions.
+// api implements the part of an API server that the plugin "kubernetes" uses: lists, and watches
+// with additions.
 type api struct {
 	mutex   sync.Mutex
 	objects map[string][]runtime.Object    // by path
@@ -74,7 +75,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "starting", http.StatusServiceUnavailable)
 	case !known:
 		http.NotFound(w, r)
-	case query.Get("sendInitialEvents") == "true": // as an API server without watch lists answers
+	case query.Get("sendInitialEvents") == "true": // the response of an API server without watch lists
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -16,14 +16,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is CoreDNS's kubernetes plug-in with the informers that we share with it.
+// cluster is CoreDNS's kubernetes plugin and its informers, which other handlers share.
 type cluster struct {
 	*kubernetes.Kubernetes
-	domain string // with a dot at the end
+	domain string // with a trailing dot
 }
 
-// pods insecure: the name of a pod is made from its address (1-2-3-4.namespace.pod), and is answered without knowing
-// whether there is such a pod, as OpenShift 3 does; otherwise each host would have to watch every pod.
+// pods insecure: the name of a pod is its address (1-2-3-4.namespace.pod), and the response does
+// not depend on whether the pod exists, as in OpenShift 3. Otherwise, each host would have to watch
+// all pods.
 const stanza = `kubernetes %s in-addr.arpa ip6.arpa {
 	pods insecure
 	fallthrough in-addr.arpa ip6.arpa
@@ -38,18 +39,19 @@ func newCluster(config *rest.Config, domain string) (*cluster, error) {
 	input.Next()
 	k, err := kubernetes.ParseStanza(&caddy.Controller{Dispenser: input})
 	if err != nil {
-		return nil, fmt.Errorf("configure the view of the cluster: %w", err)
+		return nil, fmt.Errorf("configure cluster zone: %w", err)
 	}
 	k.ClientConfig = fixedConfig{config: config}
-	if _, _, err := k.InitKubeCache(context.Background()); err != nil { // its callbacks start and stop APIConn, as Run does
-		return nil, fmt.Errorf("prepare to watch the cluster: %w", err)
+	// Its callbacks start and stop APIConn, as Run does.
+	if _, _, err := k.InitKubeCache(context.Background()); err != nil {
+		return nil, fmt.Errorf("prepare informers: %w", err)
 	}
 	return &cluster{Kubernetes: k, domain: domain}, nil
 }
 
-// below returns the labels of a name in front of the cluster's domain, in lower case; ok is false for the domain itself
-// and for names elsewhere.
-func (c *cluster) below(name string) (labels []string, ok bool) {
+// labelsOf returns the labels of a name before the cluster's domain, in lower case. ok is false for
+// the domain itself and for names outside of it.
+func (c *cluster) labelsOf(name string) (labels []string, ok bool) {
 	front, ok := strings.CutSuffix(strings.ToLower(name), "."+c.domain)
 	if !ok || front == "" {
 		return nil, false
@@ -57,7 +59,7 @@ func (c *cluster) below(name string) (labels []string, ok bool) {
 	return strings.Split(front, "."), true
 }
 
-// service returns the service of a name, nil when there is none.
+// service returns a service, or nil if it does not exist.
 func (c *cluster) service(name, namespace string) *object.Service {
 	for _, s := range c.APIConn.SvcIndex(object.ServiceKey(name, namespace)) {
 		return s
@@ -70,9 +72,9 @@ func (c *cluster) hasNamespace(name string) bool {
 	return err == nil
 }
 
-// fixedConfig gives CoreDNS, which reads kubeconfig files, a configuration that we have already.
+// fixedConfig passes an existing configuration to CoreDNS, which otherwise reads kubeconfig files.
 type fixedConfig struct {
-	kubeconfig // nil: of its methods, only the one below is called
+	kubeconfig // nil: only the method below is called
 	config     *rest.Config
 }
 
@@ -80,7 +82,7 @@ type kubeconfig = clientcmd.ClientConfig
 
 func (f fixedConfig) ClientConfig() (*rest.Config, error) {
 	if f.config == nil {
-		return nil, errors.New("configuration of the API client is missing")
+		return nil, errors.New("the configuration of the API client is missing")
 	}
 	config := rest.CopyConfig(f.config)
 	config.UserAgent = "slipway-dns"

@@ -1,14 +1,14 @@
-// Package dns is the DNS server of the pods of one host: CoreDNS, as a library, in our process.
+// Package dns is the DNS server for the pods of one host: CoreDNS as a library.
 //
-// It answers for the cluster's domain what Kubernetes' DNS specification 1.1 asks for (services, headless services,
-// ports, pods by address, reverse names), and on top of that the names of OpenShift 3 (see names.go and endpoints.go).
-// Everything else goes to the host's own resolvers.
+// It serves the cluster's domain according to Kubernetes' DNS specification 1.1 (services, headless
+// services, ports, pods by address, reverse names), and additional names of OpenShift 3 (see
+// names.go and endpoints.go). It forwards other names to the host's resolvers.
 //
-// The handlers are CoreDNS's plug-ins, put together in Go instead of by a Corefile: CoreDNS's setup of its kubernetes
-// plug-in would take over the log of every client-go and kubelet in the process, its configuration loader keeps
-// process-wide lists, and its loop plug-in ends the process. A server built here touches nothing outside itself, so it
-// can be stopped and started again. Names of the cluster are answered from memory and never cached; answers of other
-// servers are.
+// The handlers are CoreDNS's plugins. They are configured in Go, not by a Corefile: CoreDNS's setup
+// of its kubernetes plugin would replace the logger of client-go and kubelet in the process, its
+// configuration loader has process-wide lists, and its loop plugin exits the process. This server
+// has no process-wide effects, so it can be stopped and started again. Names of the cluster are
+// served from memory and never cached; responses of other servers are cached.
 package dns
 
 import (
@@ -27,31 +27,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is the part of a node that serves DNS to its pods. Fields without a remark are required.
+// Server is the component that serves DNS to a node's pods. Fields are required unless stated
+// otherwise.
 type Server struct {
-	Address    string       // IP address and port, for UDP and TCP; some device must have the address
-	Domain     string       // the cluster's domain, such as cluster.local
-	Config     *rest.Config // may list and watch services, endpoint slices and namespaces
-	Upstreams  []string     // resolvers for other names, "IP" or "IP:port"; empty: those of ResolvConf
-	ResolvConf string       // read again whenever it changes; empty: /etc/resolv.conf
+	Address string       // IP address and port, for UDP and TCP; a device must have the address
+	Domain  string       // the cluster's domain, such as cluster.local
+	Config  *rest.Config // can list and watch services, endpoint slices and namespaces
+	// Resolvers for other names, "IP" or "IP:port"; the default is those of ResolvConf.
+	Upstreams  []string
+	ResolvConf string // read again after changes; the default is /etc/resolv.conf
 }
 
-// Name names the part.
+// Name returns the component's name.
 func (s *Server) Name() string { return "dns" }
 
-// Run serves until the context ends. It listens at once, so that names outside of the cluster resolve while the API
-// server is away, and calls ready when it knows the cluster's services and answers. Until then a name of the cluster is
-// a temporary failure (SERVFAIL).
+// Run serves until ctx ends. It listens immediately, so that external names resolve even if the API
+// server is down, and calls ready when the cluster's services are cached and the server responds.
+// Until then, the response for a cluster name is a temporary failure (SERVFAIL).
 func (s *Server) Run(ctx context.Context, ready func()) error {
-	known, err := newCluster(s.Config, s.Domain)
+	zone, err := newCluster(s.Config, s.Domain)
 	if err != nil {
 		return fmt.Errorf("dns: %w", err)
 	}
-	up, err := newUpstreams(s.Address, s.Upstreams, s.ResolvConf)
+	forwarder, err := newUpstreams(s.Address, s.Upstreams, s.ResolvConf)
 	if err != nil {
 		return fmt.Errorf("dns: %w", err)
 	}
-	server, err := s.assemble(known, up)
+	server, err := s.newServer(zone, forwarder)
 	if err != nil {
 		return fmt.Errorf("dns: %w", err)
 	}
@@ -70,10 +72,10 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	failed := make(chan error, 3)
 	tasks.Go(func() { failed <- server.Serve(listener) })
 	tasks.Go(func() { failed <- server.ServePacket(packets) })
-	tasks.Go(known.APIConn.Run)
-	tasks.Go(func() { up.follow(ctx) })
+	tasks.Go(zone.APIConn.Run)
+	tasks.Go(func() { forwarder.poll(ctx) })
 	tasks.Go(func() {
-		if s.wait(ctx, known) == nil {
+		if s.waitReady(ctx, zone) == nil {
 			ready()
 		}
 	})
@@ -85,18 +87,18 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		err = fmt.Errorf("dns: serve: %w", err)
 	}
 	cancel()
-	if stopErr := known.APIConn.Stop(); stopErr != nil {
-		slog.Warn("cannot stop watching services", "err", stopErr)
+	if stopErr := zone.APIConn.Stop(); stopErr != nil {
+		slog.Warn("cannot stop watching services", "error", stopErr)
 	}
-	_ = server.Stop() // an error means that a slow client was cut off
-	listener.Close()  // for the case that serving had not begun yet
+	_ = server.Stop() // an error means that a slow client was disconnected
+	listener.Close()  // in case serving had not started yet
 	packets.Close()
 	tasks.Wait()
 	return err
 }
 
-// assemble puts the handlers in the order in which a query passes them.
-func (s *Server) assemble(known *cluster, up *upstreams) (*dnsserver.Server, error) {
+// newServer returns a server with the handlers in the order in which a query passes them.
+func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Server, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {
 		return nil, fmt.Errorf("read address %q: %w", s.Address, err)
@@ -107,22 +109,23 @@ func (s *Server) assemble(known *cluster, up *upstreams) (*dnsserver.Server, err
 		Port:        port,
 		Transport:   transport.DNS,
 		Plugin: []plugin.Plugin{
-			func(next plugin.Handler) plugin.Handler { return &report{next: next} },
+			func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
 			func(next plugin.Handler) plugin.Handler { return shuffle{next} },
-			func(next plugin.Handler) plugin.Handler { return &names{cluster: known, next: next} },
-			func(next plugin.Handler) plugin.Handler { known.Next = next; return known },
-			func(next plugin.Handler) plugin.Handler { return loopGuard{up.probes, next} },
+			func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next} },
+			func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
+			func(next plugin.Handler) plugin.Handler { return loopGuard{forwarder.probes, next} },
 			func(next plugin.Handler) plugin.Handler { c := cache.New(); c.Next = next; return c },
-			func(plugin.Handler) plugin.Handler { return up },
+			func(plugin.Handler) plugin.Handler { return forwarder },
 		},
 	}})
 }
 
-// wait returns when the server knows the cluster's services and answers by both protocols, or the context ends.
-func (s *Server) wait(ctx context.Context, known *cluster) error {
-	query := new(dns.Msg).SetQuestion("dns-version."+known.domain, dns.TypeTXT)
+// waitReady waits until the cluster's services are cached and the server responds on both
+// protocols, or ctx ends.
+func (s *Server) waitReady(ctx context.Context, zone *cluster) error {
+	query := new(dns.Msg).SetQuestion("dns-version."+zone.domain, dns.TypeTXT)
 	for {
-		if known.Ready() && answers(ctx, "udp", s.Address, query) && answers(ctx, "tcp", s.Address, query) {
+		if zone.Ready() && responds(ctx, "udp", s.Address, query) && responds(ctx, "tcp", s.Address, query) {
 			return nil
 		}
 		select {
@@ -133,8 +136,8 @@ func (s *Server) wait(ctx context.Context, known *cluster) error {
 	}
 }
 
-func answers(ctx context.Context, network, address string, query *dns.Msg) bool {
+func responds(ctx context.Context, network, address string, query *dns.Msg) bool {
 	client := dns.Client{Net: network, Timeout: time.Second}
-	answer, _, err := client.ExchangeContext(ctx, query, address)
-	return err == nil && len(answer.Answer) > 0
+	resp, _, err := client.ExchangeContext(ctx, query, address)
+	return err == nil && len(resp.Answer) > 0
 }

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// shop fills an API with the services that the tests ask for.
+// shop adds the services of the tests to an API.
 func shop(a *api) {
 	a.add(namespacesPath, namespace("shop"))
 	a.add(servicesPath, service("web", "172.30.0.10", port("http", 80)))
@@ -30,7 +30,8 @@ func shop(a *api) {
 	a.add(slicesPath, slice("db", 5432, endpoint("10.128.0.8", "db-0", true), endpoint("10.128.0.9", "db-1", true)))
 	a.add(servicesPath, service("empty", "172.30.0.11", port("http", 80)))
 	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
-	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true))) // as mirrored from Endpoints made by hand
+	// The mirror of manually created Endpoints.
+	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true)))
 	a.add(servicesPath, service("external", ""))
 	a.add(namespacesPath, namespace("default"))
 	kubernetes := service("kubernetes", "172.30.0.1", port("https", 443))
@@ -38,7 +39,7 @@ func shop(a *api) {
 	a.add(servicesPath, kubernetes)
 }
 
-// freeAddress returns an address of the loopback device with a port that nobody has.
+// freeAddress returns an address of the loopback device with an unused port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -49,7 +50,7 @@ func freeAddress(t *testing.T) string {
 	return packets.LocalAddr().String()
 }
 
-// ask returns an answer as the response code and the sorted records, each without its name and class.
+// ask returns the code and the sorted records of a response, each without its name and class.
 func ask(t *testing.T, network, server, kind, name string) string {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 5 * time.Second}
@@ -97,7 +98,7 @@ func TestNames(t *testing.T) {
 		{"shop.cluster.local.", "A", "NOERROR"},
 		{"nothing.shop.cluster.local.", "A", "NXDOMAIN"},
 		{"nowhere.cluster.local.", "A", "NXDOMAIN"},
-		// OpenShift: the API server's other name
+		// OpenShift: second name of the API server
 		{"openshift.default.svc.cluster.local.", "A", "NOERROR 172.30.0.1"},
 		{"openshift.default.cluster.local.", "A", "NOERROR 172.30.0.1"},
 		{"openshift.shop.svc.cluster.local.", "A", "NXDOMAIN"},
@@ -122,7 +123,7 @@ func TestNames(t *testing.T) {
 		{"nothing.shop.endpoints.cluster.local.", "A", "NXDOMAIN"},
 		{"shop.endpoints.cluster.local.", "A", "NOERROR"},
 		{"nowhere.endpoints.cluster.local.", "A", "NXDOMAIN"},
-		// elsewhere
+		// upstream
 		{"db.example.com.", "A", "NOERROR 198.51.100.9"},
 		{"1.100.51.198.in-addr.arpa.", "PTR", "NOERROR host.example.com."},
 	} {
@@ -132,13 +133,13 @@ func TestNames(t *testing.T) {
 				got = strings.Join(strings.Fields(got)[:3], " ") // without the numbers
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s %s by %s (-want +got):\n%s", test.kind, test.name, network, diff)
+				t.Errorf("%s %s over %s (-want +got):\n%s", test.kind, test.name, network, diff)
 			}
 		}
 	}
 }
 
-func TestNewServiceIsKnownAtOnce(t *testing.T) {
+func TestNewService(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
@@ -147,16 +148,16 @@ func TestNewServiceIsKnownAtOnce(t *testing.T) {
 		t.Errorf("before: %s", got)
 	}
 	api.add(servicesPath, service("late", "172.30.0.99", port("http", 80)))
-	comesToAnswer(t, server.Address, "late.shop.svc.cluster.local.", "NOERROR 172.30.0.99")
+	waitForResponse(t, server.Address, "late.shop.svc.cluster.local.", "NOERROR 172.30.0.99")
 }
 
-func TestReadyWhenTheClusterIsKnown(t *testing.T) {
+func TestReadyAfterFirstList(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)
 	api.setDown(true)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
 	part := parttest.Start(t, server.Run)
-	comesToAnswer(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
+	waitForResponse(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
 	}
@@ -164,11 +165,11 @@ func TestReadyWhenTheClusterIsKnown(t *testing.T) {
 		t.Error("ready without the API")
 	}
 	api.setDown(false)
-	comesToAnswer(t, server.Address, "web.shop.svc.cluster.local.", "NOERROR 172.30.0.10")
+	waitForResponse(t, server.Address, "web.shop.svc.cluster.local.", "NOERROR 172.30.0.10")
 	part.WaitReady()
 }
 
-func TestServerStartsAgainInTheSameProcess(t *testing.T) {
+func TestRestartInSameProcess(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)
 	address := freeAddress(t)
@@ -186,7 +187,7 @@ func TestServerStartsAgainInTheSameProcess(t *testing.T) {
 	}
 }
 
-func TestResolversFollowTheHost(t *testing.T) {
+func TestUpstreamFollowsResolvConf(t *testing.T) {
 	_, config := newAPI(t)
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ResolvConf: file}
@@ -198,7 +199,7 @@ func TestResolversFollowTheHost(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nameserver 127.0.0.77\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	comesToAnswer(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
+	waitForResponse(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 }
 
 func TestResolvConf(t *testing.T) {
@@ -210,7 +211,7 @@ func TestResolvConf(t *testing.T) {
 	for content, want := range map[string][]string{
 		"":                                   nil,
 		"search example.com\n":               nil,
-		"nameserver 127.0.0.1\n":             nil, // ourselves
+		"nameserver 127.0.0.1\n":             nil, // its own address
 		"nameserver 127.0.0.53\n":            {"127.0.0.53:53"},
 		"nameserver ::1\nnameserver 9.9.9.9": {"[::1]:53", "9.9.9.9:53"},
 	} {
@@ -227,7 +228,7 @@ func TestResolvConf(t *testing.T) {
 	}
 }
 
-func TestResolverThatLeadsBackIsNotUsed(t *testing.T) {
+func TestForwardingLoopIsDetected(t *testing.T) {
 	_, config := newAPI(t)
 	address := freeAddress(t)
 	good := resolver(t, nil)
@@ -244,18 +245,18 @@ func TestResolverThatLeadsBackIsNotUsed(t *testing.T) {
 	})
 	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
 	parttest.Run(t, server.Run)
-	comesToAnswer(t, address, "db.example.com.", "NOERROR 198.51.100.9")
+	waitForResponse(t, address, "db.example.com.", "NOERROR 198.51.100.9")
 	for i := range 20 {
 		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {
 			t.Errorf("query %d: %s", i, got)
 		}
 	}
 	if got := mirrored.Load(); got > 0 {
-		t.Errorf("%d queries went in a circle", got)
+		t.Errorf("%d queries looped", got)
 	}
 }
 
-func TestBadSettingsAreReported(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	_, config := newAPI(t)
 	for want, server := range map[string]*Server{
 		`read address "nowhere"`:         {Address: "nowhere", Domain: "cluster.local", Config: config},
@@ -271,7 +272,7 @@ func TestBadSettingsAreReported(t *testing.T) {
 	}
 }
 
-// resolver serves the host's part: by default every name of example.com has one address.
+// resolver runs an upstream resolver. By default, every name in example.com has one address.
 func resolver(t *testing.T, answer func(*dns.Msg) *dns.Msg) (address string) {
 	t.Helper()
 	return resolverAt(t, "127.0.0.1:0", answer)
@@ -315,8 +316,8 @@ func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (ad
 	return packets.LocalAddr().String()
 }
 
-// comesToAnswer waits until the server answers for the IPv4 address of a name as it should.
-func comesToAnswer(t *testing.T, server, name, want string) {
+// waitForResponse waits until the server returns the wanted response for the A record of a name.
+func waitForResponse(t *testing.T, server, name, want string) {
 	t.Helper()
-	eventually.Equal(t, "answer for "+name, func() string { return ask(t, "udp", server, "A", name) }, want)
+	eventually.Equal(t, "response for "+name, func() string { return ask(t, "udp", server, "A", name) }, want)
 }

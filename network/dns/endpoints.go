@@ -12,16 +12,18 @@ import (
 	"github.com/miekg/dns"
 )
 
-// endpoints serves OpenShift 3's names for what is behind a service, whether it has a selector, an address, or neither:
+// endpoints serves OpenShift 3's names of the endpoints of a service, whether the service has a
+// selector, an address, or neither:
 //
 //	<name>.<namespace>.endpoints.<domain>                     A, AAAA: the ready endpoints; SRV: with their ports
 //	_<port>._<protocol>.<name>.<namespace>.endpoints.<domain> the endpoints with that port
 //	<host>.<name>.<namespace>.endpoints.<domain>              one endpoint, by its host name or its address with dashes
 //
-// It is a backend of CoreDNS's functions that make records, over the endpoint slices that the kubernetes plug-in holds.
+// It is a backend of CoreDNS's functions that create records from the endpoint slices in the
+// kubernetes plugin.
 type endpoints struct{ *cluster }
 
-var errNoEndpoint = errors.New("no such endpoint")
+var errNoEndpoint = errors.New("endpoint does not exist")
 
 func (e endpoints) serve(ctx context.Context, state request.Request) (int, error) {
 	var (
@@ -57,16 +59,16 @@ func (e endpoints) serve(ctx context.Context, state request.Request) (int, error
 	return dns.RcodeSuccess, nil
 }
 
-// IsNameError is part of plugin.ServiceBackend.
+// IsNameError implements plugin.ServiceBackend.
 func (e endpoints) IsNameError(err error) bool { return errors.Is(err, errNoEndpoint) }
 
-// Services is part of plugin.ServiceBackend: each address and port that a name stands for. A name that exists but
-// stands for none is no error.
+// Services implements plugin.ServiceBackend. It returns each address and port of a name. A name
+// that exists without addresses is not an error.
 func (e endpoints) Services(_ context.Context, state request.Request, _ bool, _ plugin.Options) ([]msg.Service, error) {
 	if name := state.Name(); !strings.HasSuffix(name, ".endpoints."+e.domain) && name != "endpoints."+e.domain {
 		return nil, nil // the zone's own SOA and NS records
 	}
-	labels, _ := e.below(state.Name())
+	labels, _ := e.labelsOf(state.Name())
 	labels = labels[:len(labels)-1]
 	if len(labels) < 2 {
 		if len(labels) == 1 && !e.hasNamespace(labels[0]) {
@@ -75,27 +77,27 @@ func (e endpoints) Services(_ context.Context, state request.Request, _ bool, _ 
 		return nil, nil
 	}
 	front, name, namespace := labels[:len(labels)-2], labels[len(labels)-2], labels[len(labels)-1]
-	wanted, ok := parseFilter(front)
+	f, ok := parseFilter(front)
 	if !ok {
 		return nil, errNoEndpoint
 	}
-	found := e.matching(name, namespace, wanted)
-	if len(found) == 0 && (len(front) > 0 || e.service(name, namespace) == nil) {
+	services := e.matching(name, namespace, f)
+	if len(services) == 0 && (len(front) > 0 || e.service(name, namespace) == nil) {
 		return nil, errNoEndpoint
 	}
-	return found, nil
+	return services, nil
 }
 
-func (e endpoints) matching(name, namespace string, wanted filter) []msg.Service {
+func (e endpoints) matching(name, namespace string, f filter) []msg.Service {
 	zone := msg.Path(name+"."+namespace+".endpoints."+e.domain, "c")
-	var found []msg.Service
+	var services []msg.Service
 	for _, slice := range e.APIConn.EpIndex(object.EndpointsKey(name, namespace)) {
 		for _, subset := range slice.Subsets {
 			for _, address := range subset.Addresses {
 				host := hostLabel(address)
 				for _, port := range subset.Ports {
-					if wanted.matches(host, port) {
-						found = append(found, msg.Service{
+					if f.matches(host, port) {
+						services = append(services, msg.Service{
 							Host: address.IP,
 							Port: int(port.Port),
 							TTL:  e.MinTTL(request.Request{}),
@@ -106,10 +108,11 @@ func (e endpoints) matching(name, namespace string, wanted filter) []msg.Service
 			}
 		}
 	}
-	return found
+	return services
 }
 
-// filter is what the labels in front of an endpoints name ask for; zero is everything.
+// filter contains the conditions in the labels before an endpoints name. The zero value matches
+// everything.
 type filter struct{ host, port, protocol string }
 
 func parseFilter(labels []string) (f filter, ok bool) {
@@ -132,7 +135,7 @@ func (f filter) matches(host string, port object.EndpointPort) bool {
 		(f.protocol == "" || strings.EqualFold(f.protocol, port.Protocol))
 }
 
-// hostLabel names an endpoint by its host name, else by its address.
+// hostLabel returns the label of an endpoint: its host name, or else its address with dashes.
 func hostLabel(address object.EndpointAddress) string {
 	if address.Hostname != "" {
 		return address.Hostname

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// FuzzQuery proves that whatever a pod sends as a query is answered or refused, and that an answer can be sent.
+// FuzzQuery checks that every query from a pod is either answered or refused, and that each
+// response can be packed.
 func FuzzQuery(f *testing.F) {
 	for _, name := range []string{
 		"web.shop.svc.cluster.local.", "shop.endpoints.cluster.local.", "_http._tcp.web.shop.endpoints.cluster.local.", "endpoints.cluster.local.", "cluster.local.", ".",
@@ -35,14 +36,14 @@ func FuzzQuery(f *testing.F) {
 	}
 	go known.APIConn.Run()
 	f.Cleanup(func() { _ = known.APIConn.Stop() })
-	eventually.True(f, "the services are known", known.Ready)
+	eventually.True(f, "services are known", known.Ready)
 	known.Next = plugin.HandlerFunc(func(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 		return dns.RcodeRefused, nil
 	})
-	server := &report{next: shuffle{&names{cluster: known, next: known}}}
+	server := &errorLogger{next: shuffle{&names{cluster: known, next: known}}}
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		query := new(dns.Msg)
-		if query.Unpack(packet) != nil || len(query.Question) != 1 { // CoreDNS answers these itself
+		if query.Unpack(packet) != nil || len(query.Question) != 1 { // CoreDNS responds to these itself
 			return
 		}
 		recorder := dnstest.NewRecorder(&test.ResponseWriter{})
@@ -51,7 +52,7 @@ func FuzzQuery(f *testing.F) {
 			return
 		}
 		if _, err := recorder.Msg.Pack(); err != nil {
-			t.Errorf("%v has the answer %v: %v", query, recorder.Msg, err)
+			t.Errorf("%v: got response %v: %v", query, recorder.Msg, err)
 		}
 	})
 }

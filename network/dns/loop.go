@@ -13,57 +13,58 @@ import (
 	"github.com/miekg/dns"
 )
 
-// probes finds resolvers that hand our queries back to us: before a resolver is used, it is asked for a random name;
-// if that question arrives here, the resolver leads in a circle. (A local resolver that names us as its own does that.)
+// probes detects resolvers that forward queries back to this server. Before a resolver is used, it
+// gets a query for a random name; if that query arrives here, the resolver is a loop. This happens
+// if a local resolver is configured to use this server.
 type probes struct {
-	mutex   sync.Mutex
-	arrived map[string]bool // by the name asked for; present while a probe is under way
+	mutex sync.Mutex
+	seen  map[string]bool // by probe name; present while the probe is running
 }
 
-func newProbes() *probes { return &probes{arrived: map[string]bool{}} }
+func newProbes() *probes { return &probes{seen: map[string]bool{}} }
 
-// loops asks one resolver.
-func (p *probes) loops(ctx context.Context, server string) bool {
+// isLoop probes one resolver.
+func (p *probes) isLoop(ctx context.Context, server string) bool {
 	name := fmt.Sprintf("%s.%s.", strings.ToLower(rand.Text()[:16]), strings.ToLower(rand.Text()[:16]))
 	p.mutex.Lock()
-	p.arrived[name] = false
+	p.seen[name] = false
 	p.mutex.Unlock()
 
 	client := dns.Client{Timeout: 2 * time.Second}
-	// The answer says nothing, nor does a failure: the resolver may be away for the moment.
+	// Ignore the response and errors: the resolver might be temporarily down.
 	_, _, _ = client.ExchangeContext(ctx, new(dns.Msg).SetQuestion(name, dns.TypeHINFO), server)
 
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	looped := p.arrived[name]
-	delete(p.arrived, name)
+	looped := p.seen[name]
+	delete(p.seen, name)
 	return looped
 }
 
-// caught tells whether a name is that of a probe, and remembers that it arrived.
-func (p *probes) caught(name string) bool {
+// isProbe reports whether a name belongs to a probe, and records its arrival.
+func (p *probes) isProbe(name string) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	name = strings.ToLower(name)
-	_, probing := p.arrived[name]
+	_, probing := p.seen[name]
 	if probing {
-		p.arrived[name] = true
+		p.seen[name] = true
 	}
 	return probing
 }
 
-// withoutLoops returns the resolvers that do not lead back to us.
-func (u *upstreams) withoutLoops(ctx context.Context, servers []string) []string {
-	looped := make([]bool, len(servers))
+// excludeLoops returns the resolvers that are not loops.
+func (u *upstreams) excludeLoops(ctx context.Context, servers []string) []string {
+	isLoop := make([]bool, len(servers))
 	var wait sync.WaitGroup
 	for i, server := range servers {
-		wait.Go(func() { looped[i] = u.probes.loops(ctx, server) })
+		wait.Go(func() { isLoop[i] = u.probes.isLoop(ctx, server) })
 	}
 	wait.Wait()
 	var usable []string
 	for i, server := range servers {
-		if looped[i] {
-			slog.Warn("a resolver leads back to this DNS server and is not used; remove one of the two from the other's resolvers",
+		if isLoop[i] {
+			slog.Warn("resolver forwards queries back to this DNS server and is not used; remove one of the two from the other's resolvers",
 				"resolver", server, "self", u.self)
 			continue
 		}
@@ -72,7 +73,7 @@ func (u *upstreams) withoutLoops(ctx context.Context, servers []string) []string
 	return usable
 }
 
-// loopGuard catches probes that came back.
+// loopGuard handles probes that arrive.
 type loopGuard struct {
 	probes *probes
 	next   plugin.Handler
@@ -81,7 +82,7 @@ type loopGuard struct {
 func (g loopGuard) Name() string { return "loop-guard" }
 
 func (g loopGuard) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	if g.probes.caught(r.Question[0].Name) {
+	if g.probes.isProbe(r.Question[0].Name) {
 		return dns.RcodeRefused, nil
 	}
 	return g.next.ServeDNS(ctx, w, r)

@@ -10,8 +10,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// names serves the names that OpenShift 3 had and Kubernetes' DNS specification has not (OpenShift Container Platform
-// 3.9, Architecture, 5.1.2): it asks the kubernetes plug-in for the name that means the same.
+// names serves names of OpenShift 3 that are not in Kubernetes' DNS specification (OpenShift
+// Container Platform 3.9, Architecture, 5.1.2). It converts them to the equivalent names for the
+// kubernetes plugin.
 //
 //	<service>.<namespace>.<domain>                      the default form: as <service>.<namespace>.svc.<domain>
 //	<namespace>.<domain>                                exists, without an address
@@ -19,7 +20,8 @@ import (
 //	openshift.default.svc.<domain>                      the API server, unless there is a service of this name
 //	<name>.<namespace>.endpoints.<domain>               see endpoints
 //
-// A wildcard stands for services with an address; below a headless service only its endpoints have names.
+// The wildcard form applies to services with an address. Below a headless service, only its
+// endpoints have names.
 type names struct {
 	cluster *cluster
 	next    plugin.Handler
@@ -29,7 +31,7 @@ func (n *names) Name() string { return "names" }
 
 func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	state := request.Request{W: w, Req: r, Zone: n.cluster.domain}
-	labels, ok := n.cluster.below(state.Name())
+	labels, ok := n.cluster.labelsOf(state.Name())
 	if !ok {
 		return n.next.ServeDNS(ctx, w, r)
 	}
@@ -39,21 +41,21 @@ func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) 
 	if labels[len(labels)-1] == "endpoints" {
 		return endpoints{n.cluster}.serve(ctx, state)
 	}
-	other := n.canonical(ctx, state, labels)
-	if slices.Equal(other, labels) {
+	canonical := n.canonical(ctx, state, labels)
+	if slices.Equal(canonical, labels) {
 		return n.next.ServeDNS(ctx, w, r)
 	}
-	alias := strings.Join(other, ".") + "." + n.cluster.domain
-	asked := r.Copy()
-	asked.Question[0].Name = alias
-	return n.next.ServeDNS(ctx, &renamed{ResponseWriter: w, from: alias, to: state.QName()}, asked)
+	alias := strings.Join(canonical, ".") + "." + n.cluster.domain
+	query := r.Copy()
+	query.Question[0].Name = alias
+	return n.next.ServeDNS(ctx, &renameWriter{ResponseWriter: w, from: alias, to: state.QName()}, query)
 }
 
-// canonical returns the labels of the Kubernetes name that means the same as the given one.
+// canonical returns the labels of the equivalent Kubernetes name.
 func (n *names) canonical(ctx context.Context, state request.Request, labels []string) []string {
-	switch last := labels[len(labels)-1]; {
-	case last == "svc":
-	case last != "pod" && n.cluster.hasNamespace(last):
+	switch zone := labels[len(labels)-1]; {
+	case zone == "svc":
+	case zone != "pod" && n.cluster.hasNamespace(zone):
 		labels = append(slices.Clone(labels), "svc")
 	default:
 		return labels
@@ -77,13 +79,13 @@ func (n *names) canonical(ctx context.Context, state request.Request, labels []s
 	return labels
 }
 
-// renamed puts the name that was asked for back into the answer for the name that was looked up.
-type renamed struct {
+// renameWriter restores the name of the original query in the response.
+type renameWriter struct {
 	dns.ResponseWriter
 	from, to string
 }
 
-func (w *renamed) WriteMsg(m *dns.Msg) error {
+func (w *renameWriter) WriteMsg(m *dns.Msg) error {
 	m = m.Copy()
 	for i := range m.Question {
 		m.Question[i].Name = w.to

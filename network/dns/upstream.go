@@ -19,17 +19,18 @@ import (
 	"github.com/miekg/dns"
 )
 
-// upstreams hands queries to the host's resolvers. Which those are may change while it runs: a laptop moves to another
-// network, a machine goes offline. Without any, a query is a temporary failure.
+// upstreams forwards queries to the host's resolvers. The resolvers can change at run time, for
+// example when a laptop moves to another network or the host goes offline. Without resolvers, the
+// response is a temporary failure.
 type upstreams struct {
 	self       netip.AddrPort
-	fixed      []string // IP:port; empty: read resolvConf
+	fixed      []string // IP:port; if empty, resolvConf is used
 	resolvConf string
 	probes     *probes
 	current    atomic.Pointer[forward.Forward]
 }
 
-const followPause = 5 * time.Second
+const pollInterval = 5 * time.Second
 
 var errNoUpstream = errors.New("no resolver for names outside of the cluster: add one to the host's resolv.conf")
 
@@ -64,28 +65,29 @@ func (u *upstreams) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.M
 	return f.ServeDNS(ctx, w, r)
 }
 
-// follow keeps the resolvers current until the context ends.
-func (u *upstreams) follow(ctx context.Context) {
-	var seen []string
-	first := true
+// poll updates the resolvers until ctx ends.
+func (u *upstreams) poll(ctx context.Context) {
+	var previous []string
+	initial := true
 	for {
 		servers, err := u.servers()
 		if err != nil {
-			slog.Warn("cannot read resolvers", "err", err)
-		} else if first || !slices.Equal(servers, seen) {
-			u.use(u.withoutLoops(ctx, servers))
-			seen, first = servers, false
+			slog.Warn("cannot read resolvers", "error", err)
+		} else if initial || !slices.Equal(servers, previous) {
+			u.setServers(u.excludeLoops(ctx, servers))
+			previous, initial = servers, false
 		}
 		select {
 		case <-ctx.Done():
-			u.use(nil)
+			u.setServers(nil)
 			return
-		case <-time.After(followPause):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// servers returns the resolvers as IP:port, without ourselves. A missing or empty resolv.conf has none.
+// servers returns the resolvers as IP:port, without this server. It returns nothing if resolv.conf
+// is missing or empty.
 func (u *upstreams) servers() ([]string, error) {
 	if len(u.fixed) > 0 {
 		return u.fixed, nil
@@ -100,8 +102,8 @@ func (u *upstreams) servers() ([]string, error) {
 	var servers []string
 	for _, server := range config.Servers {
 		address := net.JoinHostPort(strings.TrimSpace(server), config.Port)
-		parsed, err := netip.ParseAddrPort(address)
-		if err != nil || parsed == u.self {
+		addr, err := netip.ParseAddrPort(address)
+		if err != nil || addr == u.self {
 			continue
 		}
 		servers = append(servers, address)
@@ -109,16 +111,16 @@ func (u *upstreams) servers() ([]string, error) {
 	return servers, nil
 }
 
-// use replaces the resolvers. The old ones finish what they have begun.
-func (u *upstreams) use(servers []string) {
-	var next *forward.Forward
+// setServers replaces the resolvers. Running queries of the old ones complete.
+func (u *upstreams) setServers(servers []string) {
+	var fwd *forward.Forward
 	if len(servers) > 0 {
-		next = forward.New()
+		fwd = forward.New()
 		for _, server := range servers {
-			next.SetProxy(proxy.NewProxy("forward", server, transport.DNS))
+			fwd.SetProxy(proxy.NewProxy("forward", server, transport.DNS))
 		}
 	}
-	if old := u.current.Swap(next); old != nil {
+	if old := u.current.Swap(fwd); old != nil {
 		_ = old.OnShutdown() // never fails
 	}
 }

@@ -1,5 +1,6 @@
-// Package hostaddr finds the addresses of this machine: the one that the node and the API server announce, and all that
-// a certificate has to name. It reads the kernel's tables and, except for AssignOffline, changes nothing.
+// Package hostaddr returns the addresses of this host: the one that the node and the API server
+// announce, and those for certificates. It reads the kernel's tables and changes nothing, except in
+// AssignOffline.
 package hostaddr
 
 import (
@@ -13,27 +14,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAddress tells that the machine has no address that another machine could use: it is offline.
+// ErrNoAddress means that the host has no address that another host could use: it is offline.
 var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the machine, or set nodeIP in node-config.yaml")
 
-// OfflineAddress is what AssignOffline gives a machine without any address. It is from the documentation range
-// TEST-NET-1 (RFC 5737), which no network routes, and unlike a loopback or link-local address Kubernetes accepts it as a node's and as
-// the API server's.
+// OfflineAddress is the address that AssignOffline assigns. It is from the documentation range
+// TEST-NET-1 (RFC 5737), which is not routed. Unlike a loopback or link-local address, Kubernetes
+// accepts it for a node and for the API server.
 var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
-// HostAddress returns the IPv4 address by which others reach this machine: the preferred one, if it is not empty; else
-// the one that the default route uses; else the first global one, physical devices before virtual ones. Devices named in
-// skip are passed over: name the bridge and whatever else the cluster makes itself.
+// HostAddress returns the IPv4 address by which others reach this host: preferred, if it is not
+// empty; else the address of the default route; else the first global address, on physical devices
+// before virtual ones. Devices in skip are ignored: list the bridge and other devices that the
+// cluster creates.
 //
-// A preferred address that no device has is an error. Without any address the error is ErrNoAddress; the caller then
-// calls AssignOffline, so that a machine works offline, too.
+// It returns an error if no device has the preferred address. If the host has no address, the error
+// is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
 func HostAddress(preferred string, skip ...string) (netip.Addr, error) {
-	devices, err := list(skip)
+	devices, err := listDevices(skip)
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	if preferred != "" {
-		return chosen(preferred, devices)
+		return checkPreferred(preferred, devices)
 	}
 	byDefault, err := defaultDevice()
 	if err != nil {
@@ -50,7 +52,7 @@ func HostAddress(preferred string, skip ...string) (netip.Addr, error) {
 	return netip.Addr{}, ErrNoAddress
 }
 
-func chosen(preferred string, devices []device) (netip.Addr, error) {
+func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 	address, err := netip.ParseAddr(preferred)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("read host address %q: %w", preferred, err)
@@ -63,27 +65,29 @@ func chosen(preferred string, devices []device) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("find host address %q: no device has it", preferred)
 }
 
-// HostAddresses returns every address of the machine that a certificate should name, loopback first: all but
-// link-local ones and those of devices named in skip. When the kernel's table cannot be read it returns loopback.
+// HostAddresses returns all addresses of the host for a certificate, loopback first, without
+// link-local addresses and those of devices in skip. If the kernel's tables cannot be read, it
+// returns only loopback.
 func HostAddresses(skip ...string) []netip.Addr {
-	all := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
-	devices, err := list(skip)
+	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	devices, err := listDevices(skip)
 	if err != nil {
-		return all
+		return addresses
 	}
 	for _, d := range devices {
 		for _, address := range d.addresses {
-			if address.IsGlobalUnicast() && !slices.Contains(all, address) {
-				all = append(all, address)
+			if address.IsGlobalUnicast() && !slices.Contains(addresses, address) {
+				addresses = append(addresses, address)
 			}
 		}
 	}
-	return all
+	return addresses
 }
 
-// AssignOffline gives a machine without any address OfflineAddress, on a device of its own with the given name, and
-// returns it. The device is a bridge without ports, which pods need anyway; not every kernel has dummy devices. Calling
-// it again is harmless. The device goes with agent.Cleanup, or when the machine stops.
+// AssignOffline assigns OfflineAddress to a host without an address, on a new device with the given
+// name. The device is a bridge without ports, because not every kernel has dummy devices but pods
+// need bridges anyway. AssignOffline can be repeated. The device is removed by agent.Cleanup or by
+// a reboot.
 func AssignOffline(name string) (netip.Addr, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -94,10 +98,10 @@ func AssignOffline(name string) (netip.Addr, error) {
 		}
 	}
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("make device %q: %w", name, err)
+		return netip.Addr{}, fmt.Errorf("create device %q: %w", name, err)
 	}
 	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: netlink.NewIPNet(OfflineAddress.AsSlice())}); err != nil {
-		return netip.Addr{}, fmt.Errorf("give device %q address %s: %w", name, OfflineAddress, err)
+		return netip.Addr{}, fmt.Errorf("set address of device %q to %s: %w", name, OfflineAddress, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return netip.Addr{}, fmt.Errorf("set device %q up: %w", name, err)
@@ -105,7 +109,8 @@ func AssignOffline(name string) (netip.Addr, error) {
 	return OfflineAddress, nil
 }
 
-// MTU returns the MTU in bytes of the default route's device, which pods must not exceed; 1500 without such a route.
+// MTU returns the MTU in bytes of the default route's device, which pods must not exceed, or 1500
+// if there is no default route.
 func MTU() (int, error) {
 	index, err := defaultDevice()
 	if err != nil || index == 0 {
@@ -125,7 +130,7 @@ type device struct {
 	addresses []netip.Addr
 }
 
-// rank orders devices by how likely others reach the machine there.
+// rank orders devices by the likelihood that others reach the host there.
 func (d device) rank(defaultDevice int) int {
 	switch {
 	case d.index == defaultDevice:
@@ -136,7 +141,7 @@ func (d device) rank(defaultDevice int) int {
 	return 2
 }
 
-func list(skip []string) ([]device, error) {
+func listDevices(skip []string) ([]device, error) {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
@@ -162,7 +167,8 @@ func list(skip []string) ([]device, error) {
 	return devices, nil
 }
 
-// isVirtual tells devices that other software makes for its own guests from those that lead out of the machine.
+// isVirtual reports whether a device is of a type that software creates for guests, and not one
+// that connects the host.
 func isVirtual(link netlink.Link) bool {
 	switch link.Type() {
 	case "bridge", "veth", "dummy", "tuntap":
@@ -171,7 +177,8 @@ func isVirtual(link netlink.Link) bool {
 	return false
 }
 
-// defaultDevice returns the index of the device of the IPv4 default route with the lowest metric, or 0.
+// defaultDevice returns the index of the device of the IPv4 default route with the lowest metric,
+// or 0.
 func defaultDevice() (int, error) {
 	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	if err != nil {

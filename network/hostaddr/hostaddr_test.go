@@ -90,7 +90,7 @@ func expect(t *testing.T, preferred, want string) {
 	}
 }
 
-func TestOfflineMachineGetsAnAddress(t *testing.T) {
+func TestOfflineAddress(t *testing.T) {
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName("slipway-host"); err == nil {
 			_ = netlink.LinkDel(link)

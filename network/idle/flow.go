@@ -17,130 +17,134 @@ import (
 )
 
 const (
-	// maxWaiting is how many datagrams of one sender wait for a service, and maxBytes what all of them have; further ones are dropped.
-	maxWaiting = 32
-	maxBytes   = 16 << 20
-	// maxDatagram is the longest payload of a datagram over IPv4.
+	// maxQueued is the maximum number of queued datagrams of one sender. maxQueuedBytes is the
+	// maximum size of all queued datagrams. Further datagrams are dropped.
+	maxQueued      = 32
+	maxQueuedBytes = 16 << 20
+	// maxDatagram is the maximum payload of a datagram over IPv4.
 	maxDatagram = 65507
 )
 
-// flows are the senders of datagrams to idle services.
+// flows contains the senders of datagrams to idle services.
 type flows struct {
-	mu   sync.Mutex
-	from map[route]*flow
-	room *semaphore.Weighted
+	mu      sync.Mutex
+	byRoute map[route]*datagramFlow
+	memory  *semaphore.Weighted
 }
 
-// route is a sender and what it sends to.
+// route is a sender and the service address that it uses.
 type route struct{ client, service netip.AddrPort }
 
-// flow is what one sender sends to a port of a service, and its answers.
-type flow struct {
+// datagramFlow contains the datagrams from one sender to one port of a service, and handles the
+// responses.
+type datagramFlow struct {
 	route
-	of      target
-	waiting chan []byte
-	end     context.CancelFunc
+	target target
+	queue  chan []byte
+	cancel context.CancelFunc
 }
 
 func newFlows() flows {
-	return flows{from: map[route]*flow{}, room: semaphore.NewWeighted(maxBytes)}
+	return flows{byRoute: map[route]*datagramFlow{}, memory: semaphore.NewWeighted(maxQueuedBytes)}
 }
 
-// end ends the flows that f chooses.
-func (s *flows) end(f func(*flow) bool) {
+// cancel cancels the flows for which f returns true.
+func (s *flows) cancel(f func(*datagramFlow) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, flow := range s.from {
+	for _, flow := range s.byRoute {
 		if f(flow) {
-			flow.end()
+			flow.cancel()
 		}
 	}
 }
 
-// receive holds datagrams until the log is closed, and returns when the last flow has ended.
-func (h *holder) receive(ctx context.Context, log *packets) {
-	var held sync.WaitGroup
-	defer held.Wait()
+// receive queues datagrams until the log is closed, and returns when the last flow has ended.
+func (h *holder) receive(ctx context.Context, log *packetLog) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
 	for {
-		received, err := log.next()
+		datagrams, err := log.next()
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			slog.Error("cannot receive datagrams to idle services", "err", err)
+			slog.Error("cannot receive datagrams to idle services", "error", err)
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(pause):
+			case <-time.After(retryDelay):
 			}
 			continue
 		}
-		for _, d := range received {
-			if flow := h.flow(ctx, d.route, &held); flow != nil {
-				h.flows.hold(flow, d.payload)
+		for _, d := range datagrams {
+			if flow := h.flow(ctx, d.route, &tasks); flow != nil {
+				h.flows.enqueue(flow, d.payload)
 			}
 		}
 	}
 }
 
-// flow is that of a datagram, a new one if there is none yet, or nil where there is no service or no room for it.
-func (h *holder) flow(ctx context.Context, way route, held *sync.WaitGroup) *flow {
-	of, known := h.find(way.service, corev1.ProtocolUDP)
+// flow returns the flow of a datagram. It creates the flow if necessary, or returns nil if there is
+// no service or the limit is reached.
+func (h *holder) flow(ctx context.Context, r route, tasks *sync.WaitGroup) *datagramFlow {
+	tgt, ok := h.find(r.service, corev1.ProtocolUDP)
 	h.flows.mu.Lock()
 	defer h.flows.mu.Unlock()
-	if found := h.flows.from[way]; found != nil {
-		return found
+	if existing := h.flows.byRoute[r]; existing != nil {
+		return existing
 	}
-	if !known || !h.seats.take(of.service) {
+	if !ok || !h.limit.acquire(tgt.service) {
 		return nil
 	}
-	ctx, end := context.WithTimeout(ctx, maxWait)
-	started := &flow{route: way, of: of, waiting: make(chan []byte, maxWaiting), end: end}
-	h.flows.from[way] = started
-	held.Go(func() {
-		defer h.seats.leave(of.service)
-		defer h.flows.forget(started)
-		if err := h.deliver(ctx, started); err != nil {
-			slog.Info("datagrams to an idle service were given up", "service", of.service, "err", err)
+	ctx, end := context.WithTimeout(ctx, holdTimeout)
+	created := &datagramFlow{route: r, target: tgt, queue: make(chan []byte, maxQueued), cancel: end}
+	h.flows.byRoute[r] = created
+	tasks.Go(func() {
+		defer h.limit.release(tgt.service)
+		defer h.flows.remove(created)
+		if err := h.deliver(ctx, created); err != nil {
+			slog.Info("gave up datagrams to idle service", "service", tgt.service, "error", err)
 		}
 	})
-	return started
+	return created
 }
 
-// hold keeps a datagram until it is delivered, or drops it, as those of a flow that has ended.
-func (s *flows) hold(f *flow, payload []byte) {
+// enqueue queues a datagram. It drops the datagram if the flow has ended or a limit is reached.
+func (s *flows) enqueue(f *datagramFlow, payload []byte) {
 	size := int64(len(payload))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.from[f.route] != f || !s.room.TryAcquire(size) {
+	if s.byRoute[f.route] != f || !s.memory.TryAcquire(size) {
 		return
 	}
 	select {
-	case f.waiting <- payload:
+	case f.queue <- payload:
 	default:
-		s.room.Release(size)
+		s.memory.Release(size)
 	}
 }
 
-// forget ends a flow and drops what waits.
-func (s *flows) forget(f *flow) {
-	f.end()
+// remove ends a flow and drops its queue.
+func (s *flows) remove(f *datagramFlow) {
+	f.cancel()
 	s.mu.Lock()
-	delete(s.from, f.route)
+	delete(s.byRoute, f.route)
 	s.mu.Unlock()
 	for {
 		select {
-		case payload := <-f.waiting:
-			s.room.Release(int64(len(payload)))
+		case payload := <-f.queue:
+			s.memory.Release(int64(len(payload)))
 		default:
 			return
 		}
 	}
 }
 
-// deliver waits for an endpoint and sends it what comes until ctx ends. Answers go to the sender from where it sent to.
-func (h *holder) deliver(ctx context.Context, f *flow) error {
-	endpoint, err := h.wakes.endpoint(ctx, f.of)
+// deliver waits for an endpoint and sends it the flow's datagrams until ctx ends. Responses are
+// sent from the service's address.
+func (h *holder) deliver(ctx context.Context, f *datagramFlow) error {
+	endpoint, err := h.waker.endpoint(ctx, f.target)
 	if err != nil {
 		return err
 	}
@@ -149,63 +153,64 @@ func (h *holder) deliver(ctx context.Context, f *flow) error {
 		return err
 	}
 	defer server.Close()
-	client, err := answering(ctx, f.route)
+	client, err := dialFrom(ctx, f.route)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	var answers sync.WaitGroup
-	defer answers.Wait()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	defer server.Close()
-	answers.Go(func() { answer(client, server) })
+	tasks.Go(func() { copyResponses(client, server) })
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case payload := <-f.waiting:
+		case payload := <-f.queue:
 			_, err := server.Write(payload)
-			h.flows.room.Release(int64(len(payload)))
-			if err != nil && !lost(err) {
+			h.flows.memory.Release(int64(len(payload)))
+			if err != nil && !isDeliveryError(err) {
 				return fmt.Errorf("send to %s: %w", endpoint, err)
 			}
 		}
 	}
 }
 
-// answer passes on what an endpoint answers until its socket is closed.
-func answer(client net.Conn, server *net.UDPConn) {
+// copyResponses forwards the endpoint's responses until the socket is closed.
+func copyResponses(client net.Conn, server *net.UDPConn) {
 	buffer := make([]byte, maxDatagram)
 	for {
 		n, err := server.Read(buffer)
 		if err == nil {
-			_, _ = client.Write(buffer[:n]) // datagrams may be lost
+			_, _ = client.Write(buffer[:n]) // datagrams can be lost
 			continue
 		}
-		if !lost(err) {
+		if !isDeliveryError(err) {
 			return
 		}
 	}
 }
 
-// lost says whether an error is only that a datagram before did not arrive.
-func lost(err error) bool {
+// isDeliveryError reports whether an error only means that an earlier datagram was not delivered.
+func isDeliveryError(err error) bool {
 	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH)
 }
 
-// answering is a socket that sends to a client from the address of a service, which is none of this host's.
-func answering(ctx context.Context, way route) (net.Conn, error) {
-	dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(way.service), Control: func(_, _ string, raw syscall.RawConn) error {
-		var failure error
+// dialFrom returns a socket that sends to a client from the address of a service, which is not an
+// address of this host.
+func dialFrom(ctx context.Context, r route) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(r.service), Control: func(_, _ string, raw syscall.RawConn) error {
+		var optErr error
 		err := raw.Control(func(fd uintptr) {
-			failure = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+			optErr = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
 				unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_TRANSPARENT, 1))
 		})
-		return errors.Join(err, failure)
+		return errors.Join(err, optErr)
 	}}
-	client, err := dialer.DialContext(ctx, "udp4", way.client.String())
+	client, err := dialer.DialContext(ctx, "udp4", r.client.String())
 	if err != nil {
-		return nil, fmt.Errorf("answer from %s: %w", way.service, err)
+		return nil, fmt.Errorf("send from %s: %w", r.service, err)
 	}
 	return client, nil
 }

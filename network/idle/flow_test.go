@@ -2,17 +2,17 @@ package idle
 
 import "testing"
 
-func TestADatagramThatComesWhenItsFlowHasEndedTakesNoRoom(t *testing.T) {
+func TestLateDatagramUsesNoMemory(t *testing.T) {
 	flows := newFlows()
-	ended := &flow{waiting: make(chan []byte, maxWaiting), end: func() {}}
-	flows.from[ended.route] = ended
-	flows.hold(ended, []byte("in time"))
-	if flows.room.TryAcquire(maxBytes) {
-		t.Error("a datagram that waits takes no room")
+	ended := &datagramFlow{queue: make(chan []byte, maxQueued), cancel: func() {}}
+	flows.byRoute[ended.route] = ended
+	flows.enqueue(ended, []byte("in time"))
+	if flows.memory.TryAcquire(maxQueuedBytes) {
+		t.Error("a queued datagram uses no memory")
 	}
-	flows.forget(ended)
-	flows.hold(ended, []byte("late"))
-	if !flows.room.TryAcquire(maxBytes) {
-		t.Error("a datagram that is never delivered takes room")
+	flows.remove(ended)
+	flows.enqueue(ended, []byte("late"))
+	if !flows.memory.TryAcquire(maxQueuedBytes) {
+		t.Error("a discarded datagram uses memory")
 	}
 }

@@ -2,7 +2,7 @@ package idle
 
 import "testing"
 
-// FuzzDatagram proves that a packet that a pod sends is read within its length.
+// FuzzDatagram checks that parsing a packet from a pod does not read beyond its end.
 func FuzzDatagram(f *testing.F) {
 	header := []byte{0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 2, 172, 30, 0, 1}
 	f.Add(append(header, 0x30, 0x39, 0, 53, 0, 12, 0, 0, 'a', 'b', 'c', 'd'))
@@ -11,7 +11,7 @@ func FuzzDatagram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		d, ok := parse(packet)
 		if ok && (len(d.payload) > len(packet) || !d.client.Addr().Is4() || !d.service.Addr().Is4()) {
-			t.Errorf("%x is %+v", packet, d)
+			t.Errorf("%x: got %+v", packet, d)
 		}
 	})
 }

@@ -17,89 +17,90 @@ import (
 )
 
 const (
-	// maxWait is how long a connection is held for a service that gets no endpoints.
-	maxWait = 2 * time.Minute
-	// pause is the time between two tries to reach endpoints that do not answer.
-	pause = 500 * time.Millisecond
-	// dialTimeout bounds one try.
+	// holdTimeout is how long a connection is held for a service that gets no endpoints.
+	holdTimeout = 2 * time.Minute
+	// retryDelay is the delay between two attempts to connect to endpoints.
+	retryDelay = 500 * time.Millisecond
+	// dialTimeout limits one attempt.
 	dialTimeout = 5 * time.Second
 )
 
-// holder takes connections and datagrams to idle services.
+// holder accepts connections and datagrams to idle services.
 type holder struct {
-	wakes wakes
-	seats seats
+	waker waker
+	limit connLimit
 	flows flows
 
 	mu      sync.Mutex
-	targets map[place]target
+	targets map[destination]target
 }
 
 func newHolder(p *Proxy) *holder {
-	return &holder{wakes: wakes{proxy: p}, seats: seats{of: map[cache.ObjectName]int{}}, flows: newFlows()}
+	return &holder{waker: waker{proxy: p}, limit: connLimit{byService: map[cache.ObjectName]int{}}, flows: newFlows()}
 }
 
-// know replaces the places that packets may have been sent to.
-func (h *holder) know(targets map[place]target) {
+// setTargets replaces the known destinations of packets.
+func (h *holder) setTargets(targets map[destination]target) {
 	h.mu.Lock()
 	h.targets = targets
 	h.mu.Unlock()
-	h.flows.end(func(f *flow) bool {
-		of, known := h.find(f.service, corev1.ProtocolUDP)
-		return !known || of != f.of
+	h.flows.cancel(func(f *datagramFlow) bool {
+		tgt, ok := h.find(f.service, corev1.ProtocolUDP)
+		return !ok || tgt != f.target
 	})
 }
 
-// find is the service of an address that a packet was sent to.
+// find returns the service of a destination address.
 func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	found, ok := h.targets[place{address, protocol}]
+	tgt, ok := h.targets[destination{address, protocol}]
 	if !ok {
-		found, ok = h.targets[place{netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port()), protocol}]
+		tgt, ok = h.targets[destination{netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port()), protocol}]
 	}
-	return found, ok
+	return tgt, ok
 }
 
-// serve accepts until the listener is closed, and returns when the last connection is.
+// serve accepts connections until the listener is closed, and returns when the last connection is
+// closed.
 func (h *holder) serve(ctx context.Context, listener net.Listener) {
-	var held sync.WaitGroup
-	defer held.Wait()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
 	for {
-		accepted, err := listener.Accept()
+		conn, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			slog.Error("cannot accept a connection to an idle service", "err", err)
-			select { // such as too many open files
+			slog.Error("cannot accept connection to idle service", "error", err)
+			select { // for example, too many open files
 			case <-ctx.Done():
 				return
-			case <-time.After(pause):
+			case <-time.After(retryDelay):
 			}
 			continue
 		}
-		held.Go(func() { h.hold(ctx, accepted.(*net.TCPConn)) })
+		tasks.Go(func() { h.hold(ctx, conn.(*net.TCPConn)) })
 	}
 }
 
-// hold keeps a connection until the service that it was made to answers, and passes it on.
+// hold keeps a connection until its service has an endpoint that accepts it, and forwards it.
 func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer client.Close()
-	address, err := original(client)
+	address, err := originalDestination(client)
 	if err != nil {
-		return // it was made to this port
+		return // the client connected directly to this port
 	}
-	of, known := h.find(address, corev1.ProtocolTCP)
-	if !known || !h.seats.take(of.service) {
+	tgt, ok := h.find(address, corev1.ProtocolTCP)
+	if !ok || !h.limit.acquire(tgt.service) {
 		return
 	}
-	defer h.seats.leave(of.service)
-	waiting, stop := context.WithTimeout(ctx, maxWait)
+	defer h.limit.release(tgt.service)
+	holdCtx, stop := context.WithTimeout(ctx, holdTimeout)
 	defer stop()
-	server, err := h.reach(waiting, of)
+	server, err := h.reach(holdCtx, tgt)
 	if err != nil {
-		slog.Info("a connection to an idle service was given up", "service", of.service, "err", err)
+		slog.Info("gave up connection to idle service", "service", tgt.service, "error", err)
 		return
 	}
 	defer server.Close()
@@ -108,14 +109,14 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 		server.Close()
 	})
 	defer end()
-	pass(client, server.(*net.TCPConn))
+	copyBoth(client, server.(*net.TCPConn))
 }
 
-// reach connects to an endpoint, and wakes the service where there is none.
-func (h *holder) reach(ctx context.Context, of target) (net.Conn, error) {
+// reach connects to an endpoint. It wakes the service if there is none.
+func (h *holder) reach(ctx context.Context, tgt target) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	for {
-		endpoint, err := h.wakes.endpoint(ctx, of)
+		endpoint, err := h.waker.endpoint(ctx, tgt)
 		if err != nil {
 			return nil, err
 		}
@@ -123,47 +124,47 @@ func (h *holder) reach(ctx context.Context, of target) (net.Conn, error) {
 		if err == nil {
 			return server, nil
 		}
-		select { // an endpoint that is just going or coming
+		select { // the endpoint might be starting or stopping
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(pause):
+		case <-time.After(retryDelay):
 		}
 	}
 }
 
-// pass copies both ways until both have ended.
-func pass(client, server *net.TCPConn) {
-	var ways sync.WaitGroup
-	for _, way := range [][2]*net.TCPConn{{client, server}, {server, client}} {
-		ways.Go(func() {
-			_, err := io.Copy(way[0], way[1])
+// copyBoth copies in both directions until both have ended.
+func copyBoth(client, server *net.TCPConn) {
+	var tasks sync.WaitGroup
+	for _, pair := range [][2]*net.TCPConn{{client, server}, {server, client}} {
+		tasks.Go(func() {
+			_, err := io.Copy(pair[0], pair[1])
 			if err != nil {
 				client.Close()
 				server.Close()
 				return
 			}
-			_ = way[0].CloseWrite() // the other way may go on
+			_ = pair[0].CloseWrite() // the other direction can continue
 		})
 	}
-	ways.Wait()
+	tasks.Wait()
 }
 
-// original is the address that a connection was made to before it was redirected.
-func original(client *net.TCPConn) (address netip.AddrPort, err error) {
+// originalDestination returns the destination of a connection before the redirect.
+func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error) {
 	raw, err := client.SyscallConn()
 	if err != nil {
 		return address, err
 	}
-	var failure error
+	var optErr error
 	err = raw.Control(func(fd uintptr) {
-		// A struct sockaddr_in fits into what this option of IPv6 reads: family, port and address.
+		// A struct sockaddr_in fits into the result of this IPv6 option: family, port and address.
 		socket, err := unix.GetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
 		if err != nil {
-			failure = err
+			optErr = err
 			return
 		}
 		ip := [4]byte(socket.Multiaddr[4:8])
 		address = netip.AddrPortFrom(netip.AddrFrom4(ip), binary.BigEndian.Uint16(socket.Multiaddr[2:4]))
 	})
-	return address, errors.Join(err, failure)
+	return address, errors.Join(err, optErr)
 }

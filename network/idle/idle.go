@@ -1,13 +1,17 @@
-// Package idle holds connections and datagrams to services that have no pods until they have some. A service with the annotation of `oc idle`
-// gets its packets taken in front of the service proxy, which would refuse them: connections are redirected to a listener of this node, datagrams are
-// copied to it by the kernel's log and dropped. The part tells by an event that the service needs pods, waits for its endpoints and passes on what it got.
-// That goes for the address of the cluster, for external addresses and for node ports.
+// Package idle holds connections and datagrams to idle services until the services have pods. For a
+// service with the annotation of `oc idle`, packets are intercepted before the service proxy, which
+// would reject them: connections are redirected to a listener on this node, and datagrams are
+// copied to it through the kernel's packet log and dropped. The component creates an event that the
+// service needs pods, waits for its endpoints and forwards what it received. This applies to
+// cluster IPs, external IPs and node ports.
 //
-// When the node's process is killed, connections that went through it end; those that pods have directly, as all have a few seconds after a service
-// woke, do not. What comes until the process is there again is dropped, not refused, so that clients send it once more.
+// If the node's process is killed, connections through it are closed. Connections directly to pods,
+// which all connections are from a few seconds after the service wakes, are not affected. New
+// packets are dropped, not rejected, until the process is running again, so clients retransmit
+// them.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the annotations and the event are those of its
-// unidling proxy.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
+// annotations and the event are those of its unidling proxy.
 package idle
 
 import (
@@ -23,31 +27,33 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Proxy is the part of a node that holds connections.
+// Proxy is the component of a node that holds connections.
 type Proxy struct {
-	// Client may watch services and endpoint slices and create events.
+	// Client can watch services and endpoint slices and create events.
 	Client kubernetes.Interface
-	// Table is the nftables table, in family ip, that the part owns.
+	// Table is the component's nftables table, in family ip.
 	Table string
-	// Host is the node's name, for its events.
+	// Host is the node's name for events.
 	Host string
-	// Off makes the part only take its table away: the service proxy refuses connections to services without pods, idle or not.
-	Off bool
+	// Disabled means that the component only removes its table: the service proxy rejects
+	// connections to services without pods, idle or not.
+	Disabled bool
 }
 
 const (
-	// grace is how long packets to a service that has endpoints again still come here: the service proxy learns of them a little later.
-	grace = 10 * time.Second
-	// retry is the time until the table is written again after a failure.
-	retry = 5 * time.Second
+	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
+	// the service proxy learns of the endpoints slightly later.
+	drainPeriod = 10 * time.Second
+	// retryInterval is the delay after a failure to write the table.
+	retryInterval = 5 * time.Second
 )
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Proxy) Name() string { return "idling" }
 
 // Run holds connections and datagrams until ctx ends.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
-	if p.Off {
+	if p.Disabled {
 		if err := remove(ctx, p.Table); err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -60,17 +66,17 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("listen for idle services: %w", err)
 	}
 	defer listener.Close()
-	log, err := openPackets()
+	log, err := openPacketLog()
 	if err != nil {
 		return fmt.Errorf("receive datagrams to idle services: %w", err)
 	}
 	defer log.Close()
-	factory := informers.NewSharedInformerFactoryWithOptions(p.Client, 0, informers.WithTransform(lean))
+	factory := informers.NewSharedInformerFactoryWithOptions(p.Client, 0, informers.WithTransform(trim))
 	services := factory.Core().V1().Services().Informer()
-	changed := make(chan struct{}, 1)
+	changes := make(chan struct{}, 1)
 	notify := func() {
 		select {
-		case changed <- struct{}{}:
+		case changes <- struct{}{}:
 		default:
 		}
 	}
@@ -82,7 +88,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	defer factory.Shutdown()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	ctx, stop := context.WithCancel(ctx) // however Run ends
+	ctx, stop := context.WithCancel(ctx) // stops the tasks before Run returns
 	defer stop()
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), services.HasSynced) {
@@ -95,62 +101,63 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	h := newHolder(p)
 	tasks.Go(func() { h.serve(ctx, listener) })
 	tasks.Go(func() { h.receive(ctx, log) })
-	doors := doors{connections: uint16(listener.Addr().(*net.TCPAddr).Port), group: log.group}
-	if err := p.follow(ctx, h, doors, services.GetStore(), changed, ready); err != nil {
-		return fmt.Errorf("take packets to idle services: %w", err)
+	doors := receivers{connections: uint16(listener.Addr().(*net.TCPAddr).Port), group: log.group}
+	if err := p.syncTable(ctx, h, doors, services.GetStore(), changes, ready); err != nil {
+		return fmt.Errorf("intercept packets to idle services: %w", err)
 	}
 	return nil
 }
 
-// follow keeps the table as the services are. A failure to write it at first is returned; later ones are logged, and tried again.
-func (p *Proxy) follow(ctx context.Context, h *holder, d doors, services cache.Store, changed <-chan struct{}, ready func()) error {
-	leaving := map[place]time.Time{}
-	written, first := map[place]target{}, true
-	again := time.NewTimer(0)
-	defer again.Stop()
+// syncTable keeps the table in sync with the services. It returns an error if the first write
+// fails; it logs and retries later errors.
+func (p *Proxy) syncTable(ctx context.Context, h *holder, d receivers, services cache.Store, changes <-chan struct{}, ready func()) error {
+	draining := map[destination]time.Time{}
+	current, initial := map[destination]target{}, true
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed:
-		case <-again.C:
+		case <-changes:
+		case <-timer.C:
 		}
-		wanted := idle(services)
-		wait := remain(wanted, written, leaving, time.Now(), func(of target) state { return p.state(ctx, services, of) })
-		h.know(wanted)
-		if first || !sameKeys(wanted, written) {
-			err := write(ctx, p.Table, d, wanted)
+		desired := idleDestinations(services)
+		delay := keepDraining(desired, current, draining, time.Now(), func(tgt target) state { return p.state(ctx, services, tgt) })
+		h.setTargets(desired)
+		if initial || !sameKeys(desired, current) {
+			err := write(ctx, p.Table, d, desired)
 			switch {
 			case ctx.Err() != nil:
 				return nil
-			case err != nil && first:
+			case err != nil && initial:
 				return err
 			case err != nil:
-				slog.Error("cannot take packets to idle services", "err", err)
-				again.Reset(retry)
+				slog.Error("cannot intercept packets to idle services", "error", err)
+				timer.Reset(retryInterval)
 				continue
 			}
 		}
-		written = wanted
-		if first {
-			first = false
+		current = desired
+		if initial {
+			initial = false
 			ready()
 		}
-		if wait > 0 {
-			again.Reset(wait)
+		if delay > 0 {
+			timer.Reset(delay)
 		}
 	}
 }
 
-// state says how a service is that is no longer idle.
-func (p *Proxy) state(ctx context.Context, services cache.Store, of target) state {
-	if _, exists, err := services.GetByKey(of.service.String()); err == nil && !exists {
+// state returns the state of a service that is no longer idle.
+func (p *Proxy) state(ctx context.Context, services cache.Store, tgt target) state {
+	if _, exists, err := services.GetByKey(tgt.service.String()); err == nil && !exists {
 		return gone
 	}
-	ctx, stop := context.WithTimeout(ctx, retry)
+	ctx, stop := context.WithTimeout(ctx, retryInterval)
 	defer stop()
-	if found, err := p.endpoints(ctx, of); err != nil || len(found) == 0 {
-		return waking // an error is told by whoever waits
+	if endpoints, err := p.endpoints(ctx, tgt); err != nil || len(endpoints) == 0 {
+		return waking // the waiting connection reports the error
 	}
 	return awake
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What linux/netfilter/nfnetlink_log.h names.
+// Constants of linux/netfilter/nfnetlink_log.h.
 const (
 	messagePacket = unix.NFNL_SUBSYS_ULOG<<8 | 0
 	messageConfig = unix.NFNL_SUBSYS_ULOG<<8 | 1
@@ -26,31 +26,34 @@ const (
 )
 
 const (
-	// firstGroup is the first group of the kernel's log that is tried, and groups how many are: one may be another cluster's.
+	// firstGroup is the first group of the kernel's packet log to try, and groups is the number of
+	// groups. Another cluster might use one.
 	firstGroup, groups = 30230, 32
-	// logBuffer is what the kernel keeps of packets that were not yet read, in bytes; what does not fit is dropped.
+	// logBuffer is the size of the kernel's buffer for unread packets in bytes. Packets that exceed
+	// it are dropped.
 	logBuffer = 4 << 20
-	// headerSize is the length of a header of netfilter's messages, of IPv4 at least, and of UDP.
+	// headerSize, ipSize and udpSize are the lengths of netfilter's message header, of the minimum
+	// IPv4 header, and of the UDP header.
 	headerSize, ipSize, udpSize = 4, ipv4.HeaderLen, 8
 )
 
-// packets are the datagrams that the table copies to a group of the kernel's log.
-type packets struct {
+// packetLog receives the datagrams that the table copies to a group of the kernel's packet log.
+type packetLog struct {
 	*netlink.Conn
 	group uint16
 }
 
-// datagram is one that was sent to an idle service.
+// datagram is a datagram to an idle service.
 type datagram struct {
 	route
 	payload []byte
 }
 
-// openPackets takes a group of the log that nobody has.
-func openPackets() (*packets, error) {
+// openPacketLog opens an unused group of the log.
+func openPacketLog() (*packetLog, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
-		return nil, fmt.Errorf("open the kernel's log of packets: %w", err)
+		return nil, fmt.Errorf("open the kernel's packet log: %w", err)
 	}
 	err = errors.Join(conn.SetReadBuffer(logBuffer), conn.SetOption(netlink.NoENOBUFS, true))
 	for group := uint16(firstGroup); err == nil && group < firstGroup+groups; group++ {
@@ -59,18 +62,18 @@ func openPackets() (*packets, error) {
 			err = nil
 			continue
 		}
-		if err == nil { // whole packets: a length, which 0 leaves open, and the mode
+		if err == nil { // copy whole packets: a length, 0 for no limit, and the mode
 			err = configure(conn, group, netlink.Attribute{Type: attributeMode, Data: []byte{0, 0, 0, 0, copyPacket, 0}})
 		}
 		if err == nil {
-			return &packets{conn, group}, nil
+			return &packetLog{conn, group}, nil
 		}
 	}
 	conn.Close()
 	if err == nil {
-		err = fmt.Errorf("groups %d to %d are taken", firstGroup, firstGroup+groups-1)
+		err = fmt.Errorf("groups %d to %d are in use", firstGroup, firstGroup+groups-1)
 	}
-	return nil, fmt.Errorf("take a group of the kernel's log of packets: %w", err)
+	return nil, fmt.Errorf("bind group of the kernel's packet log: %w", err)
 }
 
 // configure changes one setting of a group.
@@ -86,8 +89,8 @@ func configure(conn *netlink.Conn, group uint16, attribute netlink.Attribute) er
 	return err
 }
 
-// next waits for datagrams. What is none, or only a part of one, is left out.
-func (p *packets) next() (found []datagram, err error) {
+// next waits for datagrams. It skips other packets and fragments.
+func (p *packetLog) next() (datagrams []datagram, err error) {
 	messages, err := p.Receive()
 	if err != nil {
 		return nil, err
@@ -98,27 +101,27 @@ func (p *packets) next() (found []datagram, err error) {
 		}
 		attributes, err := netlink.UnmarshalAttributes(message.Data[headerSize:])
 		if err != nil {
-			return found, fmt.Errorf("read the kernel's log of packets: %w", err)
+			return datagrams, fmt.Errorf("read the kernel's packet log: %w", err)
 		}
 		for _, attribute := range attributes {
 			if attribute.Type != attributePayload {
 				continue
 			}
-			if read, ok := parse(attribute.Data); ok {
-				found = append(found, read)
+			if d, ok := parse(attribute.Data); ok {
+				datagrams = append(datagrams, d)
 			}
 		}
 	}
-	return found, nil
+	return datagrams, nil
 }
 
-// parse reads a packet of IPv4 as it is on the wire.
+// parse parses an IPv4 packet.
 func parse(packet []byte) (d datagram, ok bool) {
 	if len(packet) < ipSize {
 		return d, false
 	}
 	size := int(packet[0]&0xf) * 4
-	fragment := binary.BigEndian.Uint16(packet[6:]) &^ (1 << 14) // the bit that forbids fragments
+	fragment := binary.BigEndian.Uint16(packet[6:]) &^ (1 << 14) // ignore the don't-fragment bit
 	if packet[0]>>4 != ipv4.Version || packet[9] != unix.IPPROTO_UDP || size < ipSize || fragment != 0 || len(packet) < size+udpSize {
 		return d, false
 	}
@@ -129,6 +132,6 @@ func parse(packet []byte) (d datagram, ok bool) {
 	}
 	d.client = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(udp))
 	d.service = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[16:20])), binary.BigEndian.Uint16(udp[2:]))
-	d.payload = slices.Clone(udp[udpSize:length]) // what was received is longer
+	d.payload = slices.Clone(udp[udpSize:length]) // copy, because the received message is longer
 	return d, true
 }

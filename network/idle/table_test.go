@@ -26,12 +26,14 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// idleService is a cluster of one idle service with connections at port 80 and datagrams at 53, and what runs for it.
+// idleService makes a cluster with one idle service, on TCP port 80 and UDP port 53, and runs the
+// proxy.
 func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) {
 	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
-	_, services, _ := net.ParseCIDR("172.30.0.0/16") // a host has a way to services by its default route
+	// A host reaches services through its default route.
+	_, services, _ := net.ParseCIDR("172.30.0.0/16")
 	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.IPv4(10, 128, 0, 2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +48,10 @@ func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) 
 	return pod, client
 }
 
-// needed waits for the event that pods are needed.
-func needed(t *testing.T, client *fake.Clientset) {
+// needed waits for the event NeedPods.
+func waitForEvent(t *testing.T, client *fake.Clientset) {
 	t.Helper()
-	eventually.Equal(t, "the event that pods are needed", func() string {
+	eventually.Equal(t, "event NeedPods", func() string {
 		events, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(events.Items) == 0 {
 			return fmt.Sprint(err)
@@ -58,7 +60,7 @@ func needed(t *testing.T, client *fake.Clientset) {
 	}, "NeedPods web")
 }
 
-// serve gives the service an endpoint that answers what it is sent.
+// serve adds an endpoint to the service that echoes its input.
 func serve(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	server, err := net.Listen("tcp4", "127.0.0.2:0")
@@ -88,7 +90,7 @@ func serve(t *testing.T, client *fake.Clientset) {
 	}
 }
 
-// dial connects to an address from a machine.
+// dial connects to an address from a namespace.
 func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn net.Conn) {
 	t.Helper()
 	from.Do(t, func() (err error) {
@@ -96,36 +98,36 @@ func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn 
 		return err
 	})
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(maxWait)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(holdTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
-func TestAConnectionIsHeldUntilThereAreEndpoints(t *testing.T) {
+func TestConnectionsAreHeld(t *testing.T) {
 	pod, client := idleService(t)
 	conns := []net.Conn{dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, pod, "tcp4", "10.128.0.1:30080"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")}
-	needed(t, client)
+	waitForEvent(t, client)
 	serve(t, client)
 	for i, conn := range conns {
 		if _, err := conn.Write([]byte("hello")); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // the answer comes nevertheless
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // the response must still arrive
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
-			t.Errorf("answer %d: %q, %v", i, got, err)
+			t.Errorf("response %d: %q, %v", i, got, err)
 		}
 	}
 }
 
-func TestDatagramsAreHeldUntilThereAreEndpoints(t *testing.T) {
+func TestDatagramsAreHeld(t *testing.T) {
 	pod, client := idleService(t)
 	conns := []net.Conn{dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "10.128.0.1:30053"),
 		dial(t, hosttest.Host(), "udp4", "172.30.0.1:53"), dial(t, hosttest.Host(), "udp4", "10.128.0.1:30053")}
-	long := strings.Repeat("long ", 5000) // in fragments
-	say := func() {
+	long := strings.Repeat("long ", 5000) // needs fragments
+	send := func() {
 		for i, conn := range conns {
 			for _, text := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
 				if _, err := conn.Write([]byte(text)); err != nil {
@@ -134,25 +136,25 @@ func TestDatagramsAreHeldUntilThereAreEndpoints(t *testing.T) {
 			}
 		}
 	}
-	hear := func() {
+	receive := func() {
 		buffer := make([]byte, maxDatagram)
 		for i, conn := range conns {
 			for _, want := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
 				if n, err := conn.Read(buffer); err != nil || string(buffer[:n]) != want {
-					t.Fatalf("answer to %.20q: %.20q (%d bytes), %v", want, buffer[:n], n, err)
+					t.Fatalf("response to %.20q: %.20q (%d bytes), %v", want, buffer[:n], n, err)
 				}
 			}
 		}
 	}
-	say()
-	needed(t, client)
+	send()
+	waitForEvent(t, client)
 	serve(t, client)
-	hear()
-	say() // and those that come while it wakes
-	hear()
+	receive()
+	send() // sent while the service wakes
+	receive()
 }
 
-// echo answers each connection with what it sends.
+// echo sends the input of each connection back.
 func echo(server net.Listener) {
 	for {
 		conn, err := server.Accept()
@@ -160,13 +162,13 @@ func echo(server net.Listener) {
 			return
 		}
 		go func() {
-			_, _ = io.Copy(conn, conn) // the test looks at what arrives
+			_, _ = io.Copy(conn, conn) // the test checks the response
 			conn.Close()
 		}()
 	}
 }
 
-// echoDatagrams answers each datagram with itself.
+// echoDatagrams sends each datagram back.
 func echoDatagrams(server net.PacketConn) {
 	buffer := make([]byte, maxDatagram)
 	for {
@@ -174,15 +176,16 @@ func echoDatagrams(server net.PacketConn) {
 		if err != nil {
 			return
 		}
-		_, _ = server.WriteTo(buffer[:n], from) // the test looks at what arrives
+		_, _ = server.WriteTo(buffer[:n], from) // the test checks the response
 	}
 }
 
-func TestConnectionsAreNotRefusedWhileNobodyAccepts(t *testing.T) {
+func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	pod := hosttest.NewNamespace(t, "pod")
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
-	places := map[place]target{at("172.30.0.1:80", corev1.ProtocolTCP): {}}
-	if err := write(t.Context(), "slipway-idle", doors{connections: 9, group: 9}, places); err != nil { // of a process that ended
+	places := map[destination]target{at("172.30.0.1:80", corev1.ProtocolTCP): {}}
+	// The table of a process that has ended.
+	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, places); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = remove(context.Background(), "slipway-idle") })
@@ -196,7 +199,7 @@ func TestConnectionsAreNotRefusedWhileNobodyAccepts(t *testing.T) {
 			return conn.Close()
 		})
 	}()
-	eventually.True(t, "the first packet to be dropped", func() bool {
+	eventually.True(t, "first packet is dropped", func() bool {
 		text, err := exec.CommandContext(t.Context(), "nft", "list", "chain", "ip", "slipway-idle", "redirected").CombinedOutput()
 		return err == nil && strings.Contains(string(text), "drop") && !strings.Contains(string(text), "packets 0 ")
 	})
@@ -210,24 +213,24 @@ func TestConnectionsAreNotRefusedWhileNobodyAccepts(t *testing.T) {
 	}
 }
 
-func TestATableThatCannotBeWrittenEndsThePart(t *testing.T) {
-	err := (&Proxy{Client: fake.NewClientset(), Table: "no name"}).Run(t.Context(), func() { t.Error("it is ready") })
+func TestTableError(t *testing.T) {
+	err := (&Proxy{Client: fake.NewClientset(), Table: "no name"}).Run(t.Context(), func() { t.Error("ready") })
 	if err == nil || !strings.Contains(err.Error(), "no name") {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-func TestATableOfBeforeGoesWhenNothingIsHeld(t *testing.T) {
-	if err := write(t.Context(), "slipway-idle", doors{connections: 9, group: 9}, nil); err != nil {
+func TestDisabledProxyRemovesTable(t *testing.T) {
+	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, nil); err != nil {
 		t.Fatal(err)
 	}
-	parttest.Run(t, (&Proxy{Table: "slipway-idle", Off: true}).Run)
+	parttest.Run(t, (&Proxy{Table: "slipway-idle", Disabled: true}).Run)
 	if text, err := exec.CommandContext(t.Context(), "nft", "list", "tables").CombinedOutput(); err != nil || strings.Contains(string(text), "slipway-idle") {
-		t.Errorf("tables are %s, %v", text, err)
+		t.Errorf("tables: %s, %v", text, err)
 	}
 }
 
-func TestWhatIsNotForAnIdleServiceIsClosed(t *testing.T) {
+func TestUnknownDestinationIsClosed(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +250,7 @@ func TestWhatIsNotForAnIdleServiceIsClosed(t *testing.T) {
 	}
 	defer conn.Close()
 	if got, _ := io.ReadAll(conn); len(got) > 0 {
-		t.Errorf("answer %q", got)
+		t.Errorf("got response %q", got)
 	}
 	listener.Close()
 	<-ended

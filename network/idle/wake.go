@@ -22,79 +22,81 @@ import (
 )
 
 const (
-	// look is the time between two looks for endpoints, and tell between two events that say that some are needed.
-	look = 200 * time.Millisecond
-	tell = 5 * time.Second
+	// pollInterval is the interval between two queries of endpoints. eventInterval is the interval
+	// between two events that a service needs pods.
+	pollInterval  = 200 * time.Millisecond
+	eventInterval = 5 * time.Second
 )
 
-// errNone says that there are no endpoints.
-var errNone = errors.New("it has no endpoints")
+// errNoEndpoints means that the service has no endpoints.
+var errNoEndpoints = errors.New("service has no endpoints")
 
-// wakes finds endpoints. However many connections wait for a service, one looks and tells for all.
-type wakes struct {
+// waker finds endpoints. All connections to a service share one query and its events.
+type waker struct {
 	proxy  *Proxy
 	flight singleflight.Group
 }
 
-// endpoint is one of a service's endpoints. It waits until there is one or ctx ends.
-func (w *wakes) endpoint(ctx context.Context, of target) (netip.AddrPort, error) {
+// endpoint returns one of a service's endpoints. It waits until there is one or ctx ends.
+func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error) {
 	for {
-		answer := w.flight.DoChan(fmt.Sprintf("%s %s %s", of.service, of.port, of.protocol), func() (any, error) { return w.wake(ctx, of) })
+		result := w.flight.DoChan(fmt.Sprintf("%s %s %s", tgt.service, tgt.port, tgt.protocol), func() (any, error) { return w.wake(ctx, tgt) })
 		select {
 		case <-ctx.Done():
 			return netip.AddrPort{}, ctx.Err()
-		case result := <-answer:
-			found, _ := result.Val.([]netip.AddrPort)
-			if len(found) > 0 {
-				return found[mathrand.IntN(len(found))], nil
+		case res := <-result:
+			addrs, _ := res.Val.([]netip.AddrPort)
+			if len(addrs) > 0 {
+				return addrs[mathrand.IntN(len(addrs))], nil
 			}
-			if result.Err != nil && !errors.Is(result.Err, errNone) {
-				slog.Error("cannot wake a service", "service", of.service, "err", result.Err)
+			if res.Err != nil && !errors.Is(res.Err, errNoEndpoints) {
+				slog.Error("cannot wake service", "service", tgt.service, "error", res.Err)
 			}
 		}
 	}
 }
 
-// wake looks for endpoints for a while and tells at first that they are needed. The others that wait try again when ctx of the first one ends.
-func (w *wakes) wake(ctx context.Context, of target) ([]netip.AddrPort, error) {
-	ctx, stop := context.WithTimeout(ctx, tell)
+// wake polls for endpoints for eventInterval and creates one event that they are needed. Other
+// waiting callers retry when ctx of the first caller ends.
+func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) {
+	ctx, stop := context.WithTimeout(ctx, eventInterval)
 	defer stop()
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	var failure error = errNone
-	for told := false; ; {
-		found, err := w.proxy.endpoints(ctx, of)
-		if err != nil || len(found) > 0 {
-			failure = err
+	var lastErr error = errNoEndpoints
+	for recorded := false; ; {
+		addrs, err := w.proxy.endpoints(ctx, tgt)
+		if err != nil || len(addrs) > 0 {
+			lastErr = err
 		}
-		if len(found) > 0 {
-			return found, nil
+		if len(addrs) > 0 {
+			return addrs, nil
 		}
-		if err == nil && !told {
-			told = true
-			if err := w.proxy.tell(ctx, of); err != nil {
-				failure = err
+		if err == nil && !recorded {
+			recorded = true
+			if err := w.proxy.recordEvent(ctx, tgt); err != nil {
+				lastErr = err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil, failure
+			return nil, lastErr
 		case <-ticker.C:
 		}
 	}
 }
 
-// endpoints are those that a service has now and that take connections.
-func (p *Proxy) endpoints(ctx context.Context, of target) (found []netip.AddrPort, err error) {
-	list, err := p.Client.DiscoveryV1().EndpointSlices(of.service.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: discoveryv1.LabelServiceName + "=" + of.service.Name, ResourceVersion: "0",
+// endpoints returns the service's current ready endpoints.
+func (p *Proxy) endpoints(ctx context.Context, tgt target) (addrs []netip.AddrPort, err error) {
+	list, err := p.Client.DiscoveryV1().EndpointSlices(tgt.service.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: discoveryv1.LabelServiceName + "=" + tgt.service.Name, ResourceVersion: "0",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list endpoints: %w", err)
 	}
 	for _, slice := range list.Items {
 		for _, port := range slice.Ports {
-			if port.Port == nil || port.Name != nil && *port.Name != of.port || ptr.Deref(port.Protocol, corev1.ProtocolTCP) != of.protocol {
+			if port.Port == nil || port.Name != nil && *port.Name != tgt.port || ptr.Deref(port.Protocol, corev1.ProtocolTCP) != tgt.protocol {
 				continue
 			}
 			for _, endpoint := range slice.Endpoints {
@@ -103,26 +105,27 @@ func (p *Proxy) endpoints(ctx context.Context, of target) (found []netip.AddrPor
 				}
 				for _, text := range endpoint.Addresses {
 					if address, err := netip.ParseAddr(text); err == nil && address.Is4() && rules.Reachable(&slice, address, rules.OfHost) {
-						found = append(found, netip.AddrPortFrom(address, uint16(*port.Port)))
+						addrs = append(addrs, netip.AddrPortFrom(address, uint16(*port.Port)))
 					}
 				}
 			}
 		}
 	}
-	return found, nil
+	return addrs, nil
 }
 
-// tell says by an event that a service needs pods, which the controller of idle services acts upon.
-func (p *Proxy) tell(ctx context.Context, of target) error {
+// recordEvent creates the event that a service needs pods, to which the controller of idle services
+// responds.
+func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 	now := metav1.Now()
-	_, err := p.Client.CoreV1().Events(of.service.Namespace).Create(ctx, &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: of.service.Namespace, Name: of.service.Name + "." + strings.ToLower(rand.Text())},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: of.service.Namespace, Name: of.service.Name},
-		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", of.service, of.port), Type: corev1.EventTypeNormal,
+	_, err := p.Client.CoreV1().Events(tgt.service.Namespace).Create(ctx, &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: tgt.service.Namespace, Name: tgt.service.Name + "." + strings.ToLower(rand.Text())},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: tgt.service.Namespace, Name: tgt.service.Name},
+		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", tgt.service, tgt.port), Type: corev1.EventTypeNormal,
 		Source: corev1.EventSource{Component: "unidling-proxy", Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("tell that pods are needed: %w", err)
+		return fmt.Errorf("create event that pods are needed: %w", err)
 	}
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// Port is a port of the host that leads to a pod.
+// Port is a host port that is forwarded to a pod.
 type Port struct {
-	HostAddress   netip.Addr `json:"hostAddress,omitzero"` // zero: every address of the host
+	HostAddress   netip.Addr `json:"hostAddress,omitzero"` // zero means every address of the host
 	HostPort      uint16     `json:"hostPort"`
 	ContainerPort uint16     `json:"containerPort"`
 	Protocol      string     `json:"protocol"` // tcp, udp or sctp
 }
 
-// String is "[<host address>:]<host port>/<protocol>", as in "192.0.2.1:8080/tcp".
+// String returns "[<host address>:]<host port>/<protocol>", such as "192.0.2.1:8080/tcp".
 func (p Port) String() string {
 	port := strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
 	if p.HostAddress.IsValid() {
@@ -29,31 +29,32 @@ func (p Port) String() string {
 	return port
 }
 
-// ErrTaken tells that another pod has the host port.
+// ErrTaken means that another pod uses the host port.
 var ErrTaken = errors.New("host port is taken by another pod")
 
-// Publish leads ports of the host to a pod. Elements that the owner has already are replaced; those of an owner that is
-// not alive any more are taken over. A port of a live owner is ErrTaken, and nothing is changed.
+// Publish forwards host ports to a pod. It replaces existing elements of the owner and of owners
+// that no longer exist. If a live owner has one of the ports, it returns ErrTaken and changes
+// nothing.
 //
-// Two calls of Publish or Withdraw for one table must not overlap: callers hold a lock over them.
+// Calls of Publish and Unpublish for one table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
 	nft, err := open(table)
 	if err != nil {
 		return err
 	}
-	present, err := elements(ctx, nft)
+	existing, err := elements(ctx, nft)
 	if err != nil {
 		return fmt.Errorf("list host ports of nftables table %q: %w", table, err)
 	}
 
 	tx := nft.NewTransaction()
-	wanted := []*knftables.Element{{Set: hairpinSet, Key: []string{pod.String(), pod.String()}, Comment: &owner}}
+	desired := []*knftables.Element{{Set: hairpinSet, Key: []string{pod.String(), pod.String()}, Comment: &owner}}
 	for _, port := range ports {
-		wanted = append(wanted, portElement(port, pod, owner))
+		desired = append(desired, portElement(port, pod, owner))
 	}
-	for _, e := range present {
+	for _, e := range existing {
 		holder := ownerOf(e)
-		clash := slices.IndexFunc(wanted, func(w *knftables.Element) bool { return sameKey(w, e) })
+		clash := slices.IndexFunc(desired, func(w *knftables.Element) bool { return sameKey(w, e) })
 		if clash >= 0 && holder != owner && alive(holder) {
 			return fmt.Errorf("publish host port %s: %w: %s", strings.Join(e.Key, " "), ErrTaken, holder)
 		}
@@ -61,7 +62,7 @@ func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []P
 			tx.Delete(e)
 		}
 	}
-	for _, e := range wanted {
+	for _, e := range desired {
 		tx.Add(e)
 	}
 	if err := nft.Run(ctx, tx); err != nil {
@@ -70,13 +71,14 @@ func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []P
 	return nil
 }
 
-// Withdraw removes every host port of an owner. An owner without ports, or a table that is gone, is no error.
-func Withdraw(ctx context.Context, table, owner string) error {
+// Unpublish removes all host ports of an owner. An owner without ports and a missing table are not
+// errors.
+func Unpublish(ctx context.Context, table, owner string) error {
 	nft, err := open(table)
 	if err != nil {
 		return err
 	}
-	present, err := elements(ctx, nft)
+	existing, err := elements(ctx, nft)
 	if knftables.IsNotFound(err) {
 		return nil
 	}
@@ -84,7 +86,7 @@ func Withdraw(ctx context.Context, table, owner string) error {
 		return fmt.Errorf("list host ports of nftables table %q: %w", table, err)
 	}
 	tx := nft.NewTransaction()
-	for _, e := range present {
+	for _, e := range existing {
 		if ownerOf(e) == owner {
 			tx.Delete(e)
 		}
@@ -93,18 +95,19 @@ func Withdraw(ctx context.Context, table, owner string) error {
 		return nil
 	}
 	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("withdraw host ports of %q: %w", owner, err)
+		return fmt.Errorf("unpublish host ports of %q: %w", owner, err)
 	}
 	return nil
 }
 
-// Owners returns how many host ports each owner has in the table; none when the table does not exist.
+// Owners returns the number of host ports of each owner. The result is empty if the table does not
+// exist.
 func Owners(ctx context.Context, table string) (map[string]int, error) {
 	nft, err := open(table)
 	if err != nil {
 		return nil, err
 	}
-	present, err := elements(ctx, nft)
+	existing, err := elements(ctx, nft)
 	if knftables.IsNotFound(err) {
 		return nil, nil
 	}
@@ -112,9 +115,9 @@ func Owners(ctx context.Context, table string) (map[string]int, error) {
 		return nil, fmt.Errorf("list host ports of nftables table %q: %w", table, err)
 	}
 	owners := map[string]int{}
-	for _, e := range present {
+	for _, e := range existing {
 		owner := ownerOf(e)
-		if _, seen := owners[owner]; !seen {
+		if _, ok := owners[owner]; !ok {
 			owners[owner] = 0
 		}
 		if e.Map != "" {
@@ -127,11 +130,11 @@ func Owners(ctx context.Context, table string) (map[string]int, error) {
 func elements(ctx context.Context, nft knftables.Interface) ([]*knftables.Element, error) {
 	var all []*knftables.Element
 	for _, object := range []struct{ kind, name string }{{"map", anyAddressMap}, {"map", oneAddressMap}, {"set", hairpinSet}} {
-		found, err := nft.ListElements(ctx, object.kind, object.name)
+		elems, err := nft.ListElements(ctx, object.kind, object.name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, elems...)
 	}
 	return all, nil
 }

@@ -1,14 +1,16 @@
-// Package nat owns the nftables table of a host: the source address of traffic that leaves the cluster, and the
-// ports of the host that lead to pods.
+// Package nat manages the nftables table of a host: masquerading of traffic that leaves the
+// cluster, and host ports of pods.
 //
-// The agent keeps the table's chains (Ensure); the CNI plug-in adds and removes the host ports of one pod at a time
-// (Publish, Withdraw). A pod is known here by an owner: the name of its device on the host, written as the comment of
-// every map element that belongs to it, so the table itself tells what must go when the pod goes.
+// The agent maintains the table's chains (Ensure). The CNI plugin adds and removes the host ports
+// of one pod at a time (Publish, Unpublish). A pod is identified by an owner: the name of its
+// device on the host, which is the comment of all its map elements. So the table itself contains
+// what must be removed with the pod.
 //
-// The table is `ip <name>` and stands beside kube-proxy's `ip kube-proxy`. Both look at a packet at the same hooks; the
-// first to rewrite a connection wins, and they never disagree, since a service's address is not an address of this host.
-// An accept in one nftables table does not overrule a drop in another: a host firewall that drops forwarded traffic must
-// itself accept the bridge (see the agent package).
+// The table is `ip <name>`, next to kube-proxy's `ip kube-proxy`. Both have chains at the same
+// hooks; the first to rewrite a connection takes effect. They do not conflict, because a service's
+// address is not an address of this host. An accept in one nftables table does not override a drop
+// in another: a host firewall that drops forwarded traffic must itself accept the bridge (see
+// package agent).
 package nat
 
 import (
@@ -21,13 +23,14 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// Network is what the table of one host is made from.
+// Network describes the table of one host.
 type Network struct {
 	Table       string       // name of the table, in family ip
-	Bridge      string       // device that the pods of this host hang on
-	ClusterCIDR netip.Prefix // addresses of all pods of the cluster
-	ServiceCIDR netip.Prefix // addresses of all services; may be zero
-	DNSAddress  netip.Addr   // the pods' DNS server on this host, which no host port may capture; may be zero
+	Bridge      string       // bridge of this host's pods
+	ClusterCIDR netip.Prefix // addresses of all pods
+	ServiceCIDR netip.Prefix // addresses of all services; optional
+	// The pods' DNS server on this host, excluded from host ports; optional.
+	DNSAddress netip.Addr
 }
 
 // Names of the objects in the table.
@@ -35,12 +38,12 @@ const (
 	anyAddressMap  = "host-ports"         // protocol . port : pod address . pod port
 	oneAddressMap  = "host-ports-address" // host address . protocol . port : pod address . pod port
 	hairpinSet     = "hairpin"            // pod address . pod address, of pods with host ports
-	insideSet      = "inside"             // pod and service addresses: what is not masqueraded
+	insideSet      = "inside"             // pod and service addresses, which are not masqueraded
 	hostPortsChain = "host-ports"
 )
 
-// Ensure creates the table or brings its chains and sets up to date, in one transaction. Host ports that are there
-// already stay. It needs the program nft (1.0.1 or later).
+// Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
+// ports. It requires the program nft (1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
 	nft, err := open(n.Table)
 	if err != nil {
@@ -92,31 +95,32 @@ func addChains(tx *knftables.Transaction, n Network) {
 		"dnat ip to meta l4proto . th dport map @"+anyAddressMap,
 	)
 	chain(base("prerouting", knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority), toHostPorts)
-	// nft before 1.0.8 knows the name dstnat at the prerouting hook only.
+	// nft before 1.0.8 supports the name dstnat only at the prerouting hook.
 	chain(base("output", knftables.NATType, knftables.OutputHook, "-100"), toHostPorts)
 
 	chain(base("postrouting", knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority),
-		// A pod that reaches itself through its host port would answer itself, past the rewriting.
+		// Without masquerading, a pod that connects to itself through its host port would reply to
+		// itself directly, without address translation.
 		"ip saddr . ip daddr @"+hairpinSet+" masquerade",
-		// The host reaches a host port through 127.0.0.1, which means nothing to the pod.
+		// The host connects to a host port through 127.0.0.1, which the pod cannot reply to.
 		fmt.Sprintf("oifname %q ip saddr 127.0.0.0/8 masquerade", n.Bridge),
 		fmt.Sprintf("oifname != %q ip saddr %s ip daddr != @%s masquerade", n.Bridge, n.ClusterCIDR.Masked(), insideSet),
 	)
 
-	// route_localnet, which the rule for 127.0.0.1 needs, would open the host's loopback to pods. Replies arrive for
-	// the bridge's address and are rewritten later than this, so nothing honest is dropped.
+	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.
+	// Replies arrive for the bridge's address and are rewritten later, so they are not dropped.
 	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority),
 		fmt.Sprintf("iifname %q ip daddr 127.0.0.0/8 drop", n.Bridge),
 	)
-	// Pods of one host reach each other through the host's routing, in and out of one device; the kernel would tell
-	// them to go direct, past connection tracking.
+	// Pods on one host communicate through the host's routing, in and out of one device. Without
+	// this rule, the kernel would send redirects, and the pods would bypass conntrack.
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
 		fmt.Sprintf("oifname %q icmp type redirect drop", n.Bridge),
 	)
 }
 
-// Delete removes tables. One that does not exist is no error; neither is a host without the program nft, where nothing
-// can have made them.
+// Delete deletes tables. It ignores missing tables. It does nothing on a host without the program
+// nft, because nothing can have created the tables.
 func Delete(ctx context.Context, tables ...Table) error {
 	var errs []error
 	for _, t := range tables {
@@ -137,7 +141,7 @@ func Delete(ctx context.Context, tables ...Table) error {
 	return errors.Join(errs...)
 }
 
-// Table names an nftables table.
+// Table identifies an nftables table.
 type Table struct {
 	Family knftables.Family
 	Name   string

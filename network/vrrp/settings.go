@@ -12,42 +12,45 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Settings are what the variables say.
+// Settings are the settings from the environment variables.
 type Settings struct {
-	// Name is that of the configuration, which the instances of VRRP have in theirs.
+	// Name is the name of the configuration and of its VRRP instances.
 	Name string
-	// Interface is the device that gets the addresses; empty: the one of the default route.
+	// Interface is the device for the addresses. The default is the device of the default route.
 	Interface string
 	Addresses []netip.Addr
-	// Groups is how many groups of addresses move together; 0: each address is a group.
+	// Groups is the number of groups of addresses that move together. If 0, each address is a
+	// group.
 	Groups int
-	// Replicas is how many hosts share the addresses.
+	// Replicas is the number of hosts that share the addresses.
 	Replicas int
-	// FirstID is the identity of the first group in VRRP.
+	// FirstID is the VRRP ID of the first group.
 	FirstID int
-	// Port is what must answer on a host for it to have addresses, 0 for nothing.
+	// Port is the port that must accept connections on a host with addresses, or 0.
 	Port int
-	// CheckScript is run instead of asking the port, and NotifyScript when the state of a group changes; paths.
+	// CheckScript is the path of a script that replaces the port check. NotifyScript is the path of
+	// a script that runs when the state of a group changes.
 	CheckScript, NotifyScript string
-	// CheckInterval is the time between two checks.
+	// CheckInterval is the interval between two checks.
 	CheckInterval time.Duration
-	// Preemption is empty, "nopreempt" or "preempt_delay SECONDS": whether a host takes addresses back from one of a lower priority.
+	// Preemption is empty, "nopreempt" or "preempt_delay SECONDS". It determines whether a host
+	// takes addresses back from a host with lower priority.
 	Preemption string
-	// Chain is the chain of the table `ip filter` that lets VRRP in; empty: none.
+	// Chain is the chain of the table `ip filter` that must accept VRRP, or empty.
 	Chain string
 }
 
-// maxID is the highest identity that VRRP has.
+// maxID is the highest VRRP ID.
 const maxID = 255
 
-// Texts that are written into keepalived's configuration.
+// Values that are written to keepalived's configuration.
 var (
 	names   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	devices = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,15}$`)
 	paths   = regexp.MustCompile(`^/[A-Za-z0-9._/@+-]+$`)
 )
 
-// Read reads variables; lookup is that of the environment. All problems are reported together.
+// Read reads the variables with lookup, such as os.LookupEnv. It returns all errors together.
 func Read(lookup func(string) (string, bool)) (*Settings, error) {
 	r := &reader{lookup: lookup}
 	s := &Settings{
@@ -66,84 +69,85 @@ func Read(lookup func(string) (string, bool)) (*Settings, error) {
 	list, _ := lookup(prefix + "VIRTUAL_IPS")
 	var err error
 	if s.Addresses, err = virtualip.Parse(list); err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%sVIRTUAL_IPS: %w", prefix, err))
+		r.errs = append(r.errs, fmt.Errorf("%sVIRTUAL_IPS: %w", prefix, err))
 	}
-	if last := s.FirstID + len(s.groups()) - 1; last > maxID {
-		r.problems = append(r.problems, fmt.Errorf("%sVIRTUAL_IPS: %d groups of addresses from identity %d on are more than the %d of VRRP; set %[1]sVIP_GROUPS",
+	if lastID := s.FirstID + len(s.groups()) - 1; lastID > maxID {
+		r.errs = append(r.errs, fmt.Errorf("%sVIRTUAL_IPS: %d groups of addresses from ID %d on exceed the maximum of %d in VRRP; set %[1]sVIP_GROUPS",
 			prefix, len(s.groups()), s.FirstID, maxID))
 	}
-	return s, errors.Join(r.problems...)
+	return s, errors.Join(r.errs...)
 }
 
-// prefix is what the names of the variables begin with.
+// prefix is the prefix of the variables' names.
 const prefix = "OPENSHIFT_HA_"
 
 type reader struct {
-	lookup   func(string) (string, bool)
-	problems []error
+	lookup func(string) (string, bool)
+	errs   []error
 }
 
-// value is what a variable says, without spaces around it; set is false where there is none.
+// value returns a variable without surrounding spaces. set is false if it does not exist.
 func (r *reader) value(name string) (value string, set bool) {
 	value, set = r.lookup(prefix + name)
 	return strings.TrimSpace(value), set
 }
 
-func (r *reader) problem(name, value, want string) {
-	r.problems = append(r.problems, fmt.Errorf("%s%s: is %q, must be %s", prefix, name, value, want))
+func (r *reader) addError(name, value, want string) {
+	r.errs = append(r.errs, fmt.Errorf("%s%s: is %q, must be %s", prefix, name, value, want))
 }
 
-func (r *reader) text(name, usual string, shape *regexp.Regexp, want string) string {
+func (r *reader) text(name, defaultValue string, pattern *regexp.Regexp, want string) string {
 	value, set := r.value(name)
 	if !set {
-		return usual
+		return defaultValue
 	}
-	if value != "" && !shape.MatchString(value) {
-		r.problem(name, value, want)
+	if value != "" && !pattern.MatchString(value) {
+		r.addError(name, value, want)
 	}
 	return value
 }
 
-func (r *reader) number(name string, usual, least, most int) int {
+func (r *reader) number(name string, defaultValue, minValue, maxValue int) int {
 	value, _ := r.value(name)
 	if value == "" {
-		return usual
+		return defaultValue
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > most {
-		r.problem(name, value, fmt.Sprintf("a number from %d to %d", least, most))
-		return usual
+	if err != nil || n < minValue || n > maxValue {
+		r.addError(name, value, fmt.Sprintf("a number from %d to %d", minValue, maxValue))
+		return defaultValue
 	}
 	return n
 }
 
-// preemption reads the strategy: nopreempt, or preempt_delay or preempt_nodelay with a number of seconds, which the latter has no use for.
+// preemption parses the strategy: nopreempt, preempt_delay with a number of seconds, or
+// preempt_nodelay, whose number is ignored.
 func (r *reader) preemption() string {
 	const name, maxDelay = "PREEMPTION", 1000
 	value, _ := r.value(name)
-	word, number, _ := strings.Cut(value, " ")
+	strategy, number, _ := strings.Cut(value, " ")
 	seconds, err := strconv.Atoi(strings.TrimSpace(number))
 	switch {
-	case value == "", word == "preempt_nodelay":
+	case value == "", strategy == "preempt_nodelay":
 		return ""
 	case value == "nopreempt":
 		return value
-	case word == "preempt_delay" && err == nil && seconds >= 0 && seconds <= maxDelay:
+	case strategy == "preempt_delay" && err == nil && seconds >= 0 && seconds <= maxDelay:
 		return fmt.Sprintf("preempt_delay %d", seconds)
 	}
-	r.problem(name, value, fmt.Sprintf("preempt_nodelay, nopreempt, or preempt_delay with 0 to %d seconds", maxDelay))
+	r.addError(name, value, fmt.Sprintf("preempt_nodelay, nopreempt, or preempt_delay with 0 to %d seconds", maxDelay))
 	return ""
 }
 
-// groups are the addresses that move together.
+// groups returns the addresses that move together.
 func (s *Settings) groups() [][]netip.Addr {
 	count := len(s.Addresses)
 	if s.Groups > 0 && s.Groups < count {
 		count = s.Groups
 	}
-	all := make([][]netip.Addr, count)
+	groups := make([][]netip.Addr, count)
 	for i, address := range s.Addresses {
-		all[i%count] = append(all[i%count], address)
+		groups[i%count] = append(groups[i%count], address)
 	}
-	return all
+	return groups
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// read reads settings of variables, NAME=value without their prefix.
+// read reads settings from variables of the form NAME=value, where NAME has no prefix.
 func read(variables ...string) (*Settings, error) {
 	values := map[string]string{}
 	for _, variable := range variables {
@@ -20,7 +20,7 @@ func read(variables ...string) (*Settings, error) {
 	})
 }
 
-func TestTheConfigurationSaysWhatTheVariablesSay(t *testing.T) {
+func TestConfiguration(t *testing.T) {
 	s, err := read("CONFIG_NAME=ha", "VIRTUAL_IPS=192.0.2.1-25,192.0.2.40", "VIP_GROUPS=1", "VRRP_ID_OFFSET=30", "REPLICA_COUNT=2", "PREEMPTION=preempt_delay 300",
 		"CHECK_SCRIPT=/etc/keepalive/check.sh", "NOTIFY_SCRIPT=/etc/keepalive/notify.sh", "CHECK_INTERVAL=5", "MONITOR_PORT=0", "IPTABLES_CHAIN=")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTheConfigurationSaysWhatTheVariablesSay(t *testing.T) {
 		"interval 5\n", "notify \"/etc/keepalive/notify.sh\"\n", "192.0.2.20/32 dev eth1\n\t}\n\tvirtual_ipaddress_excluded {\n\t\t192.0.2.21/32 dev eth1\n", "192.0.2.40/32 dev eth1",
 	} {
 		if !strings.Contains(string(content), want) {
-			t.Errorf("there is no %q in\n%s", want, content)
+			t.Errorf("missing %q in\n%s", want, content)
 		}
 	}
 	if strings.Count(string(content), "vrrp_instance") != 1 || s.Chain != "" {
@@ -43,7 +43,7 @@ func TestTheConfigurationSaysWhatTheVariablesSay(t *testing.T) {
 	}
 }
 
-func TestUsualSettings(t *testing.T) {
+func TestDefaultSettings(t *testing.T) {
 	s, err := read("VIRTUAL_IPS=192.0.2.1,192.0.2.2", "PREEMPTION=preempt_nodelay 300")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestUsualSettings(t *testing.T) {
 	}
 	for _, want := range []string{"ipfailover_1 {", "ipfailover_2 {", `script "/bin/nc -w 2 127.0.0.1 80 -e /bin/true"`, "interval 2\n"} {
 		if !strings.Contains(string(content), want) {
-			t.Errorf("there is no %q in\n%s", want, content)
+			t.Errorf("missing %q in\n%s", want, content)
 		}
 	}
 	if s.Chain != "INPUT" || strings.Contains(string(content), "preempt") || strings.Contains(string(content), "notify") {
@@ -62,8 +62,8 @@ func TestUsualSettings(t *testing.T) {
 	}
 }
 
-// With two groups and three hosts two have one each, and the third stands by.
-func TestGroupsAreSpreadOverHosts(t *testing.T) {
+// With two groups and three hosts, two hosts have one group each, and the third is a backup.
+func TestPriorities(t *testing.T) {
 	s, err := read("VIRTUAL_IPS=192.0.2.1-2", "REPLICA_COUNT=3")
 	if err != nil {
 		t.Fatal(err)
@@ -79,22 +79,22 @@ func TestGroupsAreSpreadOverHosts(t *testing.T) {
 		first[host]++
 	}
 	if len(first) != 2 {
-		t.Errorf("first are %v", first)
+		t.Errorf("hosts with the highest priority: %v", first)
 	}
 	for _, replicas := range []int{1, 250} {
 		s.Replicas = replicas
 		for group := range maxID {
-			if p := s.priority(group, netip.MustParseAddr("198.51.100.255")); p < lowest || p > highest {
+			if p := s.priority(group, netip.MustParseAddr("198.51.100.255")); p < minPriority || p > maxPriority {
 				t.Fatalf("priority %d of group %d on %d hosts", p, group, replicas)
 			}
 		}
 	}
 }
 
-func TestVariablesThatCannotBe(t *testing.T) {
+func TestInvalidVariables(t *testing.T) {
 	for variable, want := range map[string]string{
 		"VIRTUAL_IPS=":                      "name some",
-		"VIRTUAL_IPS=192.0.2.0-192.0.3.200": "457 groups of addresses from identity 1 on are more than the 255 of VRRP",
+		"VIRTUAL_IPS=192.0.2.0-192.0.3.200": "457 groups of addresses from ID 1 on exceed the maximum of 255 in VRRP",
 		"VRRP_ID_OFFSET=255":                "a number from 0 to 254",
 		"REPLICA_COUNT=0":                   "a number from 1",
 		"CONFIG_NAME=a b":                   "OPENSHIFT_HA_CONFIG_NAME",
@@ -110,10 +110,10 @@ func TestVariablesThatCannotBe(t *testing.T) {
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", variable, err, want)
+			t.Errorf("%q: got %v, want %s", variable, err, want)
 		}
 	}
 	if _, err := read("VRRP_ID_OFFSET=x", "CHECK_INTERVAL=0"); err == nil || strings.Count(fmt.Sprint(err), "\n") != 2 {
-		t.Errorf("problems are %v, want three", err)
+		t.Errorf("got errors %v, want three", err)
 	}
 }

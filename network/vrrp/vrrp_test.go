@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// host is a machine on the bridge that all of them share.
+// host is a machine on the shared bridge.
 type host struct {
 	hosttest.Namespace
 	dir     string
 	process *exec.Cmd
 }
 
-// machines makes hosts with the addresses 198.51.100.1, .2 and so on, on one bridge.
+// machines makes hosts on one bridge, with the addresses 198.51.100.1, .2 and so on.
 func machines(t *testing.T, count int) (hosts []*host) {
 	t.Helper()
 	attributes := netlink.NewLinkAttrs()
@@ -44,7 +44,7 @@ func machines(t *testing.T, count int) (hosts []*host) {
 		check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: plug, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(inside))}), inside.Close())
 		outside, err := netlinksafe.LinkByName(plug.Name)
 		check(t, err, netlink.LinkSetUp(outside))
-		t.Cleanup(func() { _ = netlink.LinkDel(outside) }) // the namespace lingers a little
+		t.Cleanup(func() { _ = netlink.LinkDel(outside) }) // the kernel deletes the namespace later
 		h.Do(t, func() error {
 			for device, address := range map[string]string{"lo": "127.0.0.1/8", "eth0": fmt.Sprintf("198.51.100.%d/24", i+1)} {
 				link, err := netlinksafe.LinkByName(device)
@@ -78,8 +78,8 @@ func check(t *testing.T, errs ...error) {
 	}
 }
 
-// share runs keepalived on the host as its pod does.
-func (h *host) share(t *testing.T, variables ...string) {
+// run runs keepalived on the host as the pod would.
+func (h *host) run(t *testing.T, variables ...string) {
 	t.Helper()
 	s, err := read(append(variables, "VIRTUAL_IPS=198.51.100.100-101", "REPLICA_COUNT=2")...)
 	check(t, err)
@@ -107,14 +107,14 @@ func (h *host) share(t *testing.T, variables ...string) {
 	})
 }
 
-// kill ends keepalived without a chance to give addresses up, as the end of a machine does.
+// kill kills keepalived before it can release addresses, like a crash of the machine.
 func (h *host) kill() {
-	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it may have ended
+	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it may have exited
 	_ = h.process.Wait()
 }
 
-// has are which of the shared addresses the host has.
-func (h *host) has() string {
+// sharedAddresses returns the shared addresses on the host.
+func (h *host) sharedAddresses() string {
 	var found []string
 	_ = h.Try(func() error {
 		device, err := net.InterfaceByName("eth0")
@@ -132,9 +132,9 @@ func (h *host) has() string {
 	return strings.Join(found, " ")
 }
 
-func TestAddressesMoveToWhoIsLeft(t *testing.T) {
+func TestFailover(t *testing.T) {
 	hosts := machines(t, 2)
-	hosts[0].Do(t, func() error { // a filter that VRRP must be let through
+	hosts[0].Do(t, func() error { // a filter that must be changed to accept VRRP
 		return exec.CommandContext(t.Context(), "nft",
 			"add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; policy drop; }; add rule ip filter INPUT iif lo accept").Run()
 	})
@@ -147,32 +147,32 @@ func TestAddressesMoveToWhoIsLeft(t *testing.T) {
 		t.Cleanup(func() { up[i].Close() })
 	}
 	for _, h := range hosts {
-		h.share(t)
+		h.run(t)
 	}
-	// Each has one, and who asks finds it there.
-	eventually.Equal(t, "addresses of the first host", hosts[0].has, "198.51.100.101")
-	eventually.Equal(t, "addresses of the second host", hosts[1].has, "198.51.100.100")
+	// Each host has one address and serves it.
+	eventually.Equal(t, "addresses of the first host", hosts[0].sharedAddresses, "198.51.100.101")
+	eventually.Equal(t, "addresses of the second host", hosts[1].sharedAddresses, "198.51.100.100")
 
 	hosts[1].kill()
-	eventually.Equal(t, "addresses of the host that is left", hosts[0].has, "198.51.100.101 198.51.100.100")
+	eventually.Equal(t, "addresses of the remaining host", hosts[0].sharedAddresses, "198.51.100.101 198.51.100.100")
 
-	hosts[1].share(t) // which still has its address, and takes it back
-	eventually.Equal(t, "addresses of the first host after the second is back", hosts[0].has, "198.51.100.101")
+	hosts[1].run(t) // keepalived finds its address still set, and takes it back
+	eventually.Equal(t, "addresses of the first host after the second is back", hosts[0].sharedAddresses, "198.51.100.101")
 
-	check(t, up[1].Close()) // what the second host serves ends
-	eventually.Equal(t, "addresses of the host that serves", hosts[0].has, "198.51.100.101 198.51.100.100")
-	eventually.Equal(t, "addresses of the host that does not", hosts[1].has, "")
+	check(t, up[1].Close()) // the service of the second host fails
+	eventually.Equal(t, "addresses of the host with a service", hosts[0].sharedAddresses, "198.51.100.101 198.51.100.100")
+	eventually.Equal(t, "addresses of the host without a service", hosts[1].sharedAddresses, "")
 
-	check(t, hosts[0].process.Process.Signal(syscall.SIGTERM)) // as when its pod is deleted
-	eventually.Equal(t, "addresses of the host that gives up", hosts[0].has, "")
+	check(t, hosts[0].process.Process.Signal(syscall.SIGTERM)) // as on deletion of the pod
+	eventually.Equal(t, "addresses of the terminated host", hosts[0].sharedAddresses, "")
 }
 
-func TestWithoutADeviceThereIsAnError(t *testing.T) {
+func TestMissingDevice(t *testing.T) {
 	for variable, want := range map[string]string{"": "set OPENSHIFT_HA_NETWORK_INTERFACE", "NETWORK_INTERFACE=eth9": `find device "eth9"`} {
 		s, err := read("VIRTUAL_IPS=192.0.2.1", variable)
 		check(t, err)
 		if _, err := s.Prepare(t.Context(), t.TempDir(), Programs{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", variable, err, want)
+			t.Errorf("%q: got %v, want %s", variable, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package hosttest gives tests of the network a host of their own: the test program starts itself again in fresh
-// network and mount namespaces, so devices, nftables tables and sysctls of the machine are never touched, and every
-// goroutine of the test is on that host. Pods and other machines are further network namespaces.
+// Package hosttest runs tests of the network on a separate host: it re-executes the test program in
+// new network and mount namespaces, so that tests do not change devices, nftables tables and
+// sysctls of the machine, and all goroutines are on the separate host. Pods and other machines are
+// additional network namespaces.
 package hosttest
 
 import (
@@ -16,10 +17,10 @@ import (
 
 const marker = "SLIPWAY_HOSTTEST"
 
-// Main runs the tests of a package on a host of their own; call it from TestMain. It needs root.
+// Main runs the tests of a package on a separate host. Call it from TestMain. It requires root.
 func Main(m *testing.M) {
 	if os.Getenv(marker) == "" {
-		os.Exit(again())
+		os.Exit(reexec())
 	}
 	if err := prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, "hosttest:", err)
@@ -28,7 +29,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func again() int {
+func reexec() int {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), marker+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -43,11 +44,12 @@ func again() int {
 	return 0
 }
 
-// prepare gives the new mount namespace a /run of its own, for the names of network namespaces, and brings lo up. What the host unmounts meanwhile
-// is unmounted here too: volumes of clusters beside this test would be held otherwise.
+// prepare mounts a separate /run in the new mount namespace, for the names of network namespaces,
+// and sets lo up. Unmounts of the machine propagate to the namespace, because otherwise volumes of
+// other clusters would stay mounted here.
 func prepare() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keep mounts apart: %w", err)
+		return fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /run: %w", err)

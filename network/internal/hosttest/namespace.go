@@ -15,16 +15,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// Namespace is a network namespace that has a name in /run/netns: a pod, or another machine.
+// Namespace is a network namespace with a name in /run/netns: a pod, or another machine.
 type Namespace struct {
 	Name string
 	Path string
 }
 
-// NewNamespace makes a namespace that goes with the test.
+// NewNamespace creates a namespace that is deleted when the test ends.
 func NewNamespace(t *testing.T, name string) Namespace {
 	t.Helper()
-	err := thread.Run(func() error { // which is then in the new namespace
+	err := thread.Run(func() error { // the thread is in the new namespace afterwards
 		handle, err := netns.NewNamed(name)
 		if err != nil {
 			return err
@@ -32,17 +32,17 @@ func NewNamespace(t *testing.T, name string) Namespace {
 		return handle.Close()
 	})
 	if err != nil {
-		t.Fatalf("make network namespace %q: %v", name, err)
+		t.Fatalf("create network namespace %q: %v", name, err)
 	}
 	n := Namespace{Name: name, Path: "/run/netns/" + name}
 	t.Cleanup(n.Delete)
 	return n
 }
 
-// Delete ends the namespace and the devices in it. It may be called twice.
+// Delete deletes the namespace and its devices. It can be called twice.
 func (n Namespace) Delete() { _ = netns.DeleteNamed(n.Name) }
 
-// Do runs f in the namespace.
+// Do runs f in the namespace and ends the test on an error.
 func (n Namespace) Do(t *testing.T, f func() error) {
 	t.Helper()
 	if err := n.Try(f); err != nil {
@@ -52,16 +52,17 @@ func (n Namespace) Do(t *testing.T, f func() error) {
 
 // Try runs f in the namespace and returns its error.
 func (n Namespace) Try(f func() error) error {
-	if n.Path == "" { // the host
+	if n.Path == "" { // the test's host
 		return f()
 	}
 	return ns.WithNetNSPath(n.Path, func(ns.NetNS) error { return f() })
 }
 
-// Host is the namespace of the test itself.
+// Host returns the namespace of the test.
 func Host() Namespace { return Namespace{Name: "host"} }
 
-// Serve answers connections and datagrams to a port with the namespace's name and the caller's address.
+// Serve starts a server that responds to connections and datagrams with the namespace's name and
+// the caller's address.
 func (n Namespace) Serve(t *testing.T, port int) {
 	t.Helper()
 	n.Do(t, func() error {
@@ -108,7 +109,8 @@ func host(a net.Addr) string {
 	return h
 }
 
-// Ask calls a server made by Serve and returns its answer: its name and the address it saw.
+// Ask sends a request to a server of Serve and returns the response: the server's name and the
+// address that it saw.
 func (n Namespace) Ask(network, address string) (answer string, err error) {
 	err = n.Try(func() error {
 		conn, err := net.DialTimeout(network, address, 2*time.Second)
@@ -133,8 +135,8 @@ func (n Namespace) Ask(network, address string) (answer string, err error) {
 	return answer, err
 }
 
-// Connect joins the host and another machine by a cable: a device pair with an address in CIDR notation at each end.
-// The machine sends everything by way of the host.
+// Connect connects the host and another machine by a veth with an address in CIDR notation at each
+// end. The host is the machine's default gateway.
 func (n Namespace) Connect(t *testing.T, hostCIDR, machineCIDR string) {
 	t.Helper()
 	device := "to-" + n.Name

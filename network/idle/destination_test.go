@@ -12,12 +12,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// at is a place.
-func at(address string, protocol corev1.Protocol) place {
-	return place{netip.MustParseAddrPort(address), protocol}
+// at returns a destination.
+func at(address string, protocol corev1.Protocol) destination {
+	return destination{netip.MustParseAddrPort(address), protocol}
 }
 
-func TestWhichAddressesAreHeld(t *testing.T) {
+func TestIdleDestinations(t *testing.T) {
 	services := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for name, service := range map[string]struct {
 		since, address string
@@ -31,7 +31,7 @@ func TestWhichAddressesAreHeld(t *testing.T) {
 		if name == "idle" {
 			port.NodePort = 30080
 		}
-		object, err := lean(&corev1.Service{
+		object, err := trim(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{idling.IdledAt: service.since, "other": "x"}},
 			Spec: corev1.ServiceSpec{
 				ClusterIP: service.address, Ports: []corev1.ServicePort{port}, ExternalIPs: []string{"192.0.2.1" + service.address[len(service.address)-1:], "::1"},
@@ -45,22 +45,22 @@ func TestWhichAddressesAreHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held := idle(services)
-	for where, name := range map[place]string{
+	held := idleDestinations(services)
+	for where, name := range map[destination]string{
 		at("172.30.0.1:80", "TCP"): "idle", at("192.0.2.11:80", "TCP"): "idle", at("198.51.100.1:80", "TCP"): "idle", at("0.0.0.0:30080", "TCP"): "idle",
 		at("172.30.0.3:80", "UDP"): "datagrams", at("192.0.2.13:80", "UDP"): "datagrams", at("198.51.100.1:80", "UDP"): "datagrams",
 	} {
-		if of := held[where]; of.service.Name != name || of.port != "web" || of.protocol != where.protocol {
-			t.Errorf("at %v is %v", where, of)
+		if tgt := held[where]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != where.protocol {
+			t.Errorf("%v: got %v", where, tgt)
 		}
 		delete(held, where)
 	}
 	if len(held) > 0 {
-		t.Errorf("held are also %v", held)
+		t.Errorf("also held: %v", held)
 	}
 }
 
-func TestPlacesAreHeldUntilThereAreEndpointsAndALittleLonger(t *testing.T) {
+func TestKeepDraining(t *testing.T) {
 	where, now := at("172.30.0.1:80", "TCP"), time.Now()
 	type step struct {
 		after, wait time.Duration
@@ -68,38 +68,38 @@ func TestPlacesAreHeldUntilThereAreEndpointsAndALittleLonger(t *testing.T) {
 		held        int
 	}
 	for name, steps := range map[string][]step{
-		"it wakes": {{0, pause, waking, 1}, {time.Minute, pause, waking, 1}, {time.Minute, grace, awake, 1}, {time.Minute + grace/2, grace / 2, waking, 1}, {time.Minute + grace, 0, awake, 0}},
-		"never":    {{0, pause, waking, 1}, {maxWait - grace, grace, waking, 1}, {maxWait, 0, waking, 0}},
-		"deleted":  {{0, pause, waking, 1}, {time.Second, 0, gone, 0}},
+		"wakes":   {{0, retryDelay, waking, 1}, {time.Minute, retryDelay, waking, 1}, {time.Minute, drainPeriod, awake, 1}, {time.Minute + drainPeriod/2, drainPeriod / 2, waking, 1}, {time.Minute + drainPeriod, 0, awake, 0}},
+		"never":   {{0, retryDelay, waking, 1}, {holdTimeout - drainPeriod, drainPeriod, waking, 1}, {holdTimeout, 0, waking, 0}},
+		"deleted": {{0, retryDelay, waking, 1}, {time.Second, 0, gone, 0}},
 	} {
-		written, leaving := map[place]target{where: {}}, map[place]time.Time{}
+		written, leaving := map[destination]target{where: {}}, map[destination]time.Time{}
 		for _, step := range steps {
-			next := map[place]target{}
-			wait := remain(next, written, leaving, now.Add(step.after), func(target) state { return step.is })
+			next := map[destination]target{}
+			wait := keepDraining(next, written, leaving, now.Add(step.after), func(target) state { return step.is })
 			if wait != step.wait || len(next) != step.held {
-				t.Errorf("%s, after %s: %d are held, look again after %s", name, step.after, len(next), wait)
+				t.Errorf("%s, after %s: %d held, next check after %s", name, step.after, len(next), wait)
 			}
 		}
 		if len(leaving) != 0 {
-			t.Errorf("%s: leaving are %v", name, leaving)
+			t.Errorf("%s: still draining: %v", name, leaving)
 		}
 	}
 }
 
-func TestAServiceHasNotAllPlaces(t *testing.T) {
-	s := seats{of: map[cache.ObjectName]int{}}
+func TestConnectionLimitPerService(t *testing.T) {
+	s := connLimit{byService: map[cache.ObjectName]int{}}
 	one, other, third := cache.NewObjectName("shop", "one"), cache.NewObjectName("shop", "other"), cache.NewObjectName("shop", "third")
 	fill := func(service cache.ObjectName) (taken int) {
-		for s.take(service) {
+		for s.acquire(service) {
 			taken++
 		}
 		return taken
 	}
-	if a, b, c := fill(one), fill(other), fill(third); a != maxOfService || b != maxHeld-maxOfService || c != 0 {
-		t.Errorf("%d, %d and %d are held", a, b, c)
+	if a, b, c := fill(one), fill(other), fill(third); a != maxPerService || b != maxConnections-maxPerService || c != 0 {
+		t.Errorf("held %d, %d and %d", a, b, c)
 	}
-	s.leave(one)
-	if !s.take(third) || s.take(third) {
-		t.Error("not one place was free")
+	s.release(one)
+	if !s.acquire(third) || s.acquire(third) {
+		t.Error("got other than one free connection")
 	}
 }

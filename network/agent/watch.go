@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchDevices reports when one of our devices goes away or down, or loses its address, until the context ends. Should
-// the kernel lose events because too many came at once, the periodic check stands in.
+// watchDevices sends a signal when one of our devices is removed, goes down or loses its address,
+// until ctx ends. If the kernel drops events, the periodic check repairs the damage.
 func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan struct{}, error) {
 	links := make(chan netlink.LinkUpdate, 64)
 	if err := netlink.LinkSubscribe(links, ctx.Done()); err != nil {
@@ -22,30 +22,30 @@ func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan
 		return nil, fmt.Errorf("watch addresses: %w", err)
 	}
 	damage := make(chan struct{}, 1)
-	report := func() {
+	notify := func() {
 		select {
 		case damage <- struct{}{}:
-		default: // one is waiting already
+		default: // a signal is already pending
 		}
 	}
 	tasks.Go(func() {
-		for update := range links { // closed by the subscription when the context ends
-			if a.damaged(update) {
-				report()
+		for update := range links { // the subscription closes the channel when ctx ends
+			if a.isDamaged(update) {
+				notify()
 			}
 		}
 	})
 	tasks.Go(func() {
 		for update := range addresses {
-			if !update.NewAddr && a.ours(update) {
-				report()
+			if !update.NewAddr && a.isOwnAddress(update) {
+				notify()
 			}
 		}
 	})
 	return damage, nil
 }
 
-func (a *Agent) damaged(update netlink.LinkUpdate) bool {
+func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 	name := update.Attrs().Name
 	if name != a.Bridge && name != a.DNSDevice {
 		return false
@@ -53,8 +53,8 @@ func (a *Agent) damaged(update netlink.LinkUpdate) bool {
 	return update.Header.Type == unix.RTM_DELLINK || update.Attrs().RawFlags&unix.IFF_UP == 0
 }
 
-// ours tells whether an address belongs to the bridge or is the DNS server's.
-func (a *Agent) ours(update netlink.AddrUpdate) bool {
+// isOwnAddress reports whether an address belongs to the bridge or is the DNS server's.
+func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
 	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()))
 }

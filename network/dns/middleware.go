@@ -12,32 +12,32 @@ import (
 	"github.com/miekg/dns"
 )
 
-// report logs what kept a query from being answered, at most once in reportPause: while the machine is offline every
-// query fails alike.
-type report struct {
-	next plugin.Handler
-	last atomic.Int64 // Unix nanoseconds
+// errorLogger logs why a query failed, at most once per logInterval, because while the host is
+// offline all queries fail in the same way.
+type errorLogger struct {
+	next    plugin.Handler
+	lastLog atomic.Int64 // Unix nanoseconds
 }
 
-const reportPause = 30 * time.Second
+const logInterval = 30 * time.Second
 
-func (h *report) Name() string { return "report" }
+func (h *errorLogger) Name() string { return "report" }
 
-func (h *report) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+func (h *errorLogger) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	code, err := h.next.ServeDNS(ctx, w, r)
 	if err == nil {
 		return code, nil
 	}
-	now, last := time.Now().UnixNano(), h.last.Load()
-	if now-last > int64(reportPause) && h.last.CompareAndSwap(last, now) {
+	current, previous := time.Now().UnixNano(), h.lastLog.Load()
+	if current-previous > int64(logInterval) && h.lastLog.CompareAndSwap(previous, current) {
 		state := request.Request{W: w, Req: r}
-		slog.Warn("cannot answer a DNS query", "name", state.QName(), "type", state.Type(), "client", state.IP(), "err", err)
+		slog.Warn("cannot respond to DNS query", "name", state.QName(), "type", state.Type(), "client", state.IP(), "error", err)
 	}
 	return code, err
 }
 
-// shuffle changes the order of addresses from answer to answer, so that clients that take the first one spread over a
-// headless service.
+// shuffle randomizes the order of addresses in each response, so that clients that use the first
+// address are spread over a headless service.
 type shuffle struct{ next plugin.Handler }
 
 func (h shuffle) Name() string { return "shuffle" }
@@ -48,13 +48,14 @@ func (h shuffle) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg)
 
 type shuffledWriter struct{ dns.ResponseWriter }
 
-// WriteMsg shuffles the addresses, which come after the aliases that lead to them.
+// WriteMsg shuffles the addresses, which follow their CNAME records.
 func (w shuffledWriter) WriteMsg(m *dns.Msg) error {
 	first := 0
 	for first < len(m.Answer) && !isAddress(m.Answer[first]) {
 		first++
 	}
-	addresses := append([]dns.RR(nil), m.Answer[first:]...) // the original may be the cache's
+	// Copy, because the original might be in the cache.
+	addresses := append([]dns.RR(nil), m.Answer[first:]...)
 	for _, record := range addresses {
 		if !isAddress(record) {
 			return w.ResponseWriter.WriteMsg(m)

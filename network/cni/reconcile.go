@@ -11,15 +11,16 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// Sweep brings leases, devices and host ports of a host into agreement: after a crash, a reboot, or after somebody
-// removed the bridge or the nftables table. It takes back the addresses of pods whose namespace is gone, removes
-// devices and host ports without a lease, plugs devices in again that lost their bridge, and restores missing host
-// ports. Bridge and table must exist. It returns how many things it changed.
-func Sweep(ctx context.Context, c Config) (changed int, err error) {
+// Reconcile makes leases, devices and host ports of a host consistent after a crash, a reboot, or
+// the removal of the bridge or the nftables table. It releases the addresses of pods whose
+// namespace is gone, removes devices and host ports without a lease, attaches devices to the bridge
+// again, and restores missing host ports. Bridge and table must exist. It returns the number of
+// changes.
+func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	if err := c.validate(); err != nil {
-		return 0, fmt.Errorf("sweep network: %w", err)
+		return 0, fmt.Errorf("reconcile network: %w", err)
 	}
-	unlock, err := c.leases().exclude()
+	unlock, err := c.leases().lockExclusive()
 	if err != nil {
 		return 0, err
 	}
@@ -37,48 +38,48 @@ func Sweep(ctx context.Context, c Config) (changed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	all, err := c.leases().all()
+	leases, err := c.leases().list()
 	if err != nil {
 		return 0, err
 	}
 
 	var errs []error
-	step := func(err error) {
-		changed++
+	apply := func(err error) {
+		changes++
 		errs = append(errs, err)
 	}
-	leased := map[string]bool{}
-	for _, l := range all {
+	hasLease := map[string]bool{}
+	for _, l := range leases {
 		device, exists := devices[l.Device]
 		if !exists {
-			step(c.forget(l))
+			apply(c.releaseLease(l))
 			continue
 		}
-		leased[l.Device] = true
+		hasLease[l.Device] = true
 		if device.Attrs().MasterIndex != bridge.Attrs().Index {
-			step(c.plug(l.Device, bridge))
+			apply(c.attachToBridge(l.Device, bridge))
 		}
 		if owners[l.Device] < len(l.Ports) {
-			step(c.publish(l))
+			apply(c.publish(l))
 		}
 	}
 	for name, device := range devices {
-		if !leased[name] && device.Attrs().MasterIndex == bridge.Attrs().Index {
-			step(unplug(name))
+		if !hasLease[name] && device.Attrs().MasterIndex == bridge.Attrs().Index {
+			apply(removeVeth(name))
 		}
 	}
 	for owner := range owners {
-		if !leased[owner] {
-			step(c.withdraw(owner))
+		if !hasLease[owner] {
+			apply(c.unpublish(owner))
 		}
 	}
-	return changed, errors.Join(errs...)
+	return changes, errors.Join(errs...)
 }
 
-// forget gives back the address of a pod without a device. Its host ports, if any, have no lease any more then and go
-// in the same sweep.
-func (c Config) forget(l lease) error {
-	unlock, err := c.leases().change()
+// releaseLease releases the address of a pod without a device. Its host ports have no lease
+// afterwards, so the same call removes them.
+func (c Config) releaseLease(l lease) error {
+	unlock, err := c.leases().lockChange()
 	if err != nil {
 		return err
 	}

@@ -11,35 +11,35 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-func (b *bench) sweep() int {
+func (b *bench) reconcile() int {
 	b.Helper()
-	changed, err := Sweep(b.Context(), b.config)
+	changed, err := Reconcile(b.Context(), b.config)
 	b.must(err)
 	return changed
 }
 
-func TestSweepTakesBackWhatNobodyUses(t *testing.T) {
+func TestReconcileRemovesUnused(t *testing.T) {
 	b := newBench(t)
 	kept, keptAddress := b.pod("kept", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
 	dead := hosttest.NewNamespace(t, "dead")
 	b.add(dead, ports(portMapping{HostPort: 8081, ContainerPort: 80}))
 	dead.Delete()
-	eventually.True(t, "the device of the dead pod goes", func() bool { return !alive(deviceName("dead", "eth0")) })
+	eventually.True(t, "kernel deletes the device of the dead pod", func() bool { return !deviceExists(deviceName("dead", "eth0")) })
 
-	// A crash right after the lease was written, and one that lost the lease.
+	// One crash right after the lease was written, and one that lost the lease.
 	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
 	b.must(err)
 	lost := hosttest.NewNamespace(t, "lost")
 	result := b.add(lost, nil)
 	b.must(b.config.leases().release(netip.MustParseAddr(result.IPs[0].Address.IP.String())))
 	b.must(nat.Publish(t.Context(), "slipway", "podffffffffffff", netip.MustParseAddr("10.128.2.99"),
-		[]nat.Port{{HostPort: 9, ContainerPort: 9, Protocol: "tcp"}}, alive))
+		[]nat.Port{{HostPort: 9, ContainerPort: 9, Protocol: "tcp"}}, deviceExists))
 
-	if got := b.sweep(); got != 5 {
-		t.Errorf("first sweep changed %d things: left %v", got, b.leftovers())
+	if got := b.reconcile(); got != 5 {
+		t.Errorf("first reconcile: got %d changes; left %v", got, b.leftovers())
 	}
-	if got := b.sweep(); got != 0 {
-		t.Errorf("second sweep changed %d things", got)
+	if got := b.reconcile(); got != 0 {
+		t.Errorf("second reconcile: got %d changes", got)
 	}
 	if left := b.leftovers(); len(left) != 3 {
 		t.Errorf("left: %v", left)
@@ -48,7 +48,7 @@ func TestSweepTakesBackWhatNobodyUses(t *testing.T) {
 	b.answers(kept, "tcp4", keptAddress+":80", "kept "+keptAddress)
 }
 
-func TestSweepRepairsWhatSomebodyRemoved(t *testing.T) {
+func TestReconcileRepairs(t *testing.T) {
 	b := newBench(t)
 	_, address := b.pod("one", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
 	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
@@ -57,14 +57,14 @@ func TestSweepRepairsWhatSomebodyRemoved(t *testing.T) {
 	b.makeBridge()
 	b.must(nat.Delete(t.Context(), nat.Table{Family: "ip", Name: "slipway"}))
 	b.makeTable()
-	if got := b.sweep(); got != 2 {
-		t.Errorf("sweep changed %d things", got)
+	if got := b.reconcile(); got != 2 {
+		t.Errorf("got %d changes", got)
 	}
 	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
 	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "one 10.128.2.1")
 }
 
-func TestOnlyOurDevicesCount(t *testing.T) {
+func TestIsPodDevice(t *testing.T) {
 	for name, want := range map[string]bool{
 		deviceName("c", "eth0"): true,
 		"podman0":               false,

@@ -1,0 +1,138 @@
+package idle
+
+import (
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/idling"
+)
+
+// destination is the address, port and protocol of packets to a service. The address 0.0.0.0 means
+// all addresses of this host, for node ports.
+type destination struct {
+	netip.AddrPort
+	protocol corev1.Protocol
+}
+
+// target is a port of a service.
+type target struct {
+	service cache.ObjectName
+	// port is the port's name, which endpoints use too.
+	port     string
+	protocol corev1.Protocol
+}
+
+// state is the state of a service that was idle.
+type state int
+
+const (
+	waking state = iota // no endpoints yet
+	awake
+	gone // the service does not exist
+)
+
+// idleDestinations returns the destinations of idle services.
+func idleDestinations(services cache.Store) map[destination]target {
+	destinations := map[destination]target{}
+	for _, object := range services.List() {
+		service := object.(*corev1.Service)
+		if _, isIdle := idling.Since(service.Annotations); !isIdle {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			tgt := target{cache.MetaObjectToName(service), port.Name, port.Protocol}
+			if tgt.protocol == "" {
+				tgt.protocol = corev1.ProtocolTCP
+			}
+			if tgt.protocol == corev1.ProtocolSCTP {
+				continue
+			}
+			for _, address := range addresses(service) {
+				destinations[destination{netip.AddrPortFrom(address, uint16(port.Port)), tgt.protocol}] = tgt
+			}
+			if port.NodePort != 0 {
+				destinations[destination{netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port.NodePort)), tgt.protocol}] = tgt
+			}
+		}
+	}
+	return destinations
+}
+
+// addresses returns the addresses of a service, or nothing if it has no cluster IP.
+func addresses(service *corev1.Service) (addrs []netip.Addr) {
+	texts := append([]string{service.Spec.ClusterIP}, service.Spec.ExternalIPs...)
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		texts = append(texts, ingress.IP)
+	}
+	for i, text := range texts {
+		address, err := netip.ParseAddr(text)
+		if i == 0 && err != nil {
+			return nil
+		}
+		if err == nil && address.Is4() && !address.IsUnspecified() {
+			addrs = append(addrs, address)
+		}
+	}
+	return addrs
+}
+
+// keepDraining adds the destinations of services that are no longer idle to desired, until they
+// have endpoints and drainPeriod is over. It returns the delay until the next call, or 0 for never.
+func keepDraining(desired, current map[destination]target, draining map[destination]time.Time, now time.Time, stateOf func(target) state) (delay time.Duration) {
+	for dest, tgt := range current {
+		if _, ok := desired[dest]; ok {
+			delete(draining, dest)
+			continue
+		}
+		if draining[dest].IsZero() {
+			draining[dest] = now.Add(holdTimeout)
+		}
+		remaining, st := draining[dest].Sub(now), awake
+		if remaining > drainPeriod {
+			st = stateOf(tgt)
+		}
+		switch {
+		case st == gone || remaining <= 0:
+			delete(draining, dest)
+			continue
+		case st == awake:
+			remaining = min(remaining, drainPeriod)
+			draining[dest] = now.Add(remaining)
+		default:
+			remaining = min(remaining-drainPeriod, retryDelay)
+		}
+		desired[dest] = tgt
+		if delay == 0 || remaining < delay {
+			delay = remaining
+		}
+	}
+	return delay
+}
+
+func sameKeys(a, b map[destination]target) bool {
+	for dest := range a {
+		if _, ok := b[dest]; !ok {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// trim removes unused fields from a cached object.
+func trim(object any) (any, error) {
+	service, ok := object.(*corev1.Service)
+	if !ok {
+		return object, nil
+	}
+	trimmed := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion}}
+	if since := service.Annotations[idling.IdledAt]; since != "" {
+		trimmed.Annotations = map[string]string{idling.IdledAt: since}
+		trimmed.Spec = corev1.ServiceSpec{ClusterIP: service.Spec.ClusterIP, ExternalIPs: service.Spec.ExternalIPs, Ports: service.Spec.Ports}
+		trimmed.Status = service.Status
+	}
+	return trimmed, nil
+}
