@@ -12,6 +12,8 @@ import (
 
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // checker collects the problems of one document's values. Its methods take a key and its value; an
@@ -29,7 +31,7 @@ func (c *checker) fail(key, format string, args ...any) {
 		}
 	}
 	c.problems = append(c.problems, Problem{
-		File: c.document.file, Line: c.document.line(key), Key: key, Text: fmt.Sprintf(format, args...),
+		File: c.document.file, Line: c.document.line(key), Key: key, Text: redact.Text(fmt.Sprintf(format, args...)),
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // document remembers where a decoded document set what.
@@ -65,7 +67,7 @@ func (d *decoder) fail(node *yaml.Node, key, format string, args ...any) {
 		return
 	}
 	d.broken[key] = true
-	d.problems = append(d.problems, Problem{File: d.file, Line: node.Line, Key: key, Text: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, Problem{File: d.file, Line: node.Line, Key: key, Text: redact.Text(fmt.Sprintf(format, args...))})
 }
 
 // enter follows an alias and counts the node, until leave, as one level; it returns nil when the

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // View is the effective configuration as two YAML documents, MasterConfig and NodeConfig, in the
-// order of the types' documentation and without keys that say nothing. Secrets, which only the free
-// form configuration of identity providers, plug-ins and templates can hold, are replaced by
-// `<redacted>`.
+// order of the types' documentation and without keys that say nothing. Secrets are replaced by `<redacted>`.
 func (c *Config) View() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -29,7 +29,7 @@ func (c *Config) View() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("show %s: %w", part.kind, err)
 		}
-		redact(node)
+		hide(node)
 		node.HeadComment = "Defaults alone."
 		if part.document.lines != nil {
 			node.HeadComment = "From " + part.document.file + " and defaults."
@@ -142,24 +142,34 @@ func word(text string) *yaml.Node {
 	return node
 }
 
-// redact replaces each value whose key says that it is a secret. A secret in OpenShift's long form
-// keeps the keys that say where it comes from (env, file, keyFile).
-func redact(node *yaml.Node) {
-	secret := regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
+// secretName matches the names of settings, plug-in parameters and environment variables that hold secrets.
+var secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
+
+// hide replaces each value whose key says that it is a secret, and the secrets inside of other values: passwords of
+// URLs and private keys. A secret in OpenShift's long form keeps the keys that say where it comes from (env, file,
+// keyFile). An environment variable is a secret if its name says so.
+func hide(node *yaml.Node) {
+	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
+		if text := redact.Text(node.Value); text != node.Value {
+			node.SetString(text)
+			node.Style = 0
+		}
+	}
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
-		if !secret.MatchString(name.Value) {
+		variable := field(node, "name")
+		if !secretName.MatchString(name.Value) && !(name.Value == "value" && variable != nil && secretName.MatchString(variable.Value)) {
 			continue
 		}
 		if value.Kind == yaml.MappingNode {
 			value = field(value, "value")
 		}
 		if value != nil && value.Kind == yaml.ScalarNode && value.Value != "" && value.ShortTag() == "!!str" {
-			value.SetString("<redacted>")
+			value.SetString(redact.Mark)
 			value.Style = 0
 		}
 	}
 	for _, child := range node.Content {
-		redact(child)
+		hide(child)
 	}
 }

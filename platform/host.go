@@ -131,16 +131,21 @@ func kubeconfig(path string) (*rest.Config, error) {
 	return client, nil
 }
 
-// nextSteps says what a person may want to do with a cluster that runs.
-func (h *host) nextSteps(out io.Writer) {
+// nextSteps says what a person may want to do with a cluster that runs. Only a terminal shows the
+// developer's password: other outputs end up in logs, which more people can read than the password file.
+func (h *host) nextSteps(out io.Writer, terminal bool) {
 	fmt.Fprintf(out, `Try:
   %[1]s status
   %[1]s oc get nodes
   export KUBECONFIG=%[2]s
 `, os.Args[0], h.adminKubeconfig())
 	if password, err := os.ReadFile(h.developerPassword()); err == nil && h.DeveloperFile() != "" {
+		secret := fmt.Sprintf(`"$(cat %s)"`, h.developerPassword())
+		if terminal {
+			secret = strings.TrimSpace(string(password))
+		}
 		_, port := h.Master.APIAddress()
-		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], developer, strings.TrimSpace(string(password)), port)
+		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], developer, secret, port)
 	}
 	fmt.Fprintf(out, `A first page:
   %[1]s oc new-project hello

@@ -109,3 +109,22 @@ func loadHost(t *testing.T, master string) *host {
 	}
 	return h
 }
+
+func TestOnlyATerminalShowsThePassword(t *testing.T) {
+	h := loadHost(t, "")
+	if err := h.ensureDeveloper(); err != nil {
+		t.Fatal(err)
+	}
+	password, err := os.ReadFile(h.developerPassword())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := strings.TrimSpace(string(password))
+	for _, terminal := range []bool{true, false} {
+		var out strings.Builder
+		h.nextSteps(&out, terminal)
+		if got := out.String(); strings.Contains(got, secret) != terminal || strings.Contains(got, h.developerPassword()) == terminal {
+			t.Errorf("terminal is %v: %s", terminal, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/memory"
+	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
@@ -105,6 +107,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			log.SetOutput(redact.Writer(os.Stderr))
 			started := memory.BeginStart()
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()

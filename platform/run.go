@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/platform/preflight"
@@ -44,6 +46,7 @@ func runCommand(opts *options) *cobra.Command {
 const checkedFlag = "checked"
 
 func run(ctx context.Context, opts *options, checked bool) error {
+	log.SetOutput(redact.Writer(os.Stderr))
 	if opts.file == "" {
 		if err := config.WriteDefaults(opts.dataDir); err != nil {
 			return err

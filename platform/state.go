@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // State is where a part or a process is in its life.
@@ -30,12 +32,14 @@ type Event struct {
 
 // reporter writes events as lines; several parts report at once. A supervisor that has gone away ends
 // this process by a signal, so a line that cannot be written is dropped.
+// Passwords in an error stay here.
 func reporter(w io.Writer) func(Event) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(w)
 	return func(event Event) {
 		mu.Lock()
 		defer mu.Unlock()
+		event.Error = redact.Text(event.Error)
 		_ = encoder.Encode(event)
 	}
 }

@@ -44,7 +44,7 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	switch {
 	case err == nil && status.Ready:
 		fmt.Fprintf(out, "Slipway runs already, since %s.\n\n", status.Started.Format(time.DateTime))
-		h.nextSteps(out)
+		h.nextSteps(out, show.terminal)
 		return nil
 	case err == nil:
 		show.say("it is being started already")
@@ -121,7 +121,7 @@ func watch(ctx context.Context, h *host, ask *client, show *progress, ended <-ch
 		show.show(status)
 		if status.Ready {
 			show.say("ready\n")
-			h.nextSteps(show.out)
+			h.nextSteps(show.out, show.terminal)
 			return nil
 		}
 		for _, process := range status.Processes {

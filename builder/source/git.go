@@ -18,6 +18,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // Git is a repository to build from.
@@ -213,7 +215,7 @@ func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 func Anonymous(raw string) string {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil {
-		return raw
+		return redact.Text(raw)
 	}
 	if isWeb(parsed) {
 		parsed.User = nil

@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/cli"
+	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/platform"
 )
 
 func main() {
 	name := filepath.Base(os.Args[0])
 	if err := run(name, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, redact.Text(err.Error()))
 		os.Exit(1)
 	}
 }
