@@ -98,6 +98,9 @@ type Hooks struct {
 	Filters []func(http.Handler) http.Handler
 	// Requests see what each request asks for, as it was read from its path, and may correct it before anyone decides by it.
 	Requests []func(*request.RequestInfo)
+	// Conceal takes secrets out of the path of a request, so that no log and no audit log has them. What the request asks
+	// for is read from the whole path.
+	Conceal []func(path string) string
 	// LongRunning says which requests may take longer than others and are not ended for it, beside those that upstream knows.
 	LongRunning func(*request.RequestInfo) bool
 	// Handlers answer paths outside /api and /apis.
@@ -109,8 +112,9 @@ type Hooks struct {
 // Handler answers a path, or with a trailing slash everything below it.
 type Handler struct {
 	Path string
-	// Public answers everyone, before authentication, authorization and audit. Otherwise the user is in the
-	// request's context, and roles with the path as nonResourceURL say who may come.
+	// Public answers everyone: the handler finds out by itself who asks. Its requests are subject to priority and fairness
+	// and to audit, as those of system:anonymous, and their bodies are limited to 64 KiB. Otherwise the user is in
+	// the request's context, and roles with the path as nonResourceURL say who may come.
 	Public bool
 	http.Handler
 }

@@ -27,6 +27,7 @@ func (s *Server) hook(features []Feature) error {
 		s.hooks.Authorizers = append(s.hooks.Authorizers, made.Authorizers...)
 		s.hooks.Filters = append(s.hooks.Filters, made.Filters...)
 		s.hooks.Requests = append(s.hooks.Requests, made.Requests...)
+		s.hooks.Conceal = append(s.hooks.Conceal, made.Conceal...)
 		if made.LongRunning != nil {
 			s.longRunning = append(s.longRunning, made.LongRunning)
 		}
@@ -59,23 +60,25 @@ func (s *Server) Secure(config *genericserver.Config) (err error) {
 	return err
 }
 
-// Filter wraps the API server's whole chain in the features' filters and public handlers.
-func (s *Server) Filter(chain http.Handler) http.Handler {
+// Filter wraps the API server's whole chain in the features' filters, and leads requests for public handlers into their
+// own chain, which public makes.
+func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	public := false
+	handlers := 0
 	for _, handler := range s.hooks.Handlers {
 		if handler.Public {
 			mux.Handle(handler.Path, handler)
-			public = true
+			handlers++
 		}
 	}
-	chain = s.redirectLegacy(chain)
+	chain = s.concealPaths(s.redirectLegacy(chain))
 	filtered := chain
-	if public {
+	if handlers > 0 {
+		served := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// The multiplexer is only asked: it would redirect paths that it cleans, which are the chain's affair.
-			if handler, pattern := mux.Handler(r); pattern != "" {
-				handler.ServeHTTP(w, r)
+			if _, pattern := mux.Handler(r); pattern != "" {
+				served.ServeHTTP(w, r)
 				return
 			}
 			chain.ServeHTTP(w, r)
@@ -127,7 +130,7 @@ type corrected struct {
 
 // NewRequestInfo reads what is asked for.
 func (c corrected) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
-	info, err := c.RequestInfoResolver.NewRequestInfo(r)
+	info, err := c.RequestInfoResolver.NewRequestInfo(withWholeURL(r))
 	if err != nil {
 		return nil, err
 	}

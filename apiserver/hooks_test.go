@@ -32,7 +32,7 @@ func filter(name string) func(http.Handler) http.Handler {
 	}
 }
 
-func TestPublicHandlersAnswerBeforeTheChain(t *testing.T) {
+func TestPublicHandlersHaveAChainOfTheirOwn(t *testing.T) {
 	s := &Server{hooks: Hooks{
 		Filters: []func(http.Handler) http.Handler{filter("first"), filter("second")},
 		Handlers: []Handler{
@@ -41,11 +41,11 @@ func TestPublicHandlersAnswerBeforeTheChain(t *testing.T) {
 			{Path: "/private", Handler: words("private")},
 		},
 	}}
-	served := s.Filter(words("chain"))
+	served := s.Filter(words("chain"), filter("public"))
 	for path, want := range map[string]string{
-		"/login":           "first>second>login",
+		"/login":           "first>second>public>login",
 		"/login/x":         "first>second>chain",
-		"/oauth/authorize": "first>second>oauth",
+		"/oauth/authorize": "first>second>public>oauth",
 		"/private":         "first>second>chain",
 		"/api//v1":         "first>second>chain",
 	} {

@@ -177,6 +177,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(named))
 	}
 	opts.Features.EnableProfiling = false
+	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"} // for browsers, which reach login pages here
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}
 	opts.Etcd.EncryptionProviderConfigFilepath = s.EncryptionConfigFile

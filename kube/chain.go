@@ -83,7 +83,8 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	ours.Correct(front)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return ours.Filter(build(apiserver.BoundBodies(api), config))
+		return ours.Filter(build(apiserver.BoundBodies(api), config),
+			func(public http.Handler) http.Handler { return apiserver.PublicChain(public, config) })
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func Feature(rules Rules) apiserver.Feature {
 		Admission: []apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyCheck(shared), nil }}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			shared.deps = deps
-			return apiserver.Hooks{LongRunning: func(asked *request.RequestInfo) bool {
+			return apiserver.Hooks{Conceal: []func(string) string{concealSecret}, LongRunning: func(asked *request.RequestInfo) bool {
 				return asked.APIGroup == buildv1.GroupName && asked.Resource == "buildconfigs" && asked.Subresource == binarySubresource
 			}}, nil
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +21,7 @@ import (
 )
 
 // webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which hosts of Git repositories call. Whoever knows the secret starts a build: no
-// user is asked for. Hosts that sign what they send need not have the secret in the address, which logs have too: buildconfigs/webhooks/<kind>.
+// user is asked for. Hosts that sign what they send need not have the secret in the address, which the logs of proxies have too: buildconfigs/webhooks/<kind>.
 type webHooks struct{ starter }
 
 var _ rest.Connecter = &webHooks{}
@@ -176,6 +177,16 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 
 // hidden is what builds show of a hook's secret.
 const hidden = "***"
+
+// concealSecret takes the secret out of the path of a call.
+func concealSecret(path string) string {
+	config, call, ok := strings.Cut(path, "/webhooks/")
+	_, kind, hasSecret := strings.Cut(call, "/")
+	if !ok || !hasSecret || !strings.Contains(config, "/buildconfigs/") {
+		return path
+	}
+	return config + "/webhooks/redacted/" + kind
+}
 
 // cause says which hook has started a build.
 func cause(kind string, revision *buildv1.SourceRevision) buildv1.BuildTriggerCause {

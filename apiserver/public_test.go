@@ -1,0 +1,68 @@
+package apiserver
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// TestChainSeesNoSecrets sends a request with a secret in each place through conceal and reveal.
+func TestChainSeesNoSecrets(t *testing.T) {
+	var shown bytes.Buffer
+	handler := conceal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.Write(&shown)
+		shown.WriteString(r.RequestURI + r.URL.String())
+		r.Header.Del("Authorization") // as upstream does
+		reveal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			user, password, _ := r.BasicAuth()
+			_, _ = io.WriteString(w, strings.Join([]string{user, password, r.URL.Query().Get("code"), r.PostFormValue("password"), r.Header.Get("X-Remote-User")}, " "))
+		})).ServeHTTP(w, r)
+	}))
+	r := httptest.NewRequest(http.MethodPost, "/oauth/token?code=treasure1", strings.NewReader("password=treasure2"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Cookie", "a=treasure3")
+	r.Header.Set("X-Remote-User", "bob")
+	r.Header.Set("Impersonate-User", "system:admin")
+	r.Header.Set("User-Agent", "curl")
+	r.SetBasicAuth("alice", "treasure4")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, r)
+	if got := answer.Body.String(); got != "alice treasure4 treasure1 treasure2 bob" {
+		t.Errorf("the handler sees %q", got)
+	}
+	for _, secret := range []string{"treasure", "bob", "system:admin", "Basic"} {
+		if strings.Contains(shown.String(), secret) {
+			t.Errorf("the chain sees %s in\n%s", secret, shown.String())
+		}
+	}
+	if !strings.Contains(shown.String(), "curl") {
+		t.Errorf("the chain does not see the user agent:\n%s", shown.String())
+	}
+}
+
+func TestLargeBodiesAreRefused(t *testing.T) {
+	handler := conceal(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request is served") }))
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(strings.Repeat("x", maxPublicBody+1))))
+	if answer.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", answer.Code)
+	}
+}
+
+func TestSecretsInPathsAreConcealed(t *testing.T) {
+	s := &Server{hooks: Hooks{Conceal: []func(string) string{func(path string) string { return strings.ReplaceAll(path, "treasure", "redacted") }}}}
+	resolver := corrected{RequestInfoResolver: &request.RequestInfoFactory{}}
+	s.concealPaths(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/hooks/redacted/generic" || r.RequestURI != "/hooks/redacted/generic?a=b" {
+			t.Errorf("the chain sees %s and %s", r.URL.Path, r.RequestURI)
+		}
+		if info, err := resolver.NewRequestInfo(r); err != nil || info.Path != "/hooks/treasure/generic" {
+			t.Errorf("the request is read as %+v, %v", info, err)
+		}
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/hooks/treasure/generic?a=b", nil))
+}
