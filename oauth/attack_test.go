@@ -1,14 +1,18 @@
 package oauth
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	oauthv1 "github.com/openshift/api/oauth/v1"
+
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
+	"github.com/slipway-platform/slipway/oauth/token"
 )
 
 func must(t *testing.T, w *world, id string) *client.Client {
@@ -35,11 +39,15 @@ func TestRequestsThatAreWrongGoBackOnlyToTheClient(t *testing.T) {
 		{"what is no scope", "scope", "root", "invalid_scope", true},
 		{"another kind of challenge", "code_challenge_method", "MD5", "invalid_request", true},
 		{"a broken service account", "client_id", "system:serviceaccount:myproject:broken", "server_error", false},
+		{"an unknown service account", "client_id", "system:serviceaccount:myproject:other", "server_error", false},
+		{"an unknown project", "client_id", "system:serviceaccount:other:proxy", "server_error", false},
 	}
+	browser := w.browser()
+	w.logIn(browser, "alice", ask(demo()))
 	for _, tt := range tests {
 		values := demo()
 		values.Set(tt.key, tt.value)
-		got := w.send(w.browser(), http.MethodGet, ask(values), nil, nil)
+		got := w.send(browser, http.MethodGet, ask(values), nil, nil)
 		if tt.back {
 			query := got.at().Query()
 			if !strings.HasPrefix(got.at().String(), app+"?") || query.Get("error") != tt.code || query.Get("state") != "a state" {
@@ -107,6 +115,7 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 func TestPagesAreHardened(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
+	w.logIn(browser, "alice", ask(demo()))
 	for _, path := range []string{"/login", "/oauth/token/display?code=x", "/oauth/token/implicit", ask(url.Values{})} {
 		got := w.get(browser, path)
 		policy := got.Header.Get("Content-Security-Policy")
@@ -127,7 +136,7 @@ func TestASessionIsNotTakenFromOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser.Jar.SetCookies(home, slices.DeleteFunc(attacker.Jar.Cookies(home), func(c *http.Cookie) bool { return c.Name != "ssn" }))
+	browser.Jar.SetCookies(home, slices.DeleteFunc(attacker.Jar.Cookies(home), func(c *http.Cookie) bool { return c.Name != "__Host-ssn" }))
 	before := browser.Jar.Cookies(home)[0].Value
 	form := w.get(browser, "/login").fields()
 	form.Set("username", "alice")
@@ -138,7 +147,7 @@ func TestASessionIsNotTakenFromOutside(t *testing.T) {
 		t.Errorf("the session from before the login goes on")
 	}
 	forged := w.browser()
-	forged.Jar.SetCookies(home, []*http.Cookie{{Name: "ssn", Value: "MTczMjE5"}})
+	forged.Jar.SetCookies(home, []*http.Cookie{{Name: "__Host-ssn", Value: "MTczMjE5", Path: "/", Secure: true}})
 	if got := w.get(forged, ask(demo())); got.at().Path != "/login" {
 		t.Errorf("a forged session: sent to %s", got.at())
 	}
@@ -165,7 +174,8 @@ func TestOversizedInputIsRefused(t *testing.T) {
 	if got.StatusCode != http.StatusUnauthorized || len(w.users.All()) != 0 {
 		t.Errorf("a password of 5000 bytes: %s", got.Status)
 	}
-	if got := w.get(w.browser(), ask(url.Values{"client_id": {strings.Repeat("c", 10_000)}})); got.StatusCode != http.StatusBadRequest {
+	w.logIn(browser, "alice", ask(demo()))
+	if got := w.get(browser, ask(url.Values{"client_id": {strings.Repeat("c", 10_000)}})); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("a client of 10000 bytes: %s", got.Status)
 	}
 }
@@ -236,5 +246,112 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 	}
 	if len(w.errors) != 0 {
 		t.Errorf("guesses are reported one by one: %v", w.errors)
+	}
+}
+
+func TestStrangersDoNotLearnWhichClientsThereAre(t *testing.T) {
+	w := newWorld(t, nil)
+	ids := []string{
+		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
+		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
+	}
+	// An answer repeats the request in the query of its address and in links to it.
+	plain := func(got seen) string {
+		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
+		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {
+			got.Header.Del(name)
+		}
+		body, _, _ := strings.Cut(got.body, "?")
+		return fmt.Sprint(got.StatusCode, location, body, got.Header)
+	}
+	for name, send := range map[string]func(id string) seen{
+		"a browser": func(id string) seen {
+			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}}))
+		},
+		"an address that is the client's": func(id string) seen {
+			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}, "redirect_uri": {"https://proxy.example.com/oauth"}}))
+		},
+		"a program": func(id string) seen {
+			return w.send(w.browser(), http.MethodGet, ask(url.Values{"client_id": {id}, "response_type": {"code"}}), nil, func(r *http.Request) { r.Header.Set("X-CSRF-Token", "1") })
+		},
+		"the page of approvals": func(id string) seen {
+			return w.get(w.browser(), "/oauth/approve?"+url.Values{"then": {ask(url.Values{"client_id": {id}})}}.Encode())
+		},
+		"no secret": func(id string) seen {
+			return w.exchange("sha256~"+strings.Repeat("A", 43), func(f url.Values) { f.Set("client_id", id); f.Del("client_secret") })
+		},
+		"a wrong secret": func(id string) seen {
+			return w.exchange("sha256~"+strings.Repeat("A", 43), func(f url.Values) { f.Set("client_id", id); f.Set("client_secret", "wrong") })
+		},
+	} {
+		first := ""
+		for _, id := range ids {
+			if id == "" && name == "no secret" {
+				continue // says nothing about a client
+			}
+			got := plain(send(id))
+			if first == "" {
+				first = got
+			}
+			if got != first {
+				t.Errorf("%s: the client %.60q is answered with %.300s, others with %.300s", name, id, got, first)
+			}
+		}
+	}
+	for _, action := range w.kube.Actions() {
+		if action.GetResource().Resource != "tokenreviews" {
+			t.Errorf("before a login: %s %s", action.GetVerb(), action.GetResource().Resource)
+		}
+	}
+	if len(w.notices.pending) != 0 {
+		t.Errorf("%d events are to be written", len(w.notices.pending))
+	}
+}
+
+func TestCodesThatNobodyMadeAreNotLookedUp(t *testing.T) {
+	w := newWorld(t, nil)
+	w.tokens.Field = func(*oauthv1.OAuthAccessToken, string) string { t.Error("the tokens are searched"); return "" }
+	browser := must(t, w, client.Browser)
+	if _, err := w.issuer.Access(t.Context(), token.Grant{Client: browser, UserName: "alice", UserUID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	secret, _ := token.New()
+	if got := w.exchange(secret, nil); !strings.Contains(got.body, "invalid_grant") {
+		t.Errorf("%s: %s", got.Status, got.body)
+	}
+}
+
+func TestACookieFromBeforeALogoutIsWorthNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	home, err := url.Parse(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, other := w.browser(), w.browser(), w.browser()
+	w.logIn(first, "alice", ask(demo()))
+	w.logIn(second, "alice", ask(demo()))
+	w.logIn(other, "bob", ask(demo()))
+	stolen := w.browser()
+	stolen.Jar.SetCookies(home, first.Jar.Cookies(home))
+	if got := w.get(stolen, ask(demo())); got.at().Path != "/oauth/approve" {
+		t.Fatalf("before the logout: %s", got.at())
+	}
+	w.get(first, "/logout")
+	for name, browser := range map[string]*http.Client{"the browser itself": first, "a copy of its cookies": stolen, "another browser of the user": second} {
+		if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
+			t.Errorf("after the logout, %s gets to %s", name, got.at())
+		}
+	}
+	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {
+		t.Errorf("after the logout of somebody else: %s", got.at())
+	}
+	// Cookies that count no more end nobody's sessions, and cost no write.
+	w.logIn(first, "alice", ask(demo()))
+	version := func() string { user, _ := w.users.Get(t.Context(), "alice"); return user.ResourceVersion }
+	before := version()
+	w.get(stolen, "/logout")
+	w.get(w.browser(), "/logout")
+	if got := w.get(first, ask(demo())); got.at().Path != "/oauth/approve" || version() != before {
+		t.Errorf("after the logout with an old cookie: %s, version %s, was %s", got.at(), version(), before)
 	}
 }

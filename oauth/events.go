@@ -5,28 +5,80 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/oauth/client"
 )
 
 // eventSource is what events about service accounts are from, as in OpenShift 3.
 const eventSource = "service-account-oauth-client-getter"
 
-// warner writes warnings about service accounts that are no proper clients as events, where their owners see them. A warning that is there
-// already is counted on, so that requests of strangers make no further objects.
-func warner(kube kubernetes.Interface, report func(error)) func(context.Context, *corev1.ServiceAccount, string, string) {
-	return func(ctx context.Context, account *corev1.ServiceAccount, reason, message string) {
-		if err := warn(ctx, kube, account, reason, message); err != nil {
-			report(fmt.Errorf("write event of service account %s/%s: %w", account.Namespace, account.Name, err))
+// notices writes what the owners of service accounts should know as events of the accounts. It works beside the requests,
+// whose answers thus do not tell by their time which accounts exist, and drops what comes faster than it can write.
+type notices struct {
+	kube    kubernetes.Interface
+	report  func(error)
+	pending chan client.Notice
+}
+
+// maxNotices is how many notices wait.
+const maxNotices = 100
+
+func newNotices(kube kubernetes.Interface, report func(error)) *notices {
+	return &notices{kube: kube, report: report, pending: make(chan client.Notice, maxNotices)}
+}
+
+func (n *notices) add(notice client.Notice) {
+	select {
+	case n.pending <- notice:
+	default:
+	}
+}
+
+// Run writes events until ctx ends.
+func (n *notices) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case notice := <-n.pending:
+			if err := n.write(ctx, notice); err != nil && ctx.Err() == nil {
+				n.report(fmt.Errorf("write event of service account %s/%s: %w", notice.Account.Namespace, notice.Account.Name, err))
+			}
 		}
 	}
 }
 
-func warn(ctx context.Context, kube kubernetes.Interface, account *corev1.ServiceAccount, reason, message string) error {
-	hash := sha256.Sum256([]byte(string(account.UID) + reason + message))
+func (n *notices) write(ctx context.Context, notice client.Notice) error {
+	if notice.Reason == "" {
+		has, err := n.hasToken(ctx, notice.Account)
+		if err != nil || has {
+			return err
+		}
+		notice.Reason, notice.Message = client.NoTokens, notice.ID()+" has no tokens"
+	}
+	return warn(ctx, n.kube, notice)
+}
+
+// hasToken tells whether a secret holds a token of an account. One without stays a client: a token that was requested for
+// it is as good.
+func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) (bool, error) {
+	secrets, err := n.kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
+	if err != nil {
+		return false, fmt.Errorf("list tokens: %w", err)
+	}
+	return slices.ContainsFunc(secrets.Items, func(s corev1.Secret) bool { return s.Annotations[corev1.ServiceAccountNameKey] == account.Name }), nil
+}
+
+// warn writes a warning. One that is there already is counted on.
+func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) error {
+	account := notice.Account
+	hash := sha256.Sum256([]byte(string(account.UID) + notice.Reason + notice.Message))
 	name := account.Name + "." + hex.EncodeToString(hash[:8])
 	events, now := kube.CoreV1().Events(account.Namespace), metav1.Now()
 	stored, err := events.Get(ctx, name, metav1.GetOptions{})
@@ -34,7 +86,7 @@ func warn(ctx context.Context, kube kubernetes.Interface, account *corev1.Servic
 		stored.Count++
 		stored.LastTimestamp = now
 		if _, err = events.Update(ctx, stored, metav1.UpdateOptions{}); kerrors.IsConflict(err) {
-			return nil // another request has just counted
+			return nil // another API server has just counted
 		}
 		return err
 	}
@@ -46,7 +98,7 @@ func warn(ctx context.Context, kube kubernetes.Interface, account *corev1.Servic
 		InvolvedObject: corev1.ObjectReference{
 			Kind: "ServiceAccount", APIVersion: "v1", Namespace: account.Namespace, Name: account.Name, UID: account.UID, ResourceVersion: account.ResourceVersion,
 		},
-		Reason: reason, Message: message, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: eventSource},
+		Reason: notice.Reason, Message: notice.Message, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: eventSource},
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}, metav1.CreateOptions{})
 	if kerrors.IsAlreadyExists(err) {

@@ -50,6 +50,7 @@ type Server struct {
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
+	notices *notices
 }
 
 // New makes a server that begins with a configuration. report takes errors of requests, which hold no secrets.
@@ -107,6 +108,7 @@ func (s *Server) open(deps apiserver.Deps) (err error) {
 	if s.kube, err = kubernetes.NewForConfig(deps.Loopback); err != nil {
 		return err
 	}
+	s.notices = newNotices(s.kube, s.report)
 	s.roles = deps.Informers.Rbac().V1().ClusterRoles().Lister()
 	s.objects = objects{
 		users:          store.Of[*userv1.User](deps.Stores, userv1.Resource("users")),
@@ -134,10 +136,13 @@ func (s *server) complete() (err error) {
 		return err
 	}
 	s.registry = &client.Registry{Clients: s.objects.clients, Accounts: &client.Accounts{
-		Kube: s.kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod, Warn: warner(s.kube, s.report),
+		Kube: s.kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod,
 	}}
 	s.issuer = &token.Issuer{
 		Tokens: s.objects.tokens, Codes: s.objects.codes, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
+	}
+	for _, secret := range s.SessionSecrets {
+		s.issuer.CodeKeys = append(s.issuer.CodeKeys, []byte(secret.Authentication))
 	}
 	s.login = &login.Server{
 		Providers: s.Providers, Mapper: &mapping.Mapper{Users: s.objects.users, Identities: s.objects.identities}, Users: s.objects.users,
@@ -146,7 +151,7 @@ func (s *server) complete() (err error) {
 	}
 	s.grants = &authorize.Server{
 		Clients: s.registry, Login: s.login, Sessions: sessions, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
-		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Report: s.report,
+		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Notice: s.notices.add, Report: s.report,
 	}
 	s.routes, err = s.handlers()
 	return err
@@ -192,6 +197,7 @@ func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
+	go s.notices.Run(hook.Context)
 	if err := ensureClients(hook.Context, s.objects.clients, s.first.PublicURL, s.first.ConsoleURL); err != nil {
 		return err
 	}

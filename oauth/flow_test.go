@@ -62,7 +62,7 @@ func TestACodeIsGoodOnceForWhoAskedForIt(t *testing.T) {
 		{"without the verifier", true, nil, "invalid_grant"},
 		{"with the challenge as verifier", true, func(f url.Values) { f.Set("code_verifier", challenge) }, "invalid_grant"},
 		{"a wrong secret", false, func(f url.Values) { f.Set("client_secret", "wrong") }, "invalid_client"},
-		{"no secret", false, func(f url.Values) { f.Del("client_secret") }, "invalid_client"},
+		{"no secret", false, func(f url.Values) { f.Del("client_secret") }, "invalid_grant"},
 		{"an unknown client", false, func(f url.Values) { f.Set("client_id", "other") }, "invalid_client"},
 		{"another client", false, func(f url.Values) { f.Set("client_id", "openshift-challenging-client"); f.Del("client_secret") }, "invalid_grant"},
 		{"another address", false, func(f url.Values) { f.Set("redirect_uri", app+"/x") }, "invalid_grant"},

@@ -16,9 +16,12 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	userv1 "github.com/openshift/api/user/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 	"github.com/slipway-platform/slipway/oauth/login"
@@ -58,6 +61,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		}}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "broken"}}),
 	}
 	w.tokens.Field = func(t *oauthv1.OAuthAccessToken, _ string) string { return t.AuthorizeToken }
+	w.kube.PrependReactor("create", "tokenreviews", func(kubetesting.Action) (bool, runtime.Object, error) { return true, &authenticationv1.TokenReview{}, nil })
 	var handler http.Handler
 	listener := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) { handler.ServeHTTP(writer, r) }))
 	t.Cleanup(listener.Close)
@@ -74,7 +78,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		change(&config)
 	}
 	minute := int32(60)
-	w.server = &server{Config: config, report: w.note, common: common{kube: w.kube, objects: objects{
+	w.server = &server{Config: config, report: w.note, common: common{kube: w.kube, notices: newNotices(w.kube, w.note), objects: objects{
 		users: w.users, tokens: w.tokens, codes: w.codes,
 		identities:     storetest.New[*userv1.Identity](userv1.Resource("identities")),
 		authorizations: storetest.New[*oauthv1.OAuthClientAuthorization](oauthv1.Resource("oauthclientauthorizations")),

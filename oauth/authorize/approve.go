@@ -1,7 +1,6 @@
 package authorize
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,18 +35,23 @@ type wish struct{ Name, Description, Warning string }
 // is read again; the form only chooses among it.
 func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
-	asked, values, refused := s.reread(r.Context(), then)
-	if refused != nil {
-		s.refuse(w, r, refused)
+	values, ok := parameterValues(then)
+	if !ok {
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page belongs to no request of a client"}})
 		return
 	}
 	user, err := s.Login.Authenticate(r)
 	if err != nil || user == nil {
-		http.Redirect(w, r, then, http.StatusFound) // where the login begins
+		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound) // where the login begins
+		return
+	}
+	asked, refused := s.read(r.Context(), values)
+	if refused != nil {
+		s.refuse(w, r, refused)
 		return
 	}
 	data := approval{
-		Action: ApprovePath, Then: then, Client: asked.client.ID, User: user.Name, Redirect: asked.redirect, ServiceAccount: asked.client.ServiceAccount,
+		Action: ApprovePath, Then: then, Client: asked.client.ID, User: user.Name, Redirect: asked.redirect, ServiceAccount: asked.client.Account != nil,
 		Scopes: wishes(asked.scopes),
 	}
 	if data.Granted, err = s.Grants.Scopes(r.Context(), user, asked.client.ID); err != nil {
@@ -76,19 +80,14 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reread reads the client's request that a page was shown for.
-func (s *Server) reread(ctx context.Context, then string) (*request, url.Values, *refusal) {
-	unknown := &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page belongs to no request of a client"}}
+// parameterValues reads the client's request that a page was shown for.
+func parameterValues(then string) (url.Values, bool) {
 	query, ok := strings.CutPrefix(then, Path+"?")
 	if !ok {
-		return nil, nil, unknown
+		return nil, false
 	}
 	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, nil, unknown
-	}
-	asked, refused := s.read(ctx, values)
-	return asked, values, refused
+	return values, err == nil && repeated(values) == ""
 }
 
 // wishes explains scopes to a person.

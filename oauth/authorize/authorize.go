@@ -34,14 +34,32 @@ type Server struct {
 	Pages    *page.Pages
 	// GrantMethod is what happens when a user has not granted the scopes and the client does not say: auto, prompt or deny.
 	GrantMethod oauthv1.GrantHandlerType
+	// Notice takes what the owners of service accounts should know. It must not wait.
+	Notice func(client.Notice)
 	// Report takes errors that are the administrator's affair.
 	Report func(error)
 }
 
 // ServeAuthorize answers a client: who is the user, has the user granted the scopes, and then with a code or a token.
+//
+// Until the user is known, nothing is read about the client: strangers get the same answer whichever client,
+// service account and project they name.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read"}})
+	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read, or one of them comes twice"}})
+		return
+	}
+	user, err := s.Login.Authenticate(r)
+	switch {
+	case errors.Is(err, login.ErrThrottled):
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, login.Explain(err), http.StatusTooManyRequests)
+		return
+	case err != nil && !login.Proven(err):
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "access_denied", Description: login.Explain(err)}, cause: err})
+		return
+	case err == nil && user == nil:
+		s.Login.Demand(w, r, challenges(r))
 		return
 	}
 	asked, refused := s.read(r.Context(), r.Form)
@@ -49,18 +67,8 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, refused)
 		return
 	}
-	user, err := s.Login.Authenticate(r)
-	if errors.Is(err, login.ErrThrottled) {
-		w.Header().Set("Retry-After", "30")
-		http.Error(w, login.Explain(err), http.StatusTooManyRequests)
-		return
-	}
 	if err != nil {
 		s.refuse(w, r, asked.refusal("access_denied", login.Explain(err), err))
-		return
-	}
-	if user == nil {
-		s.Login.Demand(w, r, asked.client.RespondWithChallenges)
 		return
 	}
 	granted, err := s.granted(r, asked, user)
@@ -75,6 +83,12 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.refuse(w, r, asked.refusal("access_denied", "the client may not be granted access", nil))
 	}
+}
+
+// challenges tells whether a request comes from a program that takes challenges: it asks for the client that exists for
+// them, or has the header without which there are none.
+func challenges(r *http.Request) bool {
+	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }
 
 // method is what happens when scopes are not granted.
@@ -103,9 +117,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, 
 	} else {
 		location, err = s.token(r, asked, given)
 	}
+	if asked.client.Account != nil {
+		s.Notice(client.Notice{Account: asked.client.Account})
+	}
 	if err == nil && asked.client.RespondWithChallenges {
 		// A program is done now: who used a password for it once is not logged in.
-		err = s.Sessions.End(w)
+		err = s.Sessions.Clear(w)
 	}
 	if err != nil {
 		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
@@ -167,7 +184,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal
 		return
 	}
 	status := http.StatusBadRequest
-	if refused.cause != nil && !errors.Is(refused.cause, client.ErrMisconfigured) {
+	if refused.cause != nil {
 		status = http.StatusInternalServerError
 	}
 	if page.WantsPage(r) {

@@ -33,17 +33,28 @@ func parameters() []string {
 	return []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"}
 }
 
-// read checks the parameters of a request.
-func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal) {
+// repeated names a parameter that comes more than once; empty if none does.
+func repeated(form url.Values) string {
 	for _, name := range parameters() {
 		if len(form[name]) > 1 {
-			return nil, &refusal{Problem: token.Problem{Code: "invalid_request", Description: name + " comes twice"}}
+			return name
 		}
 	}
+	return ""
+}
+
+// read checks the parameters of a request of a user who is logged in.
+func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal) {
 	c, err := s.Clients.Find(ctx, form.Get("client_id"))
+	var misconfigured *client.Misconfigured
+	if errors.As(err, &misconfigured) && misconfigured.Notice.Account != nil {
+		s.Notice(misconfigured.Notice)
+	}
 	switch {
 	case errors.Is(err, client.ErrUnknown):
 		return nil, &refusal{Problem: token.Problem{Code: "unauthorized_client", Description: "client_id is of no client"}}
+	case misconfigured != nil:
+		return nil, &refusal{Problem: *token.ServerError()}
 	case err != nil:
 		return nil, &refusal{Problem: *token.ServerError(), cause: err}
 	}

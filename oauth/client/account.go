@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,32 +29,46 @@ const (
 	wantChallenges   = annotationPrefix + "oauth-want-challenges"
 )
 
-// The reasons of the events that say why a service account is no client.
+// The reasons of the events about service accounts.
 const (
-	noRedirectURIs = "NoSAOAuthRedirectURIs"
-	noTokens       = "NoSAOAuthTokens"
+	// NoRedirectURIs says that a service account is no client because there is no address for answers.
+	NoRedirectURIs = "NoSAOAuthRedirectURIs"
+	// NoTokens says that a client has no secret with a token.
+	NoTokens = "NoSAOAuthTokens"
 )
 
-// ErrMisconfigured is the answer for a service account that is no proper client. Why stands in an event of it, since whoever asks is not known.
-var ErrMisconfigured = errors.New("the service account is not set up as an OAuth client")
+// Misconfigured is the error for a service account that is no proper client, and for one that does not exist: who asks
+// for a service account does not learn which of the two it is.
+type Misconfigured struct{ Notice Notice }
+
+// Error names no service account.
+func (*Misconfigured) Error() string { return "the service account is not set up as an OAuth client" }
+
+// Notice is what the owner of a service account should know about its use as a client. Without an account there
+// is nobody to tell. Without a reason, the owner is to be told if the account has no token.
+type Notice struct {
+	Account         *corev1.ServiceAccount
+	Reason, Message string
+}
+
+// ID is the client_id of the account.
+func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
 // Accounts makes clients of service accounts.
 type Accounts struct {
-	// Kube reads service accounts and their secrets, reviews tokens and writes events.
+	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
 	// Routes are what redirect references refer to.
 	Routes store.Objects[*routev1.Route]
 	// GrantMethod is how users grant service accounts their scopes: `prompt`, or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
-	// Warn writes a warning event about a service account.
-	Warn func(ctx context.Context, account *corev1.ServiceAccount, reason, message string)
 }
 
 func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, error) {
 	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case kerrors.IsNotFound(err):
-		return nil, ErrUnknown
+		return nil, &Misconfigured{}
 	case err != nil:
 		return nil, fmt.Errorf("find service account %s/%s: %w", namespace, name, err)
 	}
@@ -68,16 +81,11 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 		if len(problems) > 1 {
 			message = "[" + strings.Join(problems, ", ") + "]"
 		}
-		a.Warn(ctx, account, noRedirectURIs, message)
-		return nil, fmt.Errorf("use %s: %w", id, ErrMisconfigured)
-	}
-	if err := a.checkTokens(ctx, account, id); err != nil {
-		return nil, err
+		return nil, &Misconfigured{Notice{account, NoRedirectURIs, message}}
 	}
 	return &Client{
 		ID: id, RedirectURIs: redirects, RespondWithChallenges: account.Annotations[wantChallenges] == "true",
-		GrantMethod: a.GrantMethod, ServiceAccount: true, ScopeRestrictions: restrictions(namespace),
-		verify: func(ctx context.Context, secret string) (bool, error) { return a.verify(ctx, id, secret) },
+		GrantMethod: a.GrantMethod, Account: account, ScopeRestrictions: restrictions(namespace),
 	}, nil
 }
 
@@ -87,19 +95,6 @@ func restrictions(namespace string) []oauthv1.ScopeRestriction {
 		{ExactValues: []string{scope.Info, scope.CheckAccess}},
 		{ClusterRole: &oauthv1.ClusterRoleScopeRestriction{RoleNames: []string{"*"}, Namespaces: []string{namespace}, AllowEscalation: true}},
 	}
-}
-
-// checkTokens warns about a service account none of whose tokens is a secret. It stays a client: a token that was requested for it is as good.
-func (a *Accounts) checkTokens(ctx context.Context, account *corev1.ServiceAccount, id string) error {
-	secrets, err := a.Kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
-	if err != nil {
-		return fmt.Errorf("list tokens of %s: %w", id, err)
-	}
-	own := func(s corev1.Secret) bool { return s.Annotations[corev1.ServiceAccountNameKey] == account.Name }
-	if !slices.ContainsFunc(secrets.Items, own) {
-		a.Warn(ctx, account, noTokens, id+" has no tokens")
-	}
-	return nil
 }
 
 // verify tells whether a secret is an API token of the service account.
@@ -112,11 +107,19 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 	return review.Status.Authenticated && review.Status.User.Username == id, nil
 }
 
+// maxReferences limits how many routes are read for one service account.
+const maxReferences = 32
+
 // redirects are the addresses of a service account's annotations, and what is wrong with the others.
 func (a *Accounts) redirects(ctx context.Context, account *corev1.ServiceAccount) (addresses, problems []string) {
+	references := 0
 	for _, key := range slices.Sorted(maps.Keys(account.Annotations)) {
 		value := account.Annotations[key]
 		if name, ok := strings.CutPrefix(key, referencePrefix); ok {
+			if references++; references > maxReferences {
+				problems = append(problems, fmt.Sprintf("more than %d redirect references, of which the others do not count", maxReferences))
+				break
+			}
 			found, err := a.referenced(ctx, account.Namespace, value, account.Annotations[redirectPrefix+name])
 			if err != nil {
 				problems = append(problems, err.Error())

@@ -49,11 +49,12 @@ func find(t *testing.T, annotations map[string]string) (*Client, []string, error
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "proxy-token-abcde",
 				Annotations: map[string]string{corev1.ServiceAccountNameKey: "proxy"}}, Type: corev1.SecretTypeServiceAccountToken}),
 		Routes: routes{},
-		Warn: func(_ context.Context, account *corev1.ServiceAccount, reason, message string) {
-			events = append(events, account.Name+" "+reason+" "+message)
-		},
 	}
 	found, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:myproject:proxy")
+	var misconfigured *Misconfigured
+	if errors.As(err, &misconfigured) {
+		events = append(events, misconfigured.Notice.Account.Name+" "+misconfigured.Notice.Reason+" "+misconfigured.Notice.Message)
+	}
 	return found, events, err
 }
 
@@ -107,10 +108,7 @@ func TestEventsSayWhyAServiceAccountIsNoClient(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, events, err := find(t, tt.annotations)
-			if !errors.Is(err, ErrMisconfigured) {
-				t.Errorf("error %v", err)
-			}
+			_, events, _ := find(t, tt.annotations)
 			if diff := cmp.Diff([]string{"proxy NoSAOAuthRedirectURIs " + tt.want}, events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -135,7 +133,8 @@ func TestServiceAccountsAreRestrictedToTheirNamespace(t *testing.T) {
 
 func TestUnknownClientsAreTold(t *testing.T) {
 	accounts := &Accounts{Kube: fake.NewClientset()}
-	if _, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:a:b"); !errors.Is(err, ErrUnknown) {
+	var misconfigured *Misconfigured
+	if _, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:a:b"); !errors.As(err, &misconfigured) || misconfigured.Notice.Account != nil {
 		t.Error(err)
 	}
 	if _, err := (&Registry{}).Find(t.Context(), strings.Repeat("a", 300)); !errors.Is(err, ErrUnknown) {

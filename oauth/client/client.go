@@ -4,13 +4,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
@@ -44,29 +47,22 @@ type Client struct {
 	ScopeRestrictions []oauthv1.ScopeRestriction
 	// MaxAge and InactivityTimeout are for its tokens in seconds; nil follows the configuration, 0 has no end.
 	MaxAge, InactivityTimeout *int32
-	// ServiceAccount is set where the client is one.
-	ServiceAccount bool
+	// Account is the service account that the client is, if it is one.
+	Account *corev1.ServiceAccount
 
-	// secrets are those of an OAuthClient; verify asks for a service account.
+	// secrets are those of an OAuthClient.
 	secrets []string
-	verify  func(ctx context.Context, secret string) (bool, error)
 }
 
-// Verify tells whether a client secret is the client's. A client without secrets, which every program can be, has the empty one.
-func (c *Client) Verify(ctx context.Context, secret string) (bool, error) {
-	if c.verify != nil {
-		if secret == "" {
-			return false, nil
-		}
-		return c.verify(ctx, secret)
-	}
+// verify tells whether a client secret is the client's. A client without secrets, which every program can be, has the empty one.
+func (c *Client) verify(secret string) bool {
 	given := sha256.Sum256([]byte(secret))
 	found := 0
 	for _, own := range c.secrets {
 		hash := sha256.Sum256([]byte(own))
 		found |= subtle.ConstantTimeCompare(given[:], hash[:])
 	}
-	return found == 1, nil
+	return found == 1
 }
 
 // Registry finds clients.
@@ -77,7 +73,41 @@ type Registry struct {
 	Accounts *Accounts
 }
 
-// Find gives the client of an ID, or ErrUnknown.
+// Authenticate gives the client of an ID to who knows its secret, and ErrUnknown otherwise, after the same work whether or
+// not there is such a client. For a service account each of its API tokens is a secret; the token is checked first.
+func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client, error) {
+	if _, _, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
+		return r.authenticateAccount(ctx, id, secret)
+	}
+	c, err := r.Find(ctx, id)
+	if errors.Is(err, ErrUnknown) {
+		c = &Client{secrets: []string{rand.Text()}} // which nobody knows
+	} else if err != nil {
+		return nil, err
+	}
+	if !c.verify(secret) {
+		return nil, ErrUnknown
+	}
+	return c, nil
+}
+
+func (r *Registry) authenticateAccount(ctx context.Context, id, secret string) (*Client, error) {
+	if secret == "" {
+		return nil, ErrUnknown
+	}
+	if right, err := r.Accounts.verify(ctx, id, secret); err != nil || !right {
+		return nil, cmp.Or(err, ErrUnknown)
+	}
+	c, err := r.Find(ctx, id)
+	var misconfigured *Misconfigured
+	if errors.As(err, &misconfigured) {
+		return nil, ErrUnknown
+	}
+	return c, err
+}
+
+// Find gives the client of an ID. The error is ErrUnknown, or Misconfigured for the ID of a service account. Nothing is
+// written.
 func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	if namespace, name, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.Accounts.find(ctx, namespace, name)

@@ -45,7 +45,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 		s.fail(w, r, http.StatusForbidden, codeOf(err), err)
 		return
 	}
-	if err := s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID)}); err != nil {
+	if err := s.startSession(w, user); err != nil {
 		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
 		return
 	}

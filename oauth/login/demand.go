@@ -6,9 +6,9 @@ import (
 	"net/url"
 )
 
-// csrfHeader must come with a request that is to be challenged: a page of another site cannot make a browser send it, and so cannot make it
+// CSRFHeader must come with a request that is to be challenged: a page of another site cannot make a browser send it, and so cannot make it
 // ask for a password and keep that.
-const csrfHeader = "X-CSRF-Token"
+const CSRFHeader = "X-CSRF-Token"
 
 // Demand answers someone who is not logged in: a program that takes challenges by 401, a browser with the way to a login page.
 func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool) {
@@ -28,10 +28,10 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		switch {
-		case provider.Password != nil && r.Header.Get(csrfHeader) != "":
+		case provider.Password != nil && r.Header.Get(CSRFHeader) != "":
 			header.Set("WWW-Authenticate", `Basic realm="openshift"`)
 		case provider.Password != nil:
-			header.Set("Warning", fmt.Sprintf(`199 Slipway "A non-empty %s header is required to receive basic-auth challenges"`, csrfHeader))
+			header.Set("Warning", fmt.Sprintf(`199 Slipway "A non-empty %s header is required to receive basic-auth challenges"`, CSRFHeader))
 		case provider.Request != nil && elsewhere == "":
 			elsewhere = provider.Request.ChallengeURL(s.public(r))
 		}
@@ -44,7 +44,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)
 	if header.Get("Warning") != "" {
-		fmt.Fprintf(w, "A non-empty %s header is required to receive basic-auth challenges\n", csrfHeader)
+		fmt.Fprintf(w, "A non-empty %s header is required to receive basic-auth challenges\n", CSRFHeader)
 	}
 	if header.Get("WWW-Authenticate") == "" {
 		fmt.Fprintf(w, "You must obtain an API token by visiting %s/oauth/token/request\n", s.PublicURL)

@@ -9,6 +9,7 @@ import (
 	userv1 "github.com/openshift/api/user/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/slipway-platform/slipway/internal/clientaddr"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/mapping"
 	"github.com/slipway-platform/slipway/oauth/page"
@@ -67,6 +68,12 @@ func codeOf(err error) string {
 		return "name_error"
 	}
 	return "authentication_error"
+}
+
+// Proven tells whether an error of Authenticate is about someone who has proved who they are, and is no user for another
+// reason.
+func Proven(err error) bool {
+	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || kerrors.IsInvalid(err)
 }
 
 // Explain is what a person, and a client, is told about an error of Authenticate.
@@ -134,7 +141,7 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 		again("user_required")
 		return
 	}
-	end, err := s.Throttle.Try(name, addressOf(r))
+	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
 		again(codeOf(err))
 		return
@@ -144,12 +151,13 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 		return s.check(r.Context(), provider, name, r.PostFormValue("password"))
 	}()
 	s.Metrics.form(err == nil)
+	note(r, name, user != nil, err)
 	if err != nil {
 		s.report(err)
 		again(codeOf(err))
 		return
 	}
-	if err := s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID)}); err != nil {
+	if err := s.startSession(w, user); err != nil {
 		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
 		return
 	}
@@ -159,9 +167,9 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 // maxShown is the longest user name that the form repeats.
 const maxShown = 256
 
-// ServeLogout ends the session, and sends the browser to a page of this server that the request names.
+// ServeLogout ends all sessions of the user, and sends the browser to a page of this server that the request names.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
-	if err := s.Sessions.End(w); err != nil {
+	if err := errors.Join(s.endSessions(r), s.Sessions.Clear(w)); err != nil {
 		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	userv1 "github.com/openshift/api/user/v1"
 
+	"github.com/slipway-platform/slipway/internal/clientaddr"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/mapping"
 	"github.com/slipway-platform/slipway/oauth/page"
@@ -80,7 +81,7 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 
 // basic asks each provider that takes part in challenges.
 func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
-	end, err := s.Throttle.Try(name, addressOf(r))
+	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +100,7 @@ func (s *Server) basic(r *http.Request, name, password string) (user *userv1.Use
 		}
 	}
 	s.Metrics.basic(user != nil)
+	note(r, name, user != nil, errors.Join(problems...))
 	if user != nil {
 		return user, nil
 	}
@@ -120,19 +122,6 @@ func (s *Server) check(ctx context.Context, provider Provider, name, password st
 	user, err := s.Mapper.User(ctx, provider.Name, provider.Mapping, who)
 	if err != nil {
 		return nil, fmt.Errorf("find user of identity provider %q: %w", provider.Name, err)
-	}
-	return user, nil
-}
-
-// fromSession gives the user of the browser's session, as long as that user exists.
-func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
-	of, ok := s.Sessions.User(r)
-	if !ok {
-		return nil, nil
-	}
-	user, err := s.Users.Cached(r.Context(), of.Name)
-	if err != nil || string(user.UID) != of.UID {
-		return nil, nil // deleted since
 	}
 	return user, nil
 }

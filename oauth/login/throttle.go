@@ -2,13 +2,11 @@ package login
 
 import (
 	"errors"
-	"net"
-	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
 	"k8s.io/utils/lru"
 )
 
@@ -66,7 +64,7 @@ func NewThrottle() *Throttle {
 func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, user := t.now(), strings.ToLower(user[:min(len(user), maxKey)]) // many providers do not tell cases apart
+	now, user := t.now(), accountOf(user)
 	together := key{user, address}
 	limits := map[key]int{together: freeTogether}
 	if since, ok := t.known.Get(together); !ok || now.Sub(since.(time.Time)) > trusted {
@@ -106,6 +104,13 @@ func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err e
 	}, nil
 }
 
+// accountOf is what all spellings of a user name have in common that a provider may take for one: directories tell
+// neither cases nor spaces around and between words apart, nor forms of one character.
+func accountOf(user string) string {
+	user = norm.NFKC.String(user[:min(len(user), maxKey)])
+	return strings.Join(strings.Fields(strings.ToLower(user)), " ")
+}
+
 // of is the record of a key, nil where there is none.
 func (t *Throttle) of(k key, now time.Time) *record {
 	found, ok := t.records.Get(k)
@@ -128,22 +133,4 @@ func wait(beyond int) time.Duration {
 		return longestWait
 	}
 	return min(time.Second<<beyond, longestWait)
-}
-
-// addressOf is where a request comes from, of an address of version 6 its network, which belongs to one customer.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil || address.Unmap().Is4() {
-		return host
-	}
-	const network = 64
-	prefix, err := address.WithZone("").Prefix(network)
-	if err != nil {
-		return host
-	}
-	return prefix.String()
 }

@@ -2,7 +2,6 @@ package login
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 )
@@ -140,12 +139,17 @@ func TestAProviderThatIsGoneIsNobodysGuess(t *testing.T) {
 	}
 }
 
-func TestAddressesOfOneCustomerAreOne(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.1:99": "192.0.2.1", "[2001:db8::1]:99": "2001:db8::/64", "[2001:db8::2:1]:5": "2001:db8::/64", "[::ffff:192.0.2.1]:1": "::ffff:192.0.2.1", "pipe": "pipe",
-	} {
-		if got := addressOf(&http.Request{RemoteAddr: remote}); got != want {
-			t.Errorf("%s: %s, want %s", remote, got, want)
+func TestSpellingsOfAUserNameCountTogether(t *testing.T) {
+	throttle := NewThrottle()
+	spellings := []string{"alice", "ALICE", " alice", "alice ", "\talice", "\uff41lice"}
+	for i := range freeTogether {
+		end, err := throttle.Try(spellings[i], "192.0.2.1")
+		if err != nil {
+			t.Fatal(err)
 		}
+		end(true, false)
+	}
+	if _, err := throttle.Try(spellings[freeTogether], "192.0.2.1"); err != ErrThrottled {
+		t.Errorf("another spelling: %v", err)
 	}
 }

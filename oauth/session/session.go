@@ -1,7 +1,8 @@
 // Package session remembers in a browser who has logged in, for the few minutes in which that person requests tokens.
 //
-// Everything is in the cookie, encrypted and signed, so that a session outlives a restart and nobody can be given the session of another: there
-// is no number of a session that could be fixed.
+// The cookie holds everything, encrypted and signed, so that a session outlives a restart, every API server knows it, and
+// nobody can be given the session of another: there is no number of a session that could be fixed. Sessions end
+// on the server by a change of the user's Generation, which is stored with the User.
 package session
 
 import (
@@ -10,6 +11,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/securecookie"
@@ -19,11 +21,20 @@ import (
 type User struct {
 	// Name and UID are those of the User object; one that is made later under the same name has another UID.
 	Name, UID string
+	// Generation is what the User had at the login. A logout gives the User another one, which ends all sessions from before.
+	Generation string `json:",omitempty"`
 }
+
+// Generation is the annotation of a User that holds its generation of sessions. A user who never logged out has none.
+const Generation = "oauth.slipway.io/session-generation"
+
+// hostPrefix begins the names of cookies that a browser takes only from this host itself, over TLS and for all paths
+// (RFC 6265bis, section 4.1.3.2): no other host of the domain can set them.
+const hostPrefix = "__Host-"
 
 // Sessions writes and reads sessions.
 type Sessions struct {
-	// Name is the cookie's, and MaxAge how long it counts.
+	// Name is the cookie's, which begins with __Host-, and MaxAge how long it counts.
 	Name   string
 	MaxAge time.Duration
 
@@ -35,7 +46,7 @@ func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error)
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("make sessions: there is no secret")
 	}
-	s := &Sessions{Name: name, MaxAge: maxAge}
+	s := &Sessions{Name: hostPrefix + strings.TrimPrefix(name, hostPrefix), MaxAge: maxAge}
 	for i, secret := range secrets {
 		if err := secret.validate(); err != nil {
 			return nil, fmt.Errorf("use session secret %d: %w", i, err)
@@ -58,8 +69,9 @@ func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	return nil
 }
 
-// End ends any session: the cookie is of nobody from now on.
-func (s *Sessions) End(w http.ResponseWriter) error { return s.Start(w, User{}) }
+// Clear takes the session out of the browser. The cookie of the former session still counts until the Generation of its
+// user changes.
+func (s *Sessions) Clear(w http.ResponseWriter) error { return s.Start(w, User{}) }
 
 // User gives whose session a request is of; ok is false when it has none that counts.
 func (s *Sessions) User(r *http.Request) (user User, ok bool) {
@@ -70,14 +82,14 @@ func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 	return user, user.Name != "" && user.UID != ""
 }
 
-// cookie is one that no script and no other site can read or set.
+// cookie is one that no script and no other site can read or set. Browsers send it with a link from another site,
+// because that is how clients send users here, and not with a form, frame or script of another site.
 func cookie(name, value string) *http.Cookie {
-	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true}
+	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// csrfCookie holds a random value that a form must repeat, which a page of another site cannot know. The prefix lets browsers refuse it from
-// neighbouring hosts.
-const csrfCookie = "__Host-csrf"
+// csrfCookie holds a random value that a form must repeat, which a page of another site cannot know.
+const csrfCookie = hostPrefix + "csrf"
 
 // csrfBytes is the entropy of the value.
 const csrfBytes = 32

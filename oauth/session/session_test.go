@@ -34,13 +34,13 @@ func carry(answer *httptest.ResponseRecorder) *http.Request {
 
 func TestSessionsAreRead(t *testing.T) {
 	old, rotated := sessions(t, time.Minute, secret("a")), sessions(t, time.Minute, secret("b"), secret("a"))
-	alice := User{Name: "alice", UID: "1"}
+	alice := User{Name: "alice", UID: "1", Generation: "g"}
 	answer := httptest.NewRecorder()
 	if err := old.Start(answer, alice); err != nil {
 		t.Fatal(err)
 	}
 	header := answer.Header().Get("Set-Cookie")
-	if !strings.HasPrefix(header, "ssn=") || !strings.HasSuffix(header, "; Path=/; HttpOnly; Secure") || strings.Contains(header, "alice") {
+	if !strings.HasPrefix(header, "__Host-ssn=") || !strings.HasSuffix(header, "; Path=/; HttpOnly; Secure; SameSite=Lax") || strings.Contains(header, "alice") {
 		t.Errorf("Set-Cookie: %s", header)
 	}
 	for name, tt := range map[string]struct {
@@ -50,9 +50,9 @@ func TestSessionsAreRead(t *testing.T) {
 		"with the secret":             {old, true},
 		"after a change of secrets":   {rotated, true},
 		"with another secret":         {sessions(t, time.Minute, secret("c")), false},
-		"under another name":          {&Sessions{Name: "other", codecs: old.codecs}, false},
+		"under another name":          {&Sessions{Name: "__Host-other", codecs: old.codecs}, false},
 		"after the end of its time":   {sessions(t, -time.Minute, secret("a")), false},
-		"by another cookie's content": {&Sessions{Name: "ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
+		"by another cookie's content": {&Sessions{Name: "__Host-ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
 	} {
 		got, ok := tt.reader.User(carry(answer))
 		if ok != tt.want || ok && got != alice {
@@ -60,11 +60,11 @@ func TestSessionsAreRead(t *testing.T) {
 		}
 	}
 	ended := httptest.NewRecorder()
-	if err := old.End(ended); err != nil {
+	if err := old.Clear(ended); err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := old.User(carry(ended)); ok {
-		t.Errorf("after its end the session is of %+v", got)
+		t.Errorf("after it was cleared the session is of %+v", got)
 	}
 }
 

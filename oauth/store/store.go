@@ -65,7 +65,7 @@ func (o objects[T]) get(ctx context.Context, name, version string) (T, error) {
 		var none T
 		return none, err
 	}
-	return typed[T](store.Get(ctx, name, &metav1.GetOptions{ResourceVersion: version}))
+	return typed[T](store.Get(o.about(ctx), name, &metav1.GetOptions{ResourceVersion: version}))
 }
 
 func (o objects[T]) Get(ctx context.Context, name string) (T, error) { return o.get(ctx, name, "") }
@@ -82,7 +82,7 @@ func (o objects[T]) Where(ctx context.Context, field, value string) (all []T, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := store.List(scoped(ctx), &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(field, value)})
+	list, err := store.List(o.about(scoped(ctx)), &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(field, value)})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (o objects[T]) Create(ctx context.Context, object T) (T, error) {
 	if err != nil {
 		return object, err
 	}
-	return typed[T](store.Create(scoped(ctx), object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}))
+	return typed[T](store.Create(o.about(scoped(ctx)), object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}))
 }
 
 func (o objects[T]) Update(ctx context.Context, object T) (T, error) {
@@ -111,7 +111,7 @@ func (o objects[T]) Update(ctx context.Context, object T) (T, error) {
 	if err != nil {
 		return object, err
 	}
-	updated, _, err := store.Update(scoped(ctx), accessor.GetName(), rest.DefaultUpdatedObjectInfo(object), rest.ValidateAllObjectFunc,
+	updated, _, err := store.Update(o.about(scoped(ctx)), accessor.GetName(), rest.DefaultUpdatedObjectInfo(object), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return typed[T](updated, err)
 }
@@ -121,8 +121,14 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = store.Delete(scoped(ctx), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+	_, _, err = store.Delete(o.about(scoped(ctx)), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 	return err
+}
+
+// about says in a context what is asked for. Errors name the resource from there, and the context of a request for a page
+// of the server would say nothing.
+func (o objects[T]) about(ctx context.Context) context.Context {
+	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }
 
 // scoped gives a context a namespace, as the requests have that stores are made for: none, for objects that live in none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
@@ -53,6 +54,10 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
 	}
+	if problem := checkGrantType(r.PostForm.Get("grant_type")); problem != nil {
+		write(w, http.StatusBadRequest, problem)
+		return
+	}
 	c, problem := e.authenticate(r)
 	if problem != nil {
 		status := http.StatusBadRequest
@@ -71,21 +76,29 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, answer{issued.Secret, issued.ExpiresIn, strings.Join(issued.Scopes, " "), "Bearer"})
 }
 
-func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem) {
-	switch r.PostForm.Get("grant_type") {
+func checkGrantType(grantType string) *Problem {
+	switch grantType {
 	case "authorization_code":
+		return nil
 	case "":
-		return Issued{}, &Problem{"invalid_request", "grant_type is missing"}
-	default:
-		return Issued{}, &Problem{"unsupported_grant_type", "grant_type must be authorization_code"}
+		return &Problem{"invalid_request", "grant_type is missing"}
 	}
+	return &Problem{"unsupported_grant_type", "grant_type must be authorization_code"}
+}
+
+// invalidGrant is the answer to a code that cannot be exchanged.
+func invalidGrant() *Problem {
+	return &Problem{"invalid_grant", "the code is not valid: it was used, has expired, or is for another client, redirect_uri or code_verifier"}
+}
+
+func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem) {
 	grant, err := e.Issuer.Redeem(r.Context(), c, r.PostForm.Get("code"), func(code *oauthv1.OAuthAuthorizeToken) bool {
 		redirect := r.PostForm.Get("redirect_uri")
 		same := redirect == code.RedirectURI || redirect == "" && len(c.RedirectURIs) == 1 && c.RedirectURIs[0] == code.RedirectURI
 		return same && Verifies(code.CodeChallenge, code.CodeChallengeMethod, r.PostForm.Get("code_verifier"))
 	})
 	if errors.Is(err, ErrInvalidCode) {
-		return Issued{}, &Problem{"invalid_grant", "the code is not valid: it was used, has expired, or is for another client, redirect_uri or code_verifier"}
+		return Issued{}, invalidGrant()
 	}
 	issued := Issued{}
 	if err == nil {
@@ -99,34 +112,29 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 }
 
 // authenticate finds the client of a request and checks its secret, from the header or the form.
+//
+// The answer does not tell which clients exist: a wrong secret is that of no client, and without a secret there is no
+// difference between a client that has none, one that does and one that does not exist.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
-	wrong := &Problem{"invalid_client", "the client or its secret is unknown"}
-	if id == "" {
-		return nil, wrong
-	}
-	c, err := e.Clients.Find(r.Context(), unescaped(id, basic))
-	switch {
-	case errors.Is(err, client.ErrUnknown):
-		return nil, wrong
-	case err != nil:
-		e.Report(err)
-		return nil, ServerError()
-	}
-	for _, candidate := range []string{secret, unescaped(secret, basic)} {
-		right, err := c.Verify(r.Context(), candidate)
-		if err != nil {
+	candidates := slices.Compact([]string{secret, unescaped(secret, basic)})
+	for _, candidate := range candidates {
+		c, err := e.Clients.Authenticate(r.Context(), unescaped(id, basic), candidate)
+		if err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, client.ErrUnknown) {
 			e.Report(err)
 			return nil, ServerError()
 		}
-		if right {
-			return c, nil
-		}
 	}
-	return nil, wrong
+	if secret == "" && id != "" {
+		return nil, invalidGrant()
+	}
+	return nil, &Problem{"invalid_client", "the client or its secret is unknown"}
 }
 
 // unescaped undoes the encoding that RFC 6749, section 2.3.1, wants in a header, and that many clients leave out.

@@ -24,6 +24,9 @@ type Issuer struct {
 	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
 	// MaxAge is how many seconds an access token counts unless its client says otherwise, 0 for ever; CodeMaxAge is that of a code.
 	MaxAge, CodeMaxAge int32
+	// CodeKeys sign codes with the first key, and all of them verify, so that a code that the server never made is refused
+	// without a look into the store. They must be secret.
+	CodeKeys [][]byte
 	// InactivityTimeout is after how many seconds without use an access token ends unless its client says otherwise, 0 for never.
 	InactivityTimeout int32
 }
@@ -77,7 +80,7 @@ func or(own *int32, usual int32) int32 {
 
 // Code makes an authorization code, which is exchanged by who answers its challenge.
 func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method string) (string, error) {
-	secret, name := New()
+	secret, name := newCode(i.CodeKeys[0])
 	_, err := i.Codes.Create(ctx, &oauthv1.OAuthAuthorizeToken{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		ClientName: grant.Client.ID, ExpiresIn: int64(i.CodeMaxAge), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI, State: state,
@@ -92,8 +95,8 @@ func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method
 // Redeem uses up a code that passes a check, and gives what it grants. Of several who try at once one succeeds. A code that comes again after
 // it was used may have been stolen: what it was exchanged for ends (RFC 6749, section 4.1.2).
 func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
-	name, ok := Name(code)
-	if !ok || !IsHashed(name) {
+	name, ok := codeName(code, i.CodeKeys)
+	if !ok {
 		return Grant{}, ErrInvalidCode
 	}
 	stored, err := i.Codes.Get(ctx, name)

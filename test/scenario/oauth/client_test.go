@@ -91,6 +91,7 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("an account that wants challenges: %s, %s", got.Status, got.body)
 	}
+	s.form(browser, "file", "developer", s.developer()) // the account that wants challenges has ended the session
 	for name, refused := range map[string]string{
 		"another address":      ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
 		"another's project":    ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),
@@ -103,9 +104,12 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 		}
 	}
 	for account, want := range map[string]string{"without": "has no redirectURIs", "lost": `routes.route.openshift.io "gone" not found`} {
-		if got := clients.OC("describe", "sa", account); !strings.Contains(got, "NoSAOAuthRedirectURIs") || !strings.Contains(got, want) {
-			t.Errorf("oc describe sa %s lacks %q:\n%s", account, want, got)
-		}
+		s.WaitFor("the event of "+account, func(context.Context) error {
+			if got := clients.OC("describe", "sa", account); !strings.Contains(got, "NoSAOAuthRedirectURIs") || !strings.Contains(got, want) {
+				return fmt.Errorf("oc describe sa lacks %q:\n%s", want, got)
+			}
+			return nil
+		})
 	}
 }
 

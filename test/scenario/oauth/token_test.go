@@ -41,7 +41,7 @@ func TestCurlGetsATokenByTheImplicitGrant(t *testing.T) {
 		}
 	}
 	cookie := got.Header.Get("Set-Cookie")
-	if !strings.HasPrefix(cookie, "ssn=") || !strings.HasSuffix(cookie, "; Path=/; HttpOnly; Secure") || got.body != "" {
+	if !strings.HasPrefix(cookie, "__Host-ssn=") || !strings.HasSuffix(cookie, "; Path=/; HttpOnly; Secure; SameSite=Lax") || got.body != "" {
 		t.Errorf("cookie %q, body %q", cookie, got.body)
 	}
 	self := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))

@@ -1,0 +1,28 @@
+package login
+
+import (
+	"errors"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/audit"
+
+	"github.com/slipway-platform/slipway/oauth/idp"
+)
+
+// The annotations of audit events about logins by password, which are OpenShift 4's.
+const (
+	auditUserName = "authentication.openshift.io/username"
+	auditDecision = "authentication.openshift.io/decision"
+)
+
+// note writes into the audit event of a request how a login by password ended.
+func note(r *http.Request, name string, success bool, err error) {
+	decision := "deny"
+	switch {
+	case success:
+		decision = "allow"
+	case err != nil && !errors.Is(err, idp.ErrRefused):
+		decision = "error"
+	}
+	audit.AddAuditAnnotations(r.Context(), auditUserName, name[:min(len(name), maxShown)], auditDecision, decision)
+}

@@ -1,0 +1,44 @@
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+)
+
+// A code looks like the secret of a token: half of it is random, and half is the signature of that.
+
+// halfBytes is the length of each half: 128 bits cannot be guessed.
+const halfBytes = secretBytes / 2
+
+// newCode makes a code and the name of the object that stands for it.
+func newCode(key []byte) (code, name string) {
+	random := make([]byte, halfBytes, secretBytes)
+	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
+	code = prefix + base64.RawURLEncoding.EncodeToString(append(random, sign(random, key)...))
+	return code, hashed(code)
+}
+
+// codeName gives the name of the object for which a code stands; ok is false if it was signed by none of the keys.
+func codeName(code string, keys [][]byte) (name string, ok bool) {
+	encoded, ok := strings.CutPrefix(code, prefix)
+	content, err := base64.RawURLEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(content) != secretBytes || len(encoded) != encodedLength {
+		return "", false
+	}
+	for _, key := range keys {
+		if hmac.Equal(content[halfBytes:], sign(content[:halfBytes], key)) {
+			return hashed(code), true
+		}
+	}
+	return "", false
+}
+
+func sign(random, key []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("OAuth code\n"))
+	mac.Write(random)
+	return mac.Sum(nil)[:halfBytes]
+}
