@@ -136,6 +136,9 @@ func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Pr
 }
 
 func (c *Config) complete() {
+	if _, set := c.master.lines["auditConfig"]; !set {
+		c.Master.AuditConfig = defaultAudit()
+	}
 	DefaultMaster(c.Master, c.DataDir)
 	DefaultNode(c.Node, c.DataDir, hostName())
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/sha256"
+	_ "embed" // for the audit policy
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +14,8 @@ import (
 
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // dnsAddress is where pods find the node's DNS server unless the configuration says otherwise: a
@@ -75,8 +78,30 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)
 	}
 	defaultImages(c, dataDir)
+	if c.Slipway.EncryptSecrets == nil {
+		encrypt := true
+		c.Slipway.EncryptSecrets = &encrypt
+	}
 	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
+}
+
+// auditPolicy is the policy of a host that does not configure its audit log.
+//
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// defaultAudit is the audit log of a host that does not configure it: on, for at most 600 MB and 30 days. OpenShift 3
+// has it off; a configuration with the block auditConfig counts as it is there.
+func defaultAudit() legacyv1.AuditConfig {
+	policy, err := yaml.YAMLToJSON(auditPolicy)
+	if err != nil {
+		panic(err) // it is part of the program, and a test reads it
+	}
+	return legacyv1.AuditConfig{
+		Enabled: true, MaximumFileRetentionDays: 30, MaximumRetainedFiles: 5, MaximumFileSizeMegabytes: 100,
+		PolicyConfiguration: runtime.RawExtension{Raw: policy},
+	}
 }
 
 // apart reports whether a network overlaps none of the cluster's; those that cannot be read are not looked at.

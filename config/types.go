@@ -29,9 +29,10 @@ type MasterExtension struct {
 	// CALifetime is how long a certificate authority is valid, ten years by default. It counts when
 	// the authority is created, at the first start.
 	CALifetime metav1.Duration `json:"caLifetime"`
-	// EncryptSecrets stores Secrets encrypted, with a key that is generated once and kept under the data
-	// directory. Secrets that are already stored are encrypted when they are next written.
-	EncryptSecrets bool `json:"encryptSecrets"`
+	// EncryptSecrets stores encrypted what holds secrets: Secrets, routes, OAuth clients and OAuth tokens. It is true by
+	// default. The key is generated once, as pki/encryption.yaml below the data directory. Objects that are
+	// already stored are rewritten in the background after a change.
+	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry is the cluster's own image registry.
 	Registry Registry `json:"registry"`
 	// Outbound says where the platform connects for users.

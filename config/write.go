@@ -19,14 +19,14 @@ const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block 
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 
-// WriteDefaults writes those of the two files of the data directory that do not exist, for people to edit. The start of a
-// host does so; commands that only look at it leave no trace.
+// WriteDefaults writes those of the two files of the data directory that do not exist, for people to edit, and replaces
+// one that an earlier version wrote and nobody edited. The start of a host does so; commands that only look at it leave no trace.
 func WriteDefaults(dataDir string) error {
 	for path, content := range map[string]string{
 		MasterFile(dataDir): defaultMasterFile(),
 		NodeFile(dataDir):   defaultNodeFile(hostName()),
 	} {
-		if _, err := os.Lstat(path); err == nil {
+		if _, err := os.Lstat(path); err == nil && !unchanged(path) {
 			continue
 		}
 		if err := writeFile(path, []byte(content)); err != nil {
@@ -34,6 +34,13 @@ func WriteDefaults(dataDir string) error {
 		}
 	}
 	return nil
+}
+
+// unchanged reports whether a file is the MasterConfig that earlier versions wrote at their first start. It turned the
+// audit log off, which no administrator decided.
+func unchanged(path string) bool {
+	content, err := os.ReadFile(path)
+	return err == nil && string(content) == defaultMasterFile()+"auditConfig:\n  enabled: false\n"
 }
 
 func defaultMasterFile() string {
@@ -49,8 +56,6 @@ networkConfig:
   - cidr: %s
     hostSubnetLength: %d
   serviceNetworkCIDR: %s
-auditConfig:
-  enabled: false
 `, c.ServingInfo.BindAddress, network.CIDR, network.HostSubnetLength, c.NetworkConfig.ServiceNetworkCIDR)
 }
 

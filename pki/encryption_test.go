@@ -1,7 +1,9 @@
 package pki
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,29 +11,153 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// TestAPIServerReadsEncryption encrypts and decrypts through upstream's reader of the file.
-func TestAPIServerReadsEncryption(t *testing.T) {
-	path, err := EnsureEncryption(filepath.Join(t.TempDir(), "pki"))
-	if err != nil {
-		t.Fatal(err)
-	}
+var storedName = value.DefaultContext("/registry/secrets/default/a")
+
+// transformer reads the file as the API server does and returns what it does to Secrets.
+func transformer(t *testing.T, path string) value.Transformer {
+	t.Helper()
 	config, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := config.Transformers[schema.GroupResource{Resource: "secrets"}]
-	if secrets == nil || len(config.Transformers) != 1 {
-		t.Fatalf("encrypted are %v, want secrets alone", config.Transformers)
-	}
-	name := value.DefaultContext("/registry/secrets/default/a")
-	stored, err := secrets.TransformToStorage(t.Context(), []byte("text"), name)
-	if err != nil || string(stored) == "text" {
-		t.Errorf("stored as %q, %v, want it encrypted", stored, err)
-	}
-	for _, old := range [][]byte{stored, []byte("text")} {
-		read, _, err := secrets.TransformFromStorage(t.Context(), old, name)
-		if err != nil || string(read) != "text" {
-			t.Errorf("read %q as %q, %v", old, read, err)
+	for _, resource := range EncryptedResources() {
+		if config.Transformers[schema.ParseGroupResource(resource)] == nil {
+			t.Errorf("%s is not encrypted", resource)
 		}
+	}
+	return config.Transformers[schema.GroupResource{Resource: "secrets"}]
+}
+
+func encrypted(t *testing.T, secrets value.Transformer, text string) []byte {
+	t.Helper()
+	stored, err := secrets.TransformToStorage(t.Context(), []byte(text), storedName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// decrypted returns the stored text and whether it is to be stored anew.
+func decrypted(t *testing.T, secrets value.Transformer, stored []byte) (string, bool) {
+	t.Helper()
+	text, stale, err := secrets.TransformFromStorage(t.Context(), stored, storedName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), stale
+}
+
+// encryption makes sure of the file and returns its path and its content.
+func encryption(t *testing.T, dir string, encrypt bool) (path, content string) {
+	t.Helper()
+	path, err := EnsureEncryption(dir, encrypt)
+	if err != nil || path == "" {
+		t.Fatalf("the file is %q, %v", path, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, string(text)
+}
+
+func TestAPIServerEncrypts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	path, first := encryption(t, dir, true)
+	secrets := transformer(t, path)
+	stored := encrypted(t, secrets, "text")
+	if strings.Contains(string(stored), "text") {
+		t.Errorf("stored as %q", stored)
+	}
+	if got, stale := decrypted(t, secrets, stored); got != "text" || stale {
+		t.Errorf("what is encrypted: %q, stale %v", got, stale)
+	}
+	if got, stale := decrypted(t, secrets, []byte("text")); got != "text" || !stale {
+		t.Errorf("plain text from before: %q, stale %v", got, stale)
+	}
+	if _, again := encryption(t, dir, true); again != first {
+		t.Errorf("the second call writes %s, the first %s", again, first)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want mode 0600", info, err)
+	}
+}
+
+func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	if path, err := EnsureEncryption(dir, false); path != "" || err != nil {
+		t.Errorf("a cluster that never encrypted has %q, %v", path, err)
+	}
+	path, on := encryption(t, dir, true)
+	stored := encrypted(t, transformer(t, path), "text")
+	_, off := encryption(t, dir, false)
+	secrets := transformer(t, path)
+	if got, stale := decrypted(t, secrets, stored); got != "text" || !stale {
+		t.Errorf("what was encrypted before: %q, stale %v", got, stale)
+	}
+	if got := encrypted(t, secrets, "text"); string(got) != "text" || off == on {
+		t.Errorf("stored as %q", got)
+	}
+	if _, again := encryption(t, dir, true); again != on {
+		t.Errorf("turned on again, the file is\n%s\nnot\n%s", again, on)
+	}
+}
+
+func TestRotationKeepsOldKeys(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	if err := RotateEncryption(dir); err == nil {
+		t.Error("a key was rotated where there is none")
+	}
+	path, _ := encryption(t, dir, true)
+	stored := encrypted(t, transformer(t, path), "text")
+	if err := RotateEncryption(dir); err != nil {
+		t.Fatal(err)
+	}
+	secrets := transformer(t, path)
+	if got, stale := decrypted(t, secrets, stored); got != "text" || !stale {
+		t.Errorf("with the new key: %q, stale %v", got, stale)
+	}
+	if again := encrypted(t, secrets, "text"); strings.HasPrefix(string(again), "k8s:enc:secretbox:v1:key1:") {
+		t.Errorf("the old key still encrypts: %q", again)
+	}
+}
+
+// TestFileOfEarlierVersionIsCompleted takes over the file that earlier versions wrote for Secrets alone.
+func TestFileOfEarlierVersionIsCompleted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "encryption.yaml")
+	const old = `# The key that Secrets are stored with. Keep a copy beside each backup of the store.
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers:
+  - secretbox:
+      keys:
+      - name: key1
+        secret: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
+  - identity: {}
+`
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := encrypted(t, before.Transformers[schema.GroupResource{Resource: "secrets"}], "text")
+	encryption(t, dir, true)
+	if got, stale := decrypted(t, transformer(t, path), stored); got != "text" || stale {
+		t.Errorf("what was encrypted before: %q, stale %v", got, stale)
+	}
+}
+
+func TestDamagedEncryptionFileShowsNoKey(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "encryption.yaml"), []byte("resources: topsecret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := EnsureEncryption(dir, true); err == nil || strings.Contains(err.Error(), "topsecret") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the error is %v", err)
 	}
 }

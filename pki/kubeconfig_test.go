@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -160,27 +158,5 @@ func TestImpossibleURLIsNamed(t *testing.T) {
 	_, err := Ensure(spec)
 	if want := `write kubeconfig of system:admin: "192.0.2.10" is not a URL of an API server`; err == nil || err.Error() != want {
 		t.Errorf("Ensure: %v, want %s", err, want)
-	}
-}
-
-func TestEncryptionKeyIsWrittenOnce(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "pki")
-	path, err := EnsureEncryption(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := EnsureEncryption(dir); err != nil || again != path {
-		t.Errorf("second call: %q, %v", again, err)
-	}
-	second, err := os.ReadFile(path)
-	if err != nil || string(first) != string(second) {
-		t.Errorf("the second call changed the file: %v", err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v, want mode 0600", info, err)
 	}
 }

@@ -81,12 +81,8 @@ func (h *host) apiServer() (Component, error) {
 		server.NamedCertificates = append(server.NamedCertificates, kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
 	}
 	server.ServiceAccountKeyFile, server.ServiceAccountKeyFiles = h.accountKeys()
-	if h.Master.Slipway.EncryptSecrets {
-		file, err := pki.EnsureEncryption(h.path("pki"))
-		if err != nil {
-			return nil, err
-		}
-		server.EncryptionConfigFile = file
+	if err := h.encrypt(server); err != nil {
+		return nil, err
 	}
 	if err := h.admission(server); err != nil {
 		return nil, err

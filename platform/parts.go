@@ -44,6 +44,7 @@ func controlPlaneTable() []row {
 		{"unidling", []string{"apiserver"}, (*host).unidling},
 		{"template-instances", []string{"apiserver"}, (*host).templateInstances},
 		{"builds", []string{"apiserver"}, (*host).builds},
+		{"encryption", []string{"apiserver"}, (*host).rewriter},
 		{"certificates", []string{"apiserver"}, (*host).certificates},
 		{"configuration", []string{"apiserver"}, (*host).configuration}, // the last in this list: it follows what the others have said they can adjust
 	}

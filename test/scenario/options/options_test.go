@@ -5,6 +5,7 @@ package options
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/test/kit"
@@ -30,7 +33,7 @@ rules:
 - level: Metadata
 `
 
-func TestRequestsAreAuditedAndSecretsEncrypted(t *testing.T) {
+func TestRequestsAreAuditedAndSecretsEncryptedLater(t *testing.T) {
 	dir := t.TempDir()
 	policyFile, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
@@ -43,7 +46,7 @@ servingInfo:
   cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]
   namedCertificates: [{names: [api.example.com], certFile: %s, keyFile: %s}]
 auditConfig: {enabled: true, auditFilePath: %s, policyFile: %s}
-slipway: {encryptSecrets: true}
+slipway: {encryptSecrets: false}
 `, public.CertFile, public.KeyFile, log, policyFile)})
 	speaksTLS(t, c, public)
 	c.OC("create", "secret", "generic", "treasure", "--from-literal=where=under-the-palm")
@@ -56,16 +59,87 @@ slipway: {encryptSecrets: true}
 		}
 		return err
 	})
-	// What lies on the disk: etcd's files hold the map as it is and the secret only encrypted.
-	if !stored(t, c, "over-the-hill") {
-		t.Error("the config map is not in etcd's files: this test looks in the wrong place")
+	if got := raw(t, c, "secrets/default/treasure"); !strings.Contains(got, "under-the-palm") {
+		t.Errorf("without encryption the secret is stored as %q", got)
 	}
-	if stored(t, c, "under-the-palm") {
-		t.Error("the secret is in etcd's files as it is")
+	encryptsExisting(t, c)
+	rotatesKeys(t, c)
+}
+
+// encryptsExisting turns encryption on, and ends the control plane while it encrypts what is there.
+func encryptsExisting(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	const secrets = 150
+	for i := range secrets {
+		c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: box-%d}, stringData: {where: in-a-box}}", i))
+	}
+	c.Down()
+	content, err := os.ReadFile(c.MasterFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.MasterFile(), bytes.ReplaceAll(content, []byte("encryptSecrets: false"), []byte("encryptSecrets: true")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Up()
+	c.Kill("control-plane")
+	waitEncrypted(t, c)
+	for _, name := range []string{"treasure", "box-0", "box-149"} {
+		if got := raw(t, c, "secrets/default/"+name); !strings.HasPrefix(got, "k8s:enc:secretbox:v1:key1:") {
+			t.Errorf("secret %s is stored as %.60q", name, got)
+		}
+	}
+	if got := raw(t, c, "configmaps/default/map"); !strings.Contains(got, "over-the-hill") {
+		t.Errorf("the config map is stored as %q", got)
 	}
 	if got := c.OC("get", "secret", "treasure", "-o", "jsonpath={.data.where}"); got != "dW5kZXItdGhlLXBhbG0=" {
 		t.Errorf("the secret reads %q", got)
 	}
+}
+
+// rotatesKeys encrypts everything with another key, while the cluster runs.
+func rotatesKeys(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.MustSlipway("encryption", "rotate")
+	waitEncrypted(t, c)
+	if got := raw(t, c, "secrets/default/treasure"); !strings.HasPrefix(got, "k8s:enc:secretbox:v1:key2:") {
+		t.Errorf("the secret is stored as %.60q", got)
+	}
+	if got := c.OC("get", "secret", "treasure", "-o", "jsonpath={.data.where}"); got != "dW5kZXItdGhlLXBhbG0=" {
+		t.Errorf("the secret reads %q", got)
+	}
+}
+
+// waitEncrypted waits until everything is stored under the present encryption.
+func waitEncrypted(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	content, err := os.ReadFile(c.Path("pki", "encryption.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := fmt.Sprintf("%x", sha256.Sum256(content))
+	c.WaitFor("the present encryption", func(context.Context) error {
+		got, err := c.TryOC("get", "configmap", "-n", "kube-system", "slipway-encryption", "-o", "jsonpath={.data.version}")
+		if err == nil && got != version {
+			err = fmt.Errorf("it is %q, want %q", got, version)
+		}
+		return err
+	})
+}
+
+// raw reads an object as the store has it.
+func raw(t *testing.T, c *kit.Cluster, key string) string {
+	t.Helper()
+	store, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + c.Path("run", "etcd.sock")}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	got, err := store.Get(t.Context(), "/registry/"+key)
+	if err != nil || len(got.Kvs) != 1 {
+		t.Fatalf("read %s: %v, %v", key, got, err)
+	}
+	return string(got.Kvs[0].Value)
 }
 
 func rootFS(t *testing.T, image v1.Image) v1.RootFS {
@@ -75,24 +149,6 @@ func rootFS(t *testing.T, image v1.Image) v1.RootFS {
 		t.Fatal(err)
 	}
 	return config.RootFS
-}
-
-// stored says whether a text stands in etcd's log or database.
-func stored(t *testing.T, c *kit.Cluster, text string) bool {
-	t.Helper()
-	found := false
-	err := filepath.WalkDir(c.Path("etcd"), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		found = found || bytes.Contains(content, []byte(text))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 func TestImagesAreLoadedFromArchives(t *testing.T) {
