@@ -61,7 +61,9 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		}}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "broken"}}),
 	}
 	w.tokens.Field = func(t *oauthv1.OAuthAccessToken, _ string) string { return t.AuthorizeToken }
-	w.kube.PrependReactor("create", "tokenreviews", func(kubetesting.Action) (bool, runtime.Object, error) { return true, &authenticationv1.TokenReview{}, nil })
+	w.kube.PrependReactor("create", "tokenreviews", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return true, &authenticationv1.TokenReview{}, nil
+	})
 	var handler http.Handler
 	listener := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) { handler.ServeHTTP(writer, r) }))
 	t.Cleanup(listener.Close)
