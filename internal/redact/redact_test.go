@@ -13,7 +13,7 @@ func TestSecretsAreTakenOutOfTexts(t *testing.T) {
 		"ldap://:s3cret@host":                                                     "ldap://:<redacted>@host",
 		"docker://registry:5000/app@sha256:abc":                                   "docker://registry:5000/app@sha256:abc",
 		"https://example.com:8443/a and bob@example.com":                          "https://example.com:8443/a and bob@example.com",
-		"image registry.example.com/app@sha256:abc at 10.0.0.1:5000":                         "image registry.example.com/app@sha256:abc at 10.0.0.1:5000",
+		"image registry.example.com/app@sha256:abc at 10.0.0.1:5000":              "image registry.example.com/app@sha256:abc at 10.0.0.1:5000",
 		"-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\nrest": "<redacted>\nrest",
 		"-----BEGIN PRIVATE KEY-----\ncut off":                                    "<redacted>",
 		"-----BEGIN CERTIFICATE-----\nMII\n":                                      "-----BEGIN CERTIFICATE-----\nMII\n",
