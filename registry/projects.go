@@ -83,31 +83,37 @@ func (s *server) own(ctx context.Context, store *store, project string) error {
 	return nil
 }
 
-// removeDeleted removes what projects have that no longer exist.
+// removeDeleted removes what projects have that no longer exist. Requests of a project that is created meanwhile wait in own.
 func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	if !s.namespaces.synced() || store.readOnly {
 		return nil
 	}
-	var gone []string
-	dirs, err := store.driver.List(ctx, repositoriesDir)
-	if err != nil && !missing(err) {
-		return fmt.Errorf("list projects of the registry: %w", err)
+	s.owners.changing.Lock()
+	defer s.owners.changing.Unlock()
+	projects := map[string]bool{}
+	for _, parent := range []string{repositoriesDir, projectsDir} {
+		entries, err := store.driver.List(ctx, parent)
+		if err != nil && !missing(err) {
+			return fmt.Errorf("list projects of the registry: %w", err)
+		}
+		for _, entry := range entries {
+			projects[path.Base(entry)] = true
+		}
 	}
-	for _, dir := range dirs {
-		uid, err := s.namespaces.uid(ctx, path.Base(dir))
+	var deleted []string
+	for project := range projects {
+		uid, err := s.namespaces.uid(ctx, project)
 		if err != nil {
 			return err
 		}
 		if uid == "" {
-			gone = append(gone, path.Base(dir))
+			deleted = append(deleted, project)
 		}
 	}
-	if len(gone) == 0 {
+	if len(deleted) == 0 {
 		return nil
 	}
-	s.owners.changing.Lock()
-	defer s.owners.changing.Unlock()
-	return s.removeProjects(ctx, store, gone)
+	return s.removeProjects(ctx, store, deleted)
 }
 
 // removeProjects removes repositories, uploads and blobs of projects, and the records of images that nobody else has. An image that a stream of another
@@ -134,10 +140,10 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 		for _, tag := range stream.Status.Tags {
 			for _, event := range tag.Items {
 				inUse[event.Image] = true
-				if err := s.adopt(ctx, store, stream.Namespace+"/"+stream.Name, event, search.skip); err != nil {
+				name := stream.Namespace + "/" + stream.Name
+				if err := s.adopt(ctx, store, name, event, search.skip); err != nil {
 					return err
 				}
-				name := stream.Namespace + "/" + stream.Name
 				search.streams[name] = append(search.streams[name], event.Image)
 			}
 		}

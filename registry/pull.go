@@ -263,7 +263,7 @@ type guarded struct {
 	take func(bytes int64) error
 }
 
-// Write fails if the project or the disk has no room for p.
+// Write fails if the project or the disk has no bytes for p.
 func (g guarded) Write(p []byte) (int, error) {
 	if err := g.take(int64(len(p))); err != nil {
 		return 0, err

@@ -29,14 +29,14 @@ func (s *server) tidy(ctx context.Context, note func(string)) {
 		}
 		if store := s.inUse(); store != nil {
 			if projects {
-				if err := s.removeDeleted(ctx, store); err != nil && ctx.Err() == nil {
+				err := s.removeDeleted(ctx, store)
+				if err != nil && ctx.Err() == nil {
 					slog.Warn("remove content of deleted projects", "error", err)
-				} else {
-					projects = !s.namespaces.synced()
 				}
+				projects = err != nil || !s.namespaces.synced()
 			}
 			if time.Since(lastUploads) > uploadInterval {
-				lastUploads = time.Now()
+				lastUploads, projects = time.Now(), true // an upload may have ended after its project
 				if err := s.removeAbandoned(ctx, store); err != nil && ctx.Err() == nil {
 					slog.Warn("remove abandoned uploads", "error", err)
 				}

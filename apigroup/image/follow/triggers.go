@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,8 @@ type triggering struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
+	// reported has the keys of objects whose condition says that a right is missing, so that it goes with their triggers.
+	reported sync.Map
 }
 
 // byStream is the index of objects by the streams that their triggers name, as "namespace/name".
@@ -166,7 +169,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		return nil // until somebody writes it anew
 	}
 	triggers = slices.DeleteFunc(triggers, func(one trigger) bool { return one.Paused || one.From.Kind != "ImageStreamTag" })
-	if len(triggers) == 0 {
+	if _, reported := t.reported.Load(key); len(triggers) == 0 && !reported {
 		return nil
 	}
 	client := t.objects.Resource(t.resource).Namespace(key.Namespace)
@@ -192,10 +195,15 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		_, err = client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "image-trigger"})
 		return err
 	})
-	if err == nil && forbidden != "" {
+	if err != nil {
+		return err
+	}
+	if forbidden != "" {
+		t.reported.Store(key, true)
 		return controller.After(rightsInterval)
 	}
-	return err
+	t.reported.Delete(key)
+	return nil
 }
 
 // change puts images into an object and says whether that changed anything.

@@ -83,6 +83,17 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 			t.Errorf("the object has the image of another project:\n%s", object)
 		}
 	}
+	// The condition goes with the triggers.
+	s.mallory.May("PATCH", kit.GroupPath("apps", s.evil, "deployments/thief"), `{"metadata":{"annotations":{"image.openshift.io/triggers":null}}}`)
+	s.mallory.May("PATCH", kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/thief"), `{"spec":{"triggers":[]}}`)
+	s.WaitFor("the conditions to go", func(context.Context) error {
+		for _, path := range []string{kit.GroupPath("apps", s.evil, "deployments/thief"), kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/thief")} {
+			if object := s.mallory.May("GET", path, ""); strings.Contains(object, "ImageTriggersAllowed") {
+				return fmt.Errorf("there is\n%s", object)
+			}
+		}
+		return nil
+	})
 }
 
 func TestTriggerReadsImageStreamOfAnotherProjectWithTheRight(t *testing.T) {
