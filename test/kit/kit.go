@@ -125,11 +125,14 @@ func (c *Cluster) makeFiles(options Options) (err error) {
 // diskLeft is what kubelet leaves free of the disk: it evicts no pod because others have filled most of the machine's.
 const diskLeft = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
+// registryReserve is what pushes leave free of the disk, a little for the same reason.
+const registryReserve = "slipway: {registry: {reserve: 1%}}"
+
 // configure writes the configuration files: the few settings that keep clusters apart, and the test's.
 func (c *Cluster) configure(options Options) error {
 	apart := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, diskLeft, c.cgroupRoot)
 	for path, documents := range map[string][]string{
-		c.MasterFile(): {"{apiVersion: v1, kind: MasterConfig}", options.Master},
+		c.MasterFile(): {"{apiVersion: v1, kind: MasterConfig}", registryReserve, options.Master},
 		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", apart, options.Node},
 	} {
 		content, err := merge(documents...)

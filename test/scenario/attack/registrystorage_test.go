@@ -88,7 +88,7 @@ func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
 	}
 }
 
-// disk mounts a file system of its own, in a file.
+// disk mounts a file system of its own, in a file, and returns an empty directory on it.
 func disk(t *testing.T, size int64) (dir string) {
 	t.Helper()
 	home := t.TempDir()
@@ -102,7 +102,7 @@ func disk(t *testing.T, size int64) (dir string) {
 	if dir = filepath.Join("/tmp", filepath.Base(filepath.Dir(home))[:4]+fmt.Sprint(os.Getpid())); os.Mkdir(dir, 0o700) != nil {
 		t.Fatalf("make directory %q", dir)
 	}
-	for _, command := range [][]string{{"mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=1", file}, {"mount", "-o", "loop", file, dir}, {"rmdir", filepath.Join(dir, "lost+found")}} {
+	for _, command := range [][]string{{"mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=1", file}, {"mount", "-o", "loop", file, dir}} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v: %s", command, err, out)
 		}
@@ -115,7 +115,11 @@ func disk(t *testing.T, size int64) (dir string) {
 			t.Error(err)
 		}
 	})
-	return dir
+	data := filepath.Join(dir, "d") // a cluster removes its data directory at the end
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // bulk is an image of one large layer, which differs from other numbers'.
@@ -132,7 +136,10 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 
 // TestFullRegistryDoesNotStopTheAPI fills the registry of a cluster whose etcd, kubelet and registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
-	c := kit.Start(t, kit.Options{DataDir: disk(t, 3<<30)})
+	c := kit.Start(t, kit.Options{
+		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}", // the default, as kubelet's is below
+		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
+	})
 	s := &stage{Cluster: c, mallory: c.User("mallory"), evil: "evil"}
 	s.mallory.RequestProject(c, s.evil)
 	s.waitBuilder(t, s.evil)
