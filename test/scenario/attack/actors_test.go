@@ -1,0 +1,150 @@
+package attack
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// actor is an identity that a row of the matrix is about.
+type actor struct {
+	name string
+	// base is the actor whose rights this one has too. Its section of the table holds the difference.
+	base string
+	rest.ImpersonationConfig
+	// own is the project where the actor has a role, and foreign another tenant's.
+	own, foreign string
+}
+
+// Groups that the API server gives by the kind of login.
+const (
+	authenticated = "system:authenticated"
+	oauthGroup    = "system:authenticated:oauth"
+	accounts      = "system:serviceaccounts"
+)
+
+// roleOf are the actors who have a role in their own project, each with the role.
+var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "admin"}
+
+// actorsOf returns all actors for a pair of projects, a base before those who refer to it.
+func actorsOf(own, foreign, node string) []actor {
+	person := []string{authenticated, oauthGroup}
+	account := []string{authenticated, accounts, accounts + ":" + own}
+	identity := func(user string, groups ...string) rest.ImpersonationConfig {
+		return rest.ImpersonationConfig{UserName: user, Groups: groups}
+	}
+	actors := []actor{
+		{name: "anonymous", ImpersonationConfig: identity("system:anonymous", "system:unauthenticated")},
+		{name: "authenticated", ImpersonationConfig: identity("matrix-certificate", authenticated)},
+		{name: "user", base: "authenticated", ImpersonationConfig: identity("matrix-user", person...)},
+		{name: "viewer", base: "user", ImpersonationConfig: identity("matrix-viewer-"+own, person...)},
+		{name: "editor", base: "viewer", ImpersonationConfig: identity("matrix-editor-"+own, person...)},
+		{name: "admin", base: "editor", ImpersonationConfig: identity("matrix-admin-"+own, person...)},
+		{name: "default", base: "authenticated", ImpersonationConfig: identity("system:serviceaccount:"+own+":default", account...)},
+		{name: "builder", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+own+":builder", account...)},
+		{name: "deployer", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+own+":deployer", account...)},
+		{name: "node", base: "authenticated", ImpersonationConfig: identity("system:node:"+node, authenticated, "system:nodes")},
+		{name: "node-agent", base: "authenticated", ImpersonationConfig: identity("system:slipway-node", authenticated, "system:slipway-nodes")},
+		{name: "node-storage", base: "authenticated", ImpersonationConfig: identity("system:slipway-storage", authenticated, "system:slipway-storages")},
+		{name: "node-proxy", base: "authenticated", ImpersonationConfig: identity("system:kube-proxy", authenticated)},
+		{name: "cluster-reader", base: "user", ImpersonationConfig: identity("matrix-reader", oauthGroup, authenticated, "system:cluster-readers")},
+	}
+	for i := range actors {
+		actors[i].own, actors[i].foreign = own, foreign
+	}
+	return actors
+}
+
+// grant gives the actors their roles in their own project.
+func grant(t *testing.T, c *kit.Cluster, actors []actor) {
+	t.Helper()
+	for _, a := range actors {
+		role, ok := roleOf[a.name]
+		if !ok {
+			continue
+		}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "matrix-"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: a.UserName}},
+		}
+		if _, err := c.Client.RbacV1().RoleBindings(a.own).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		c.WaitFor("role of "+a.UserName, func(ctx context.Context) error {
+			return a.mayOrError(ctx, c, cell{scope: "own", verb: "get", resource: "pods"})
+		})
+	}
+}
+
+// review asks the API server whether an actor has a right.
+func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
+	if right.scope == "path" {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: right.verb, Path: right.resource}
+	} else {
+		resource, name, _ := strings.Cut(strings.TrimSuffix(right.resource, "]"), "[")
+		resource, subresource, _ := strings.Cut(resource, "/")
+		if namespace := a.namespace(right.scope); isNamespace(resource) && name == "" {
+			name = namespace
+		}
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Namespace: a.namespace(right.scope), Verb: right.verb, Group: right.group, Version: "*",
+			Resource: resource, Subresource: subresource, Name: name,
+		}
+	}
+	answer, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+func (a actor) mayOrError(ctx context.Context, c *kit.Cluster, right cell) error {
+	allowed, err := a.review(ctx, c, right)
+	if err == nil && !allowed {
+		err = errRefused
+	}
+	return err
+}
+
+// namespace returns the namespace that a scope of the table means for the actor.
+func (a actor) namespace(scope string) string {
+	switch scope {
+	case "own":
+		return a.own
+	case "foreign":
+		return a.foreign
+	}
+	return strings.TrimPrefix(scope, "in:") // a namespace of the platform, or "" for scope cluster
+}
+
+// platformScopes returns the scopes of the platform's namespaces in which a RoleBinding names the actor.
+func platformScopes(a actor, bindings []rbacv1.RoleBinding) (scopes []string) {
+	for _, binding := range bindings {
+		if binding.Namespace == a.own || binding.Namespace == a.foreign || strings.HasPrefix(binding.Namespace, "matrix") {
+			continue
+		}
+		names := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool {
+			switch s.Kind {
+			case rbacv1.GroupKind:
+				return slices.Contains(a.Groups, s.Name)
+			case rbacv1.ServiceAccountKind:
+				return a.UserName == "system:serviceaccount:"+s.Namespace+":"+s.Name
+			}
+			return s.Name == a.UserName
+		})
+		if scope := "in:" + binding.Namespace; names && !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
+}

@@ -1,0 +1,204 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// update rewrites the table from the answers of the server: go test ./test/scenario/attack -run TestMatrix -args -update
+var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
+
+const matrixFile = "testdata/matrix.txt"
+
+var errRefused = errors.New("refused")
+
+// TestMatrixOfActorsAndRights asks for every actor whether it may use every verb of every resource, in its own project, in
+// another tenant's and in the cluster, and get every path. The table has the answers; what has no line there is refused.
+func TestMatrixOfActorsAndRights(t *testing.T) {
+	m := newMatrix(t)
+	table, err := readTable(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := []section{{name: "server", lines: m.universe.lines()}}
+	compareLines(t, "server", table.lines["server"], sections[0].lines)
+
+	granted := map[string]rights{}
+	for _, a := range m.actors {
+		granted[a.name] = m.ask(t, a)
+		expected := m.expected(t, table, a)
+		base := granted[a.base]
+		extra, missing := difference(granted[a.name], base), difference(base, granted[a.name])
+		lines := m.universe.contract(extra).lines("")
+		lines = append(lines, missing.lines("- ")...)
+		sections = append(sections, section{a.name, a.base, lines})
+		if !*update {
+			report(t, a, granted[a.name], expected)
+		}
+	}
+	for _, b := range actorsOf(m.foreign, m.own, m.node) { // of the other project, so that both tenants are asked
+		if b.name == "admin" {
+			grant(t, m.Cluster, []actor{b})
+			b.name = "admin of the other project"
+			report(t, b, m.ask(t, b), granted["admin"])
+		}
+	}
+	if *update {
+		if err := writeTable(matrixFile, table, sections); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// matrix is the shared cluster with the actors.
+type matrix struct {
+	*kit.Cluster
+	universe           universe
+	actors             []actor
+	scopes             map[string][]string // by actor, beside cluster
+	own, foreign, node string
+}
+
+func newMatrix(t *testing.T) *matrix {
+	s := tenants(t)
+	fast := rest.CopyConfig(s.Config)
+	fast.QPS, fast.ContentType = -1, "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Client = client
+	m := &matrix{Cluster: s.Cluster, own: s.evil, foreign: s.shop, node: s.Status().Nodes[0].Name, scopes: map[string][]string{}}
+	m.universe = discoverAll(t, s.Cluster)
+	m.actors = actorsOf(m.own, m.foreign, m.node)
+	grant(t, s.Cluster, m.actors)
+	bindings, err := client.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range m.actors {
+		m.scopes[a.name] = append([]string{"own", "foreign"}, platformScopes(a, bindings.Items)...)
+	}
+	return m
+}
+
+// ask sends all questions about an actor.
+func (m *matrix) ask(t *testing.T, a actor) rights {
+	t.Helper()
+	scopes := m.scopes[a.name]
+	if scopes == nil {
+		scopes = m.scopes["admin"]
+	}
+	questions := make(chan cell)
+	granted, problems := rights{}, []error{}
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for right := range questions {
+				allowed, err := a.review(context.Background(), m.Cluster, right)
+				mu.Lock()
+				if allowed {
+					granted[right] = true
+				}
+				if err != nil {
+					problems = append(problems, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all := m.universe.cells(scopes)
+	for _, right := range all {
+		questions <- right
+	}
+	close(questions)
+	workers.Wait()
+	if err := errors.Join(problems...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %d questions, %d rights", a.name, len(all), len(granted))
+	return granted
+}
+
+// expected reads the rights of an actor from the table.
+func (m *matrix) expected(t *testing.T, table table, a actor) rights {
+	t.Helper()
+	expected := rights{}
+	if a.base != "" {
+		at := slices.IndexFunc(m.actors, func(other actor) bool { return other.name == a.base })
+		expected = m.expected(t, table, m.actors[at])
+	}
+	with, without, err := readRights(table.lines[a.name])
+	if err != nil {
+		t.Fatalf("%s, section %s: %v", matrixFile, a.name, err)
+	}
+	maps.Copy(expected, m.universe.expand(with, m.scopes[a.name]))
+	for right := range without {
+		delete(expected, right)
+	}
+	return expected
+}
+
+func difference(a, b rights) rights {
+	rest := rights{}
+	for right := range a {
+		if !b[right] {
+			rest[right] = true
+		}
+	}
+	return rest
+}
+
+// report fails the test for each right that is not as expected.
+func report(t *testing.T, a actor, granted, expected rights) {
+	t.Helper()
+	const most = 40
+	for text, list := range map[string]rights{
+		"%s may %s, which %s does not list": difference(granted, expected),
+		"%s may not %s, which %s lists":     difference(expected, granted),
+	} {
+		var cells []string
+		for right := range list {
+			cells = append(cells, right.String())
+		}
+		slices.Sort(cells)
+		for i, right := range cells {
+			if i == most {
+				t.Errorf("and %d more", len(cells)-most)
+				break
+			}
+			t.Errorf(text, a.name, right, matrixFile)
+		}
+	}
+}
+
+// compareLines fails the test for each line that only one of two sections has.
+func compareLines(t *testing.T, section string, want, got []string) {
+	t.Helper()
+	if *update {
+		return
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("the server has what section %s of %s does not list: %s", section, matrixFile, line)
+		}
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("section %s of %s lists what the server does not have: %s", section, matrixFile, line)
+		}
+	}
+}

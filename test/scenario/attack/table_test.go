@@ -1,0 +1,183 @@
+package attack
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// cell is one right: a verb on a resource or path in a scope. Resources are named as in RBAC, such as pods/exec;
+// name[x] is the one object with the name x.
+type cell struct{ scope, verb, group, resource string }
+
+func (c cell) String() string {
+	if c.scope == "path" {
+		return c.verb + " " + c.resource
+	}
+	return fmt.Sprintf("%s %s %s in scope %s", c.verb, groupName(c.group), c.resource, c.scope)
+}
+
+type rights map[cell]bool
+
+// table is the file with the expected answers. Its first lines say how it is read.
+type table struct {
+	// comments are the lines that begin with # by section; those above the first section are in "".
+	comments map[string][]string
+	lines    map[string][]string
+}
+
+func readTable(file string) (table, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return table{}, err
+	}
+	t, section := table{map[string][]string{}, map[string][]string{}}, ""
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "["):
+			section, _, _ = strings.Cut(strings.Trim(line, "[]"), ":")
+			t.lines[section] = []string{}
+		case strings.HasPrefix(line, "#"):
+			t.comments[section] = append(t.comments[section], line)
+		case line != "":
+			t.lines[section] = append(t.lines[section], line)
+		}
+	}
+	return t, nil
+}
+
+// section is a part of the table as it is written.
+type section struct {
+	name, base string
+	lines      []string
+}
+
+// writeTable keeps the comments of the former table.
+func writeTable(file string, former table, sections []section) error {
+	var text strings.Builder
+	write := func(lines ...string) {
+		for _, line := range lines {
+			fmt.Fprintln(&text, line)
+		}
+	}
+	write(former.comments[""]...)
+	for _, s := range sections {
+		title := "[" + s.name + "]"
+		if s.base != "" {
+			title = "[" + s.name + ": " + s.base + "]"
+		}
+		write("", title)
+		write(former.comments[s.name]...)
+		write(s.lines...)
+	}
+	return os.WriteFile(file, []byte(text.String()), 0o644)
+}
+
+// Short names of sets of verbs, as in bootstrap/policy/roles.txt.
+var verbSets = []struct {
+	name  string
+	verbs []string
+}{
+	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
+	{"RO", []string{"get", "list", "watch"}},
+}
+
+func shorten(verbs []string) string {
+	slices.Sort(verbs)
+	for _, set := range verbSets {
+		lacks := func(verb string) bool { return !slices.Contains(verbs, verb) }
+		if slices.ContainsFunc(set.verbs, lacks) {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return slices.Contains(set.verbs, verb) })
+		return strings.Join(append([]string{set.name}, rest...), ",")
+	}
+	return strings.Join(verbs, ",")
+}
+
+func lengthen(text string) (verbs []string) {
+	for verb := range strings.SplitSeq(text, ",") {
+		at := slices.IndexFunc(verbSets, func(set struct {
+			name  string
+			verbs []string
+		}) bool {
+			return set.name == verb
+		})
+		if at >= 0 {
+			verbs = append(verbs, verbSets[at].verbs...)
+			continue
+		}
+		verbs = append(verbs, verb)
+	}
+	return verbs
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return group
+}
+
+// lines writes rights with one line for all resources of a scope, set of verbs and group. Each line begins with prefix.
+func (r rights) lines(prefix string) (lines []string) {
+	type place struct{ scope, group, resource string }
+	verbs := map[place][]string{}
+	for right := range r {
+		at := place{right.scope, groupName(right.group), right.resource}
+		verbs[at] = append(verbs[at], right.verb)
+	}
+	resources := map[string][]string{}
+	for at, list := range verbs {
+		front := fmt.Sprintf("%s%-8s %-12s %-26s", prefix, at.scope, shorten(list), at.group)
+		resources[front] = append(resources[front], at.resource)
+	}
+	for _, front := range slices.Sorted(maps.Keys(resources)) {
+		slices.Sort(resources[front])
+		lines = append(lines, wrap(front, resources[front])...)
+	}
+	return lines
+}
+
+// wrap continues a line with words, and begins another with the same front where it becomes long.
+func wrap(front string, words []string) (lines []string) {
+	const width = 150
+	line := front
+	for _, word := range words {
+		if len(line)+1+len(word) > width && line != front {
+			lines = append(lines, line)
+			line = front
+		}
+		line += " " + word
+	}
+	return append(lines, line)
+}
+
+// readRights reads what lines wrote. Rights of lines that begin with - are in without.
+func readRights(lines []string) (with, without rights, err error) {
+	with, without = rights{}, rights{}
+	for _, line := range lines {
+		into := with
+		rest, minus := strings.CutPrefix(line, "- ")
+		if minus {
+			into = without
+		}
+		words := strings.Fields(rest)
+		if len(words) < 4 {
+			return nil, nil, fmt.Errorf("line %q is not SCOPE VERBS GROUP RESOURCES", line)
+		}
+		group := words[2]
+		if group == "core" {
+			group = ""
+		}
+		for _, verb := range lengthen(words[1]) {
+			for _, resource := range words[3:] {
+				into[cell{words[0], verb, group, resource}] = true
+			}
+		}
+	}
+	return with, without, nil
+}
