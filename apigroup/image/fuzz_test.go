@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// FuzzReference proves that a reference that passes validation names one registry, whoever reads it.
+// FuzzReference proves that a reference that passes validation names one registry for all readers.
 func FuzzReference(f *testing.F) {
 	for _, seed := range []string{
 		"registry.example.com:5000/team/app:v1", "app", "localhost/app", "[::1]:5000/a", "a@sha256:0123456789abcdef0123456789abcdef", "a//b", "a/b:c/d", "x\n", "a:b@c", "a.b/..",
@@ -50,7 +50,7 @@ func FuzzStreamPart(f *testing.F) {
 	})
 }
 
-// FuzzPolicyConfiguration proves that no configuration of the image policy ends the process.
+// FuzzPolicyConfiguration proves that no configuration of the image policy makes the reader panic.
 func FuzzPolicyConfiguration(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: ImagePolicyConfig, resolveImages: Attempt, executionRules: [{name: a, onResources: [{resource: pods}], matchImageLabels: [{matchLabels: {a: b}}]}]}")
 	f.Add("executionRules: [{}]")

@@ -35,7 +35,7 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// FuzzReference proves that no name of a branch that a user or a server sends ends the process.
+// FuzzReference proves that a reference resolves to a branch or tag of its name only.
 func FuzzReference(f *testing.F) {
 	f.Add("main", "refs/heads/main", "0123456789012345678901234567890123456789")
 	f.Add("", "HEAD", "ref: refs/heads/x")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzRequest proves that a request of a platform is refused or understood, and that nobody is taken for no user.
+// FuzzRequest proves that a request of a platform is refused or understood, and that it is always made for a user with a name.
 func FuzzRequest(f *testing.F) {
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)
 	f.Add("2.", "", "kubernetes", "{")

@@ -21,19 +21,19 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// methods are the requests by verb. Other verbs are those of connections, which last, or of no request of their own.
+// methods are the HTTP methods by verb. The other verbs belong to long-running requests or to no request.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
 
-// asked are the actors who send real requests.
+// asked are the actors that send real requests.
 var asked = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
-// refusal is what the chain's authorization writes.
+// refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestAnswersFollowTheMatrix sends a real request for every verb of every resource: resources that filter or check by themselves must refuse
-// whom the matrix refuses. Names do not exist, and nothing is kept.
+// TestAnswersFollowTheMatrix sends a real request for every verb of every resource: a resource that filters or checks by itself must refuse
+// the actors that the matrix refuses. The objects that are named do not exist, and every request is a dry run.
 func TestAnswersFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -94,7 +94,7 @@ func (m *matrix) answers(t *testing.T, a actor, expected rights) {
 	workers.Wait()
 }
 
-func TestListOfProjectsHasThoseOfTheUser(t *testing.T) {
+func TestUserListsOwnProjectsOnly(t *testing.T) {
 	m := newMatrix(t)
 	for _, a := range m.actors {
 		if a.name == "anonymous" || a.name == "cluster-reader" {
@@ -108,7 +108,7 @@ func TestListOfProjectsHasThoseOfTheUser(t *testing.T) {
 	}
 }
 
-func TestNodeReachesNothingOfOtherNodes(t *testing.T) {
+func TestNodeCannotReachOtherNodes(t *testing.T) {
 	m := newMatrix(t)
 	m.Administrator().May("POST", kit.CorePath(m.foreign, "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: private}}")
 	m.Administrator().May("POST", "/api/v1/nodes", "{apiVersion: v1, kind: Node, metadata: {name: matrix-other}}")
@@ -129,7 +129,7 @@ func TestNodeReachesNothingOfOtherNodes(t *testing.T) {
 	}
 }
 
-func TestNobodyAsksAboutTheRightsOfAnother(t *testing.T) {
+func TestUserCannotReviewRightsOfAnother(t *testing.T) {
 	m := newMatrix(t)
 	for _, name := range []string{"anonymous", "user", "viewer"} {
 		user := m.connect(t, m.actors[slices.IndexFunc(m.actors, func(a actor) bool { return a.name == name })])
@@ -165,7 +165,7 @@ type question struct {
 	path string
 }
 
-// question makes the request for a verb; ok is false where there is none.
+// question returns the request for a verb. It is not ok if there is no such request.
 func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 	base, subresource, _ := strings.Cut(k.resource, "/")
 	collection := verb == "list" || verb == "create" && subresource == ""

@@ -76,11 +76,14 @@ func writeTable(file string, former table, sections []section) error {
 	return os.WriteFile(file, []byte(text.String()), 0o644)
 }
 
-// Short names of sets of verbs, as in bootstrap/policy/roles.txt.
-var verbSets = []struct {
+// verbSet is a short name of verbs.
+type verbSet struct {
 	name  string
 	verbs []string
-}{
+}
+
+// verbSets are those of bootstrap/policy/roles.txt.
+var verbSets = []verbSet{
 	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
 	{"RO", []string{"get", "list", "watch"}},
 }
@@ -100,12 +103,7 @@ func shorten(verbs []string) string {
 
 func lengthen(text string) (verbs []string) {
 	for verb := range strings.SplitSeq(text, ",") {
-		at := slices.IndexFunc(verbSets, func(set struct {
-			name  string
-			verbs []string
-		}) bool {
-			return set.name == verb
-		})
+		at := slices.IndexFunc(verbSets, func(set verbSet) bool { return set.name == verb })
 		if at >= 0 {
 			verbs = append(verbs, verbSets[at].verbs...)
 			continue
@@ -142,7 +140,7 @@ func (r rights) lines(prefix string) (lines []string) {
 	return lines
 }
 
-// wrap continues a line with words, and begins another with the same front where it becomes long.
+// wrap appends words to a line. A line that becomes too long continues as another with the same front.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150
 	line := front
@@ -156,7 +154,7 @@ func wrap(front string, words []string) (lines []string) {
 	return append(lines, line)
 }
 
-// readRights reads what lines wrote. Rights of lines that begin with - are in without.
+// readRights is the inverse of lines. Rights of lines that begin with - are in without.
 func readRights(lines []string) (with, without rights, err error) {
 	with, without = rights{}, rights{}
 	for _, line := range lines {
