@@ -28,7 +28,7 @@ type actor struct {
 const (
 	authenticated = "system:authenticated"
 	oauthGroup    = "system:authenticated:oauth"
-	accounts      = "system:serviceaccounts"
+	accountGroup  = "system:serviceaccounts"
 )
 
 // roleOf are the actors who have a role in their own project, each with the role.
@@ -37,7 +37,7 @@ var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "adm
 // actorsOf returns all actors for a pair of projects, a base before those who refer to it.
 func actorsOf(own, foreign, node string) []actor {
 	person := []string{authenticated, oauthGroup}
-	account := []string{authenticated, accounts, accounts + ":" + own}
+	account := []string{authenticated, accountGroup, accountGroup + ":" + own}
 	identity := func(user string, groups ...string) rest.ImpersonationConfig {
 		return rest.ImpersonationConfig{UserName: user, Groups: groups}
 	}
