@@ -1,5 +1,5 @@
-// Package controller is the engine of control loops: typed work queues with back-off, workers, and leader election by Lease. It knows
-// nothing of what its loops reconcile.
+// Package controller runs control loops, each with a typed work queue, back-off and workers. It
+// also elects a leader with a Lease.
 package controller
 
 import (
@@ -12,80 +12,84 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Key names what a loop reconciles: namespace and name; the namespace is empty for what has none.
+// Key identifies what a loop reconciles. The namespace of a cluster-scoped key is empty.
 type Key = cache.ObjectName
 
-// Loop brings one kind of thing, key by key, to the state that it should have.
+// Loop reconciles keys of one kind.
 type Loop struct {
-	// Name is what the loop does, such as "attach"; logs and metrics carry it.
+	// Name is the activity, such as "attach", in logs and metrics.
 	Name string
-	// Watches say which objects' changes cause which keys to be reconciled.
+	// Watches determine the keys to reconcile after a change of an object.
 	Watches []Watch
-	// Reads are caches that Reconcile looks things up in though none of their changes wakes the loop.
+	// Reads are further caches that Reconcile reads. Their changes do not enqueue keys.
 	Reads []cache.SharedIndexInformer
-	// Reconcile looks at the present state of a key and does the next steps. An error is logged, and the key tried again with a growing
-	// delay; After asks for another look without being an error. The same key is never reconciled twice at once.
+	// Reconcile reads the current state of a key and does the next steps. It runs at most once at a
+	// time for each key. An error is logged, and the key is retried with exponential back-off.
+	// Reconcile returns After to requeue the key without an error.
 	Reconcile func(ctx context.Context, key Key) error
-	// Workers is how many keys are reconciled at once; 0 means 10.
+	// Workers limits the number of keys that are reconciled at once. The default is 10.
 	Workers int
-	// Exclusion, if set, is shared by loops that must not work on one key at the same time.
+	// Exclusion, if set, is shared by loops that must not reconcile a key at the same time.
 	Exclusion *Exclusion
-	// Retry is the delay after the first failure of a key, which doubles up to RetryMax; 0 means 1 second and 5 minutes.
+	// Retry is the back-off after the first error of a key. It doubles up to RetryMax. The defaults
+	// are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
-	// Calls, if set, bring further keys to the queue.
-	Calls *Calls
-	// Metrics, if set, measure the queue: its depth, how long keys wait and how long they take.
+	// Trigger, if set, adds further keys to the queue.
+	Trigger *Trigger
+	// Metrics, if set, provides metrics of the queue: its depth, and the time of keys in the queue
+	// and in Reconcile.
 	Metrics workqueue.MetricsProvider
 }
 
-// Watch wakes a loop when objects change. The informer is started by whoever made it.
+// Watch enqueues keys when objects change. Its owner starts the informer.
 type Watch struct {
-	// Informer is the shared cache of the objects.
+	// Informer is a shared cache of objects.
 	Informer cache.SharedIndexInformer
-	// Keys are what must be reconciled when an object is there, has changed or is gone; nil means the object itself.
+	// Keys returns the keys to reconcile for an object that was added, changed or deleted. The
+	// default is the key of the object.
 	Keys func(object any) []Key
-	// Changed, if set, tells whether a change matters. Loops that write the objects that they watch need it, or each of their own writes
-	// would wake them.
+	// Changed, if set, reports whether a change is relevant. A loop that writes its watched objects
+	// needs it. Otherwise, each write would enqueue the key again.
 	Changed func(old, new any) bool
 }
 
-// After is what Reconcile returns when nothing went wrong and the key should be looked at again after a while.
-func After(d time.Duration) error { return &again{d} }
+// After returns an error that requeues the key after a delay. It does not count as a failure.
+func After(d time.Duration) error { return &requeueAfter{d} }
 
-type again struct{ delay time.Duration }
+type requeueAfter struct{ delay time.Duration }
 
-func (a *again) Error() string { return "look again after " + a.delay.String() }
+func (r *requeueAfter) Error() string { return "requeue after " + r.delay.String() }
 
-// delay is what After was told, if err comes from it.
-func delay(err error) (time.Duration, bool) {
-	var a *again
-	if !errors.As(err, &a) {
+// requeueDelay returns the delay if err comes from After.
+func requeueDelay(err error) (time.Duration, bool) {
+	var requeue *requeueAfter
+	if !errors.As(err, &requeue) {
 		return 0, false
 	}
-	return a.delay, true
+	return requeue.delay, true
 }
 
-// Calls bring keys to the queue of a loop that no change of an object would, such as what a periodic comparison has found. The zero value is
-// ready.
-type Calls struct {
+// Trigger adds keys to the queue of a loop without a change of an object, such as the findings of a
+// periodic comparison. The zero value is ready for use.
+type Trigger struct {
 	mu  sync.Mutex
 	add func(Key)
 }
 
-// Add lets the loop reconcile a key, if it runs; one that starts reconciles everything anyway.
-func (c *Calls) Add(key Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.add != nil {
-		c.add(key)
+// Add enqueues a key if the loop runs. A loop that starts later reconciles all keys.
+func (t *Trigger) Add(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.add != nil {
+		t.add(key)
 	}
 }
 
-func (c *Calls) connect(add func(Key)) {
-	if c == nil {
+func (t *Trigger) connect(add func(Key)) {
+	if t == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add = add
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add = add
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// source is a store of ConfigMaps with its informer, which runs.
+// source returns a store of ConfigMaps and its running informer.
 func source(t *testing.T, names ...string) (*cachetest.FakeControllerSource, cache.SharedIndexInformer) {
 	t.Helper()
 	store := cachetest.NewFakeControllerSource()
@@ -36,31 +36,31 @@ func object(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"value": value}}
 }
 
-// record counts how often each key was reconciled.
-type record struct {
-	mu   sync.Mutex
-	seen map[string]int
+// counter counts the calls of Reconcile for each key.
+type counter struct {
+	mu     sync.Mutex
+	counts map[string]int
 }
 
-func (r *record) add(key Key) int {
+func (r *counter) add(key Key) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.seen == nil {
-		r.seen = map[string]int{}
+	if r.counts == nil {
+		r.counts = map[string]int{}
 	}
-	r.seen[key.String()]++
-	return r.seen[key.String()]
+	r.counts[key.String()]++
+	return r.counts[key.String()]
 }
 
-func (r *record) times(key string) int {
+func (r *counter) times(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.seen[key]
+	return r.counts[key]
 }
 
-func TestALoopReconcilesWhatIsThereAndWhatChanges(t *testing.T) {
+func TestLoopReconcilesObjectsAndChanges(t *testing.T) {
 	store, informer := source(t, "a")
-	var seen record
+	var seen counter
 	changed := func(old, new any) bool {
 		return old.(*corev1.ConfigMap).Data["value"] != new.(*corev1.ConfigMap).Data["value"]
 	}
@@ -69,29 +69,29 @@ func TestALoopReconcilesWhatIsThereAndWhatChanges(t *testing.T) {
 		return nil
 	}}
 	parttest.Run(t, Set{loop}.Run)
-	eventually.True(t, "the first object is reconciled", func() bool { return seen.times("ns/a") == 1 })
-	store.Modify(object("a", "")) // nothing that matters
+	eventually.True(t, "first object is reconciled", func() bool { return seen.times("ns/a") == 1 })
+	store.Modify(object("a", "")) // no relevant change
 	store.Add(object("b", ""))
-	eventually.True(t, "the second object is reconciled", func() bool { return seen.times("ns/b") == 1 })
+	eventually.True(t, "second object is reconciled", func() bool { return seen.times("ns/b") == 1 })
 	if n := seen.times("ns/a"); n != 1 {
-		t.Errorf("reconciled %d times after a change that does not matter", n)
+		t.Errorf("reconciled %d times after an irrelevant change", n)
 	}
 	store.Modify(object("a", "other"))
-	eventually.True(t, "the change is reconciled", func() bool { return seen.times("ns/a") == 2 })
+	eventually.True(t, "change is reconciled", func() bool { return seen.times("ns/a") == 2 })
 	store.Delete(object("b", ""))
-	eventually.True(t, "the deletion is reconciled", func() bool { return seen.times("ns/b") == 2 })
+	eventually.True(t, "deletion is reconciled", func() bool { return seen.times("ns/b") == 2 })
 }
 
-func TestFailuresPanicsAndWaitsAreTriedAgain(t *testing.T) {
+func TestErrorsPanicsAndRequeuesAreRetried(t *testing.T) {
 	_, informer := source(t, "error", "panic", "wait")
-	var seen record
+	var seen counter
 	loop := Loop{Name: "test", Watches: []Watch{{Informer: informer}}, Retry: time.Millisecond, Reconcile: func(_ context.Context, key Key) error {
 		if seen.add(key) > 3 {
 			return nil
 		}
 		switch key.Name {
 		case "error":
-			return errors.New("driver says no")
+			return errors.New("driver failed")
 		case "panic":
 			panic("a mistake")
 		default:
@@ -100,14 +100,14 @@ func TestFailuresPanicsAndWaitsAreTriedAgain(t *testing.T) {
 	}}
 	parttest.Run(t, Set{loop}.Run)
 	for _, key := range []string{"ns/error", "ns/panic", "ns/wait"} {
-		eventually.Equal(t, key+" is reconciled until it is well", func() int { return seen.times(key) }, 4)
+		eventually.Equal(t, key+" is reconciled until it succeeds", func() int { return seen.times(key) }, 4)
 	}
 }
 
-func TestLoopsThatExcludeEachOtherNeverShareAKey(t *testing.T) {
+func TestExclusion(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	_, informer := source(t, names...)
-	var busy, done, clashes record
+	var busy, done, clashes counter
 	var exclusion Exclusion
 	work := func(_ context.Context, key Key) error {
 		if busy.add(key)%2 == 0 {
@@ -123,34 +123,34 @@ func TestLoopsThatExcludeEachOtherNeverShareAKey(t *testing.T) {
 		{Name: "two", Watches: watches, Exclusion: &exclusion, Reconcile: work},
 	}.Run)
 	for _, name := range names {
-		eventually.Equal(t, name+" is reconciled by both", func() int { return done.times("ns/" + name) }, 2)
+		eventually.Equal(t, name+" is reconciled by both loops", func() int { return done.times("ns/" + name) }, 2)
 		if n := clashes.times("ns/" + name); n != 0 {
-			t.Errorf("%s was worked on by both at once", name)
+			t.Errorf("%s was reconciled by both loops at once", name)
 		}
 	}
 }
 
-func TestALoopThatHangsHoldsNoOtherAndEndsWithItsContext(t *testing.T) {
+func TestHungLoopDoesNotBlockOthers(t *testing.T) {
 	_, informer := source(t, "a")
-	var seen record
+	var seen counter
 	watches := []Watch{{Informer: informer}}
 	part := parttest.Run(t, Set{
 		{Name: "hangs", Watches: watches, Workers: 1, Reconcile: func(ctx context.Context, _ Key) error { <-ctx.Done(); return ctx.Err() }},
 		{Name: "works", Watches: watches, Reconcile: func(_ context.Context, key Key) error { seen.add(key); return nil }},
 	}.Run)
-	eventually.True(t, "the other loop works", func() bool { return seen.times("ns/a") == 1 })
+	eventually.True(t, "the other loop reconciles", func() bool { return seen.times("ns/a") == 1 })
 	part.Stop()
 }
 
-func TestALoopWithoutAPartIsRefused(t *testing.T) {
+func TestInvalidLoop(t *testing.T) {
 	err := Set{{Name: "test"}}.Run(t.Context(), func() { t.Error("ready") })
 	if err == nil {
-		t.Error("a loop that watches nothing runs")
+		t.Error("Run accepted a loop that watches nothing")
 	}
 }
 
 func ExampleAfter() {
-	wait, again := delay(fmt.Errorf("reconcile: %w", After(time.Minute)))
+	wait, again := requeueDelay(fmt.Errorf("reconcile: %w", After(time.Minute)))
 	fmt.Println(wait, again)
 	// Output: 1m0s true
 }

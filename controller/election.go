@@ -12,25 +12,27 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Election lets one of several instances act, by a Lease. Losing the Lease ends the leadership and not the process: the instance stands
-// for election again. The Lease is given back when Run ends, after Lead has returned, so that a successor never overlaps.
+// Election elects one of several instances as leader with a Lease. An instance that loses the Lease
+// stops leading and becomes a candidate again. Run releases the Lease after Lead has returned, so
+// that two leaders never overlap.
 type Election struct {
 	// Client reads and writes the Lease.
 	Client kubernetes.Interface
-	// Namespace and Lease are where the Lease is and what it is called.
+	// Namespace and Lease are the namespace and name of the Lease.
 	Namespace, Lease string
-	// Identity is this instance; no other one may have the same.
+	// Identity is the unique name of this instance.
 	Identity string
-	// Duration is how long a leader that is not heard of stays one; 0 means 30 seconds. It renews the Lease every quarter of it.
+	// Duration is the lease duration: a leader that does not renew the Lease for this time loses
+	// it. The leader renews it four times per Duration. The default is 30 seconds.
 	Duration time.Duration
-	// Lead acts as the leader until ctx ends. An error ends Run.
+	// Lead runs while this instance is the leader. It must return when ctx ends. An error ends Run.
 	Lead func(ctx context.Context) error
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (e *Election) Name() string { return "election " + e.Lease }
 
-// Run takes part in the election until ctx ends. It is ready at once: an instance that waits for its turn is well.
+// Run takes part in the election until ctx ends. It is ready immediately, also without leadership.
 func (e *Election) Run(ctx context.Context, ready func()) error {
 	ready()
 	for ctx.Err() == nil {
@@ -44,13 +46,13 @@ func (e *Election) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// term waits for leadership, leads, and returns when it has ended, with the error of Lead.
+// term waits for leadership and returns when it has ended, with the error of Lead.
 func (e *Election) term(ctx context.Context) error {
-	// The elector must outlive ctx: it gives the Lease back only when Lead has returned.
+	// The elector must outlive ctx, because it must release the Lease after Lead has returned.
 	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	done := make(chan error, 1)
-	elector, err := leaderelection.NewLeaderElector(e.config(func(leading context.Context) {
+	elector, err := leaderelection.NewLeaderElector(e.leaderElectionConfig(func(leading context.Context) {
 		lead, end := context.WithCancel(leading)
 		defer end()
 		defer context.AfterFunc(ctx, end)()
@@ -59,7 +61,7 @@ func (e *Election) term(ctx context.Context) error {
 		stop()
 	}))
 	if err != nil {
-		return fmt.Errorf("set up election %q: %w", e.Lease, err)
+		return fmt.Errorf("create election %q: %w", e.Lease, err)
 	}
 	defer context.AfterFunc(ctx, func() {
 		if !elector.IsLeader() {
@@ -67,18 +69,18 @@ func (e *Election) term(ctx context.Context) error {
 		}
 	})()
 	elector.Run(elect)
-	if elect.Err() == nil { // the Lease is lost, Lead has been told
+	if elect.Err() == nil { // the Lease is lost and ends Lead
 		return <-done
 	}
 	select {
 	case err := <-done:
 		return err
-	default: // ctx ended before this instance became the leader
+	default: // ctx ended before leadership
 		return nil
 	}
 }
 
-func (e *Election) config(lead func(context.Context)) leaderelection.LeaderElectionConfig {
+func (e *Election) leaderElectionConfig(lead func(context.Context)) leaderelection.LeaderElectionConfig {
 	duration := e.Duration
 	if duration == 0 {
 		duration = 30 * time.Second

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// leader is an instance that takes part in an election.
+// leader is an instance in an election.
 type leader struct {
 	Election
 	terms  atomic.Int32
@@ -26,15 +26,15 @@ type leader struct {
 
 func newLeader(client *fake.Clientset, identity string) *leader {
 	l := &leader{}
-	own := fake.NewClientset()
-	own.PrependReactor("*", "leases", func(action clienttest.Action) (bool, runtime.Object, error) {
+	proxied := fake.NewClientset()
+	proxied.PrependReactor("*", "leases", func(action clienttest.Action) (bool, runtime.Object, error) {
 		if l.broken.Load() {
 			return true, nil, errors.New("network is down")
 		}
 		object, err := client.Invokes(action, nil)
 		return true, object, err
 	})
-	l.Election = Election{Client: own, Namespace: "ns", Lease: "csi", Identity: identity, Duration: 2 * time.Second, Lead: func(ctx context.Context) error {
+	l.Election = Election{Client: proxied, Namespace: "ns", Lease: "csi", Identity: identity, Duration: 2 * time.Second, Lead: func(ctx context.Context) error {
 		l.terms.Add(1)
 		l.leads.Store(true)
 		defer l.leads.Store(false)
@@ -44,22 +44,22 @@ func newLeader(client *fake.Clientset, identity string) *leader {
 	return l
 }
 
-func TestALostLeaseEndsTheLeadershipAndNotTheProcess(t *testing.T) {
+func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 	client := fake.NewClientset()
 	first, second := newLeader(client, "first"), newLeader(client, "second")
 	part := parttest.Run(t, first.Run)
-	eventually.True(t, "the first leads", first.leads.Load)
+	eventually.True(t, "first instance leads", first.leads.Load)
 	parttest.Run(t, second.Run)
 
 	first.broken.Store(true)
-	eventually.True(t, "the first stops leading", func() bool { return !first.leads.Load() })
-	eventually.True(t, "the second leads", second.leads.Load)
+	eventually.True(t, "first instance stops leading", func() bool { return !first.leads.Load() })
+	eventually.True(t, "second instance leads", second.leads.Load)
 
 	first.broken.Store(false)
 	second.broken.Store(true)
-	eventually.True(t, "the first leads again", first.leads.Load)
+	eventually.True(t, "first instance leads again", first.leads.Load)
 	if n := first.terms.Load(); n != 2 {
-		t.Errorf("the first has led %d times, want 2", n)
+		t.Errorf("the first instance has led %d times, want 2", n)
 	}
 
 	part.Stop()
@@ -68,14 +68,14 @@ func TestALostLeaseEndsTheLeadershipAndNotTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder == "first" {
-		t.Error("the lease was not given back")
+		t.Error("the lease was not released")
 	}
 }
 
-func TestAnErrorOfTheLeaderEndsTheElection(t *testing.T) {
+func TestLeadErrorEndsElection(t *testing.T) {
 	wrong := errors.New("no such driver")
 	election := Election{Client: fake.NewClientset(), Namespace: "ns", Lease: "csi", Identity: "one", Lead: func(context.Context) error { return wrong }}
 	if err := election.Run(t.Context(), func() {}); !errors.Is(err, wrong) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -2,23 +2,25 @@ package controller
 
 import "sync"
 
-// Exclusion keeps the loops that share it from working on one key at the same time, such as attaching and detaching the same volume. No
-// worker waits: the key comes back to its queue when it is free. The zero value is ready.
+// Exclusion prevents several loops from reconciling the same key at once, such as attach and detach
+// of a volume. Workers do not wait: a locked key is enqueued again after its release. The zero
+// value is ready for use.
 type Exclusion struct {
 	mu   sync.Mutex
 	held map[Key][]func()
 }
 
-// acquire takes the key. When another loop has it, later is called once it is free.
-func (e *Exclusion) acquire(key Key, later func()) bool {
+// acquire locks the key. If another loop has locked it, acquire returns false and enqueue is called
+// after the release.
+func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	if e == nil {
 		return true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waiting, taken := e.held[key]
-	if taken {
-		e.held[key] = append(waiting, later)
+	waiting, held := e.held[key]
+	if held {
+		e.held[key] = append(waiting, enqueue)
 		return false
 	}
 	if e.held == nil {
@@ -28,7 +30,7 @@ func (e *Exclusion) acquire(key Key, later func()) bool {
 	return true
 }
 
-// release gives the key back.
+// release unlocks the key.
 func (e *Exclusion) release(key Key) {
 	if e == nil {
 		return
@@ -37,7 +39,7 @@ func (e *Exclusion) release(key Key) {
 	waiting := e.held[key]
 	delete(e.held, key)
 	e.mu.Unlock()
-	for _, later := range waiting {
-		later()
+	for _, enqueue := range waiting {
+		enqueue()
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Set is loops that live and end together, each with its own queue and workers.
+// Set is a group of loops that start and end together. Each has its own queue and workers.
 type Set []Loop
 
-// Run reconciles until ctx ends, and returns when the last worker has. It calls ready when every loop works. The informers must be
-// started by the caller; a loop begins when those that it watches and reads are filled.
+// Run reconciles until ctx ends and all workers have returned. It calls ready when all loops run.
+// The caller must start the informers. A loop starts when the informers in its Watches and Reads
+// have synced.
 func (s Set) Run(ctx context.Context, ready func()) error {
 	var runners []*runner
 	defer func() {
@@ -30,31 +31,31 @@ func (s Set) Run(ctx context.Context, ready func()) error {
 			return err
 		}
 		runners = append(runners, r)
-		if err := r.watch(); err != nil && ctx.Err() == nil { // informers may end a little earlier than their loops
+		if err := r.watch(); err != nil && ctx.Err() == nil { // informers may end first
 			return err
 		}
 	}
-	var began, ended sync.WaitGroup
+	var started, running sync.WaitGroup
 	for _, r := range runners {
-		began.Add(1)
-		ended.Go(func() { r.run(ctx, began.Done) })
+		started.Add(1)
+		running.Go(func() { r.run(ctx, started.Done) })
 	}
-	ended.Go(func() {
-		began.Wait()
+	running.Go(func() {
+		started.Wait()
 		if ctx.Err() == nil {
 			ready()
 		}
 	})
-	ended.Wait()
+	running.Wait()
 	return nil
 }
 
-// runner is a loop with its queue.
+// runner runs a loop with its queue.
 type runner struct {
 	Loop
 	queue  workqueue.TypedRateLimitingInterface[Key]
 	synced []cache.InformerSynced
-	remove []func() // takes the handlers out of the informers
+	remove []func() // functions that remove the event handlers
 }
 
 const (
@@ -65,10 +66,10 @@ const (
 
 func newRunner(loop Loop) (*runner, error) {
 	if loop.Name == "" || loop.Reconcile == nil || len(loop.Watches) == 0 {
-		return nil, fmt.Errorf("run loop %q: it needs a name, something to watch and a function that reconciles", loop.Name)
+		return nil, fmt.Errorf("run loop %q: it needs a name, a watch and a function Reconcile", loop.Name)
 	}
-	loop.Workers = positive(loop.Workers, defaultWorkers)
-	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](positive(loop.Retry, defaultRetry), positive(loop.RetryMax, defaultRetryMax))
+	loop.Workers = orDefault(loop.Workers, defaultWorkers)
+	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](orDefault(loop.Retry, defaultRetry), orDefault(loop.RetryMax, defaultRetryMax))
 	config := workqueue.TypedRateLimitingQueueConfig[Key]{MetricsProvider: loop.Metrics}
 	if loop.Metrics != nil {
 		config.Name = loop.Name
@@ -76,18 +77,18 @@ func newRunner(loop Loop) (*runner, error) {
 	return &runner{Loop: loop, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limit, config)}, nil
 }
 
-func positive[N int | time.Duration](value, otherwise N) N {
+func orDefault[N int | time.Duration](value, otherwise N) N {
 	if value > 0 {
 		return value
 	}
 	return otherwise
 }
 
-// watch lets the watched informers fill the queue.
+// watch adds event handlers to the informers.
 func (r *runner) watch() error {
-	r.Calls.connect(r.queue.Add)
-	for _, read := range r.Reads {
-		r.synced = append(r.synced, read.HasSynced)
+	r.Trigger.connect(r.queue.Add)
+	for _, informer := range r.Reads {
+		r.synced = append(r.synced, informer.HasSynced)
 	}
 	for _, watch := range r.Watches {
 		handle, err := watch.Informer.AddEventHandler(r.handler(watch))
@@ -100,34 +101,34 @@ func (r *runner) watch() error {
 	return nil
 }
 
-// close ends the queue and takes the handlers out of the informers.
+// close removes the event handlers and shuts the queue down.
 func (r *runner) close() {
 	for _, remove := range r.remove {
 		remove()
 	}
-	r.Calls.connect(nil)
+	r.Trigger.connect(nil)
 	r.queue.ShutDown()
 }
 
-// run works on the queue until ctx ends.
-func (r *runner) run(ctx context.Context, began func()) {
-	filled := cache.WaitForCacheSync(ctx.Done(), r.synced...)
-	began()
-	if !filled {
+// run processes the queue until ctx ends.
+func (r *runner) run(ctx context.Context, started func()) {
+	synced := cache.WaitForCacheSync(ctx.Done(), r.synced...)
+	started()
+	if !synced {
 		return
 	}
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
-	// A worker exists while it has a key: most loops of most processes have nothing to do.
+	// A goroutine exists for each key only, because most loops are idle.
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	for places := make(chan struct{}, r.Workers); ; {
-		places <- struct{}{}
-		key, end := r.queue.Get()
-		if end {
+	for slots := make(chan struct{}, r.Workers); ; {
+		slots <- struct{}{}
+		key, shutdown := r.queue.Get()
+		if shutdown {
 			return
 		}
 		workers.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			r.work(ctx, key)
 		})
 	}
@@ -135,10 +136,10 @@ func (r *runner) run(ctx context.Context, began func()) {
 
 func (r *runner) handler(watch Watch) cache.ResourceEventHandler {
 	add := func(object any) {
-		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = last.Obj
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
 		}
-		for _, key := range keys(watch, object) {
+		for _, key := range keysOf(watch, object) {
 			r.queue.Add(key)
 		}
 	}
@@ -148,14 +149,14 @@ func (r *runner) handler(watch Watch) cache.ResourceEventHandler {
 			if watch.Changed != nil && !watch.Changed(old, new) {
 				return
 			}
-			add(old) // what an object no longer concerns may have to act too
+			add(old) // keys of the old object may have to be reconciled too
 			add(new)
 		},
 		DeleteFunc: add,
 	}
 }
 
-func keys(watch Watch, object any) []Key {
+func keysOf(watch Watch, object any) []Key {
 	if watch.Keys != nil {
 		return watch.Keys(object)
 	}
@@ -166,7 +167,7 @@ func keys(watch Watch, object any) []Key {
 	return []Key{key}
 }
 
-// work reconciles one key of the queue.
+// work reconciles one key from the queue.
 func (r *runner) work(ctx context.Context, key Key) {
 	defer r.queue.Done(key)
 	if !r.Exclusion.acquire(key, func() { r.queue.Add(key) }) {
@@ -174,11 +175,11 @@ func (r *runner) work(ctx context.Context, key Key) {
 	}
 	defer r.Exclusion.release(key)
 	err := r.reconcile(ctx, key)
-	wait, again := delay(err)
+	wait, isRequeue := requeueDelay(err)
 	switch {
 	case err == nil:
 		r.queue.Forget(key)
-	case again:
+	case isRequeue:
 		r.queue.Forget(key)
 		r.queue.AddAfter(key, wait)
 	case ctx.Err() == nil:
@@ -187,7 +188,7 @@ func (r *runner) work(ctx context.Context, key Key) {
 	}
 }
 
-// reconcile keeps a mistake in one loop from ending the others.
+// reconcile recovers panics, so that other loops continue.
 func (r *runner) reconcile(ctx context.Context, key Key) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -13,13 +13,14 @@ import (
 	events "k8s.io/client-go/tools/record"
 )
 
-// Factory is a shared informer factory, whatever the API group.
+// Factory is a shared informer factory of any API group.
 type Factory interface {
 	Start(stop <-chan struct{})
 	Shutdown()
 }
 
-// Start starts the informers of factories, which end with ctx. The caller calls shutdown when its loops have ended; it waits for the informers.
+// Start starts the informers of factories, which run until ctx ends. The caller must call shutdown
+// after its loops have ended. shutdown waits for the informers.
 func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
@@ -31,14 +32,16 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	}
 }
 
-// Recorder writes events as a component. The types of scheme are those that events can be about. The caller calls shutdown at the end.
+// Recorder returns an event recorder for a component and the object types of scheme. The caller
+// must call shutdown at the end.
 func Recorder(ctx context.Context, client kubernetes.Interface, scheme *runtime.Scheme, component string) (recorder events.EventRecorder, shutdown func()) {
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
 }
 
-// AsServiceAccount is a copy of a connection that may impersonate, on which requests are those of a service account.
+// AsServiceAccount returns a copy of config that impersonates a service account. The user of config
+// must have the permission to impersonate.
 func AsServiceAccount(config *rest.Config, namespace, name string) *rest.Config {
 	as := rest.CopyConfig(config)
 	as.Impersonate = rest.ImpersonationConfig{

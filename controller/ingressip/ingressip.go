@@ -1,7 +1,10 @@
-// Package ingressip gives services of type LoadBalancer addresses of a pool where no cloud does: one for each, in its status and among its external
-// addresses, until it is deleted or changes its type. The administrator has a node receive what is sent to them.
+// Package ingressip allocates addresses for services of type LoadBalancer from a pool, for clusters
+// without a cloud. It writes the address of a service to its status and to its external IPs, and
+// releases it when the service is deleted or its type changes. The administrator must route the
+// addresses to a node.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2; fields and events are those of OpenShift 3's controller.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2; fields and events are those of
+// OpenShift 3's controller.
 package ingressip
 
 import (
@@ -27,26 +30,27 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// The reasons of events about services.
+// Reasons of events about services.
 const (
-	// RangeFull: no address of the pool is free.
+	// RangeFull means that no address in the pool is free.
 	RangeFull = "IngressIPRangeFull"
-	// Reallocated: the service's address is another one's or none of the pool, and it gets a new one.
+	// Reallocated means that the address of the service is in use or not in the pool, and will be
+	// replaced.
 	Reallocated = "IngressIPReallocated"
 )
 
-// Addresses is the part that gives addresses.
+// Addresses is the component that allocates addresses.
 type Addresses struct {
-	// Client has every right.
+	// Client must have all permissions.
 	Client kubernetes.Interface
-	// Network is the pool, of IPv4; its first and its last address are not given.
+	// Network is the IPv4 pool. Its first and last address are not allocated.
 	Network netip.Prefix
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Addresses) Name() string { return "ingress-addresses" }
 
-// Run gives addresses until ctx ends; ready is called when all services are known.
+// Run allocates addresses until ctx ends. It calls ready when all services are known.
 func (a *Addresses) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactory(a.Client, 0)
 	services := factory.Core().V1().Services()
@@ -54,27 +58,27 @@ func (a *Addresses) Run(ctx context.Context, ready func()) error {
 	defer shutdown()
 	l := &loop{client: a.Client, services: services.Lister(), events: events, pool: newPool(a.Network)}
 	set := controller.Set{{
-		Name: "ingress-addresses", Watches: []controller.Watch{{Informer: services.Informer()}}, Reconcile: l.reconcile, Calls: &l.waiting,
-		Workers: 1, // the pool is of one mind
+		Name: "ingress-addresses", Watches: []controller.Watch{{Informer: services.Informer()}}, Reconcile: l.reconcile, Trigger: &l.trigger,
+		Workers: 1, // the pool has no lock
 	}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	return set.Run(ctx, ready)
 }
 
-// loop gives one service what it should have.
+// loop reconciles services.
 type loop struct {
 	client   kubernetes.Interface
 	services corelisters.ServiceLister
 	events   record.EventRecorder
 	pool     *pool
-	known    bool
-	waiting  controller.Calls
+	loaded   bool
+	trigger  controller.Trigger
 }
 
 func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
-	if !l.known { // what has an address keeps it before others get one
-		if err := l.learn(); err != nil {
+	if !l.loaded { // load existing addresses before the first allocation
+		if err := l.loadAddresses(); err != nil {
 			return err
 		}
 	}
@@ -86,23 +90,25 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	if err != nil {
 		return err
 	}
-	if !ours(service) || service.DeletionTimestamp != nil {
-		if err := l.take(ctx, service); err != nil {
+	if !isManaged(service) || service.DeletionTimestamp != nil {
+		if err := l.removeAddress(ctx, service); err != nil {
 			return err
 		}
 		l.release(key)
 		return nil
 	}
-	return l.give(ctx, key, service)
+	return l.ensureAddress(ctx, key, service)
 }
 
-// ours says whether a service gets its address here: those of a class get theirs from somebody else.
-func ours(service *corev1.Service) bool {
+// isManaged reports whether this controller allocates the service's address. A service with a load
+// balancer class has another controller.
+func isManaged(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }
 
-// learn notes the addresses that services have. Where two have the same, the older one keeps it.
-func (l *loop) learn() error {
+// loadAddresses adds the existing addresses of services to the pool. If two services have the same
+// address, the older one keeps it.
+func (l *loop) loadAddresses() error {
 	services, err := l.services.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list services: %w", err)
@@ -114,90 +120,90 @@ func (l *loop) learn() error {
 		return strings.Compare(string(a.UID), string(b.UID))
 	})
 	for _, service := range services {
-		if address := current(service); ours(service) && address.IsValid() {
+		if address := ingressAddress(service); isManaged(service) && address.IsValid() {
 			l.pool.claim(cache.MetaObjectToName(service), address)
 		}
 	}
-	l.known = true
+	l.loaded = true
 	return nil
 }
 
-// release makes the address of a service free, and lets those look again that got none.
+// release releases the address of a service and enqueues the services that wait for one.
 func (l *loop) release(key controller.Key) {
-	for _, other := range l.pool.release(key) {
-		l.waiting.Add(other)
+	for _, waiting := range l.pool.release(key) {
+		l.trigger.Add(waiting)
 	}
 }
 
-// give sees to it that a service has an address.
-func (l *loop) give(ctx context.Context, key controller.Key, service *corev1.Service) error {
-	address := current(service)
+// ensureAddress allocates an address if the service has none.
+func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *corev1.Service) error {
+	address := ingressAddress(service)
 	if address.IsValid() && !l.pool.claim(key, address) {
 		l.events.Eventf(service, corev1.EventTypeWarning, Reallocated, "The ingress IP %s is not free in the range %s. Another one will be allocated.", address, l.pool.network)
 		address = netip.Addr{}
 	}
 	if !address.IsValid() {
-		wish, _ := netip.ParseAddr(service.Spec.LoadBalancerIP) // one that is none is none that is wished
-		if address = l.pool.allocate(key, wish); !address.IsValid() {
+		requested, _ := netip.ParseAddr(service.Spec.LoadBalancerIP) // an invalid address is ignored
+		if address = l.pool.allocate(key, requested); !address.IsValid() {
 			l.events.Eventf(service, corev1.EventTypeWarning, RangeFull, "No address of the ingress range %s is free.", l.pool.network)
-			return nil // it is looked at again when one is
+			return nil // release enqueues it again
 		}
 		ingress := []corev1.LoadBalancerIngress{{IP: address.String()}}
-		changed, err := l.patch(ctx, service, map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}}, "status")
+		updated, err := l.patch(ctx, service, map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}}, "status")
 		if err != nil {
 			return err
 		}
-		service = changed
+		service = updated
 	}
-	return l.external(ctx, service, address)
+	return l.setExternalIP(ctx, service, address)
 }
 
-// take takes from a service what it had while it was of another type.
-func (l *loop) take(ctx context.Context, service *corev1.Service) error {
-	if !l.pool.owns(cache.MetaObjectToName(service)) && !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.holds) {
+// removeAddress removes the address that a service had before a change of its type.
+func (l *loop) removeAddress(ctx context.Context, service *corev1.Service) error {
+	if !l.pool.hasAddress(cache.MetaObjectToName(service)) && !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.contains) {
 		return nil
 	}
-	if current(service).IsValid() && l.pool.network.Contains(current(service)) {
-		changed, err := l.patch(ctx, service, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+	if ingressAddress(service).IsValid() && l.pool.network.Contains(ingressAddress(service)) {
+		updated, err := l.patch(ctx, service, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
 		if err != nil {
 			return err
 		}
-		service = changed
+		service = updated
 	}
-	return l.external(ctx, service, netip.Addr{})
+	return l.setExternalIP(ctx, service, netip.Addr{})
 }
 
-// external makes an address the only one of the pool among the external addresses of a service.
-func (l *loop) external(ctx context.Context, service *corev1.Service, address netip.Addr) error {
-	wanted := slices.DeleteFunc(slices.Clone(service.Spec.ExternalIPs), func(text string) bool {
-		return l.pool.holds(text) && text != address.String()
+// setExternalIP makes address the only one of the pool in the external IPs of a service.
+func (l *loop) setExternalIP(ctx context.Context, service *corev1.Service, address netip.Addr) error {
+	externalIPs := slices.DeleteFunc(slices.Clone(service.Spec.ExternalIPs), func(text string) bool {
+		return l.pool.contains(text) && text != address.String()
 	})
-	if address.IsValid() && !slices.Contains(wanted, address.String()) {
-		wanted = append(wanted, address.String())
+	if address.IsValid() && !slices.Contains(externalIPs, address.String()) {
+		externalIPs = append(externalIPs, address.String())
 	}
-	if slices.Equal(wanted, service.Spec.ExternalIPs) {
+	if slices.Equal(externalIPs, service.Spec.ExternalIPs) {
 		return nil
 	}
-	_, err := l.patch(ctx, service, map[string]any{"spec": map[string]any{"externalIPs": wanted}})
+	_, err := l.patch(ctx, service, map[string]any{"spec": map[string]any{"externalIPs": externalIPs}})
 	return err
 }
 
-// patch changes a service as it was read, and no later one.
+// patch patches a service. It fails if the service has changed since it was read.
 func (l *loop) patch(ctx context.Context, service *corev1.Service, change map[string]any, subresources ...string) (*corev1.Service, error) {
 	change["metadata"] = map[string]any{"resourceVersion": service.ResourceVersion, "uid": service.UID}
 	content, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("write patch: %w", err)
 	}
-	changed, err := l.client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, content, metav1.PatchOptions{}, subresources...)
+	updated, err := l.client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, content, metav1.PatchOptions{}, subresources...)
 	if err != nil {
-		return nil, fmt.Errorf("change service %s/%s: %w", service.Namespace, service.Name, err)
+		return nil, fmt.Errorf("patch service %s/%s: %w", service.Namespace, service.Name, err)
 	}
-	return changed, nil
+	return updated, nil
 }
 
-// current is the address that a service has, if it has one.
-func current(service *corev1.Service) (address netip.Addr) {
+// ingressAddress returns the address in the status of a service, if any.
+func ingressAddress(service *corev1.Service) (address netip.Addr) {
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		if address, err := netip.ParseAddr(ingress.IP); err == nil {
 			return address

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// balanced is a service of type LoadBalancer that is so many hours old.
-func balanced(name string, age int, address string) *corev1.Service {
+// loadBalancer returns a service of type LoadBalancer with an age in hours.
+func loadBalancer(name string, age int, address string) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(age) * time.Hour)),
@@ -32,7 +32,7 @@ func balanced(name string, age int, address string) *corev1.Service {
 	return s
 }
 
-// cluster has services, and the part running with the pool 172.29.0.0/30, which has two addresses.
+// cluster has services and runs the component with the pool 172.29.0.0/30, which has two addresses.
 type cluster struct {
 	*testing.T
 	client *fake.Clientset
@@ -54,20 +54,20 @@ func (c cluster) add(service *corev1.Service) {
 	}
 }
 
-// has waits until a service has an address, and these external ones.
-func (c cluster) has(name, want string) {
+// waitForAddresses waits until a service has the wanted address and external IPs.
+func (c cluster) waitForAddresses(name, want string) {
 	c.Helper()
 	eventually.Equal(c, "addresses of "+name, func() string {
 		service, err := c.client.CoreV1().Services("shop").Get(c.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
-		return fmt.Sprint(current(service), service.Spec.ExternalIPs)
+		return fmt.Sprint(ingressAddress(service), service.Spec.ExternalIPs)
 	}, want)
 }
 
-// told waits for an event.
-func (c cluster) told(name, reason string) {
+// waitForEvent waits for an event.
+func (c cluster) waitForEvent(name, reason string) {
 	c.Helper()
 	eventually.True(c, "event "+reason+" of "+name, func() bool {
 		events, err := c.client.CoreV1().Events("shop").List(c.Context(), metav1.ListOptions{})
@@ -77,18 +77,18 @@ func (c cluster) told(name, reason string) {
 	})
 }
 
-func TestServicesGetAddressesUntilThePoolIsEmpty(t *testing.T) {
+func TestAllocateUntilPoolIsFull(t *testing.T) {
 	c := run(t)
-	chosen := balanced("chosen", 1, "")
+	chosen := loadBalancer("chosen", 1, "")
 	chosen.Spec.LoadBalancerIP, chosen.Spec.ExternalIPs = "172.29.0.2", []string{"192.0.2.1"}
 	c.add(chosen)
-	c.has("chosen", "172.29.0.2 [192.0.2.1 172.29.0.2]")
-	c.add(balanced("any", 1, ""))
-	c.has("any", "172.29.0.1 [172.29.0.1]")
-	late := balanced("late", 1, "")
+	c.waitForAddresses("chosen", "172.29.0.2 [192.0.2.1 172.29.0.2]")
+	c.add(loadBalancer("any", 1, ""))
+	c.waitForAddresses("any", "172.29.0.1 [172.29.0.1]")
+	late := loadBalancer("late", 1, "")
 	late.Spec.LoadBalancerIP = "somewhere"
 	c.add(late)
-	c.told("late", RangeFull)
+	c.waitForEvent("late", RangeFull)
 
 	service, err := c.client.CoreV1().Services("shop").Get(t.Context(), "chosen", metav1.GetOptions{})
 	if err != nil {
@@ -98,24 +98,24 @@ func TestServicesGetAddressesUntilThePoolIsEmpty(t *testing.T) {
 	if _, err := c.client.CoreV1().Services("shop").Update(t.Context(), service, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.has("chosen", "invalid IP [192.0.2.1]")
-	c.has("late", "172.29.0.2 [172.29.0.2]")
+	c.waitForAddresses("chosen", "invalid IP [192.0.2.1]")
+	c.waitForAddresses("late", "172.29.0.2 [172.29.0.2]")
 
-	c.add(balanced("last", 1, ""))
-	c.told("last", RangeFull)
+	c.add(loadBalancer("last", 1, ""))
+	c.waitForEvent("last", RangeFull)
 	if err := c.client.CoreV1().Services("shop").Delete(t.Context(), "any", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.has("last", "172.29.0.1 [172.29.0.1]")
+	c.waitForAddresses("last", "172.29.0.1 [172.29.0.1]")
 }
 
-func TestServicesKeepTheirAddresses(t *testing.T) {
-	other, class := balanced("other", 1, "172.29.0.1"), "example.com/other"
+func TestExistingAddressesAreKept(t *testing.T) {
+	other, class := loadBalancer("other", 1, "172.29.0.1"), "example.com/other"
 	other.Spec.LoadBalancerClass = &class
-	c := run(t, balanced("a-new", 0, ""), balanced("second", 2, "172.29.0.2"), balanced("first", 9, "172.29.0.2"), other)
-	c.has("first", "172.29.0.2 [172.29.0.2]")
-	c.told("second", Reallocated)
-	eventually.True(t, "one of the two others to get the second address", func() bool {
+	c := run(t, loadBalancer("a-new", 0, ""), loadBalancer("second", 2, "172.29.0.2"), loadBalancer("first", 9, "172.29.0.2"), other)
+	c.waitForAddresses("first", "172.29.0.2 [172.29.0.2]")
+	c.waitForEvent("second", Reallocated)
+	eventually.True(t, "one of the two other services has the second address", func() bool {
 		taken := 0
 		for _, name := range []string{"a-new", "second"} {
 			service, err := c.client.CoreV1().Services("shop").Get(t.Context(), name, metav1.GetOptions{})
@@ -125,19 +125,19 @@ func TestServicesKeepTheirAddresses(t *testing.T) {
 		}
 		return taken == 1
 	})
-	c.has("other", "172.29.0.1 []") // which somebody else has given it
+	c.waitForAddresses("other", "172.29.0.1 []") // from another controller
 }
 
-func TestAnAddressThatWasReleasedRests(t *testing.T) {
+func TestReleasedAddressIsReusedLast(t *testing.T) {
 	p := newPool(netip.MustParsePrefix("172.29.0.0/29"))
 	key := func(name string) controller.Key { return controller.Key{Namespace: "shop", Name: name} }
 	for i, want := range []string{"172.29.0.1", "172.29.0.2", "172.29.0.3", "172.29.0.4", "172.29.0.5", "172.29.0.6", "172.29.0.1"} {
 		if got := p.allocate(key("a"), netip.Addr{}); got.String() != want {
-			t.Errorf("address %d is %s, want %s", i, got, want)
+			t.Errorf("address %d: got %s, want %s", i, got, want)
 		}
 		p.release(key("a"))
 	}
-	if len(p.owners)+len(p.of)+len(p.wanting) > 0 {
-		t.Errorf("left are %v, %v, %v", p.owners, p.of, p.wanting)
+	if len(p.owners)+len(p.addresses)+len(p.waiting) > 0 {
+		t.Errorf("left over: %v, %v, %v", p.owners, p.addresses, p.waiting)
 	}
 }

@@ -8,89 +8,92 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// pool is who has which address. It is derived from the services, and only one goroutine uses it.
+// pool contains the owners of addresses. It is derived from the services. Only one goroutine uses
+// it.
 type pool struct {
-	network netip.Prefix
-	owners  map[netip.Addr]controller.Key
-	of      map[controller.Key]netip.Addr
-	// wanting are services that got none, and last is the address that was given last.
-	wanting map[controller.Key]bool
+	network   netip.Prefix
+	owners    map[netip.Addr]controller.Key
+	addresses map[controller.Key]netip.Addr
+	// waiting contains services without an address. last is the last allocated address.
+	waiting map[controller.Key]bool
 	last    netip.Addr
 }
 
 func newPool(network netip.Prefix) *pool {
 	return &pool{
-		network: network.Masked(), owners: map[netip.Addr]controller.Key{}, of: map[controller.Key]netip.Addr{}, wanting: map[controller.Key]bool{},
+		network: network.Masked(), owners: map[netip.Addr]controller.Key{}, addresses: map[controller.Key]netip.Addr{}, waiting: map[controller.Key]bool{},
 		last: network.Masked().Addr(),
 	}
 }
 
-// holds says whether text is an address of the pool's network.
-func (p *pool) holds(text string) bool {
+// contains reports whether text is an address in the pool's network.
+func (p *pool) contains(text string) bool {
 	address, err := netip.ParseAddr(text)
 	return err == nil && p.network.Contains(address)
 }
 
-// owns says whether a service has an address.
-func (p *pool) owns(key controller.Key) bool { return p.of[key].IsValid() }
+// hasAddress reports whether a service has an address.
+func (p *pool) hasAddress(key controller.Key) bool { return p.addresses[key].IsValid() }
 
-// usable says whether an address can be given: it is neither the network's first nor its last one.
+// usable reports whether an address is in the network and neither its first nor its last one.
 func (p *pool) usable(address netip.Addr) bool {
 	return p.network.Contains(address) && address != p.network.Addr() && p.network.Contains(address.Next())
 }
 
-// claim makes a service the owner of an address, unless another one is or it cannot be given.
+// claim makes a service the owner of an address. It returns false if the address is not usable or
+// has another owner.
 func (p *pool) claim(key controller.Key, address netip.Addr) bool {
-	if owner, taken := p.owners[address]; taken && owner != key || !p.usable(address) {
+	if owner, hasOwner := p.owners[address]; hasOwner && owner != key || !p.usable(address) {
 		return false
 	}
-	p.drop(key)
-	p.owners[address], p.of[key] = key, address
-	delete(p.wanting, key)
+	p.remove(key)
+	p.owners[address], p.addresses[key] = key, address
+	delete(p.waiting, key)
 	return true
 }
 
-// allocate gives a service the address that it wishes, or else the next one after the last that is free: one that was just released rests. It
-// returns none if all are taken, and notes the service.
-func (p *pool) allocate(key controller.Key, wish netip.Addr) netip.Addr {
-	if had := p.of[key]; had.IsValid() {
-		return had // and was not written
+// allocate returns the requested address if it is free, or else the next free one after the last
+// allocated address, so that a released address is reused as late as possible. If no address is
+// free, the result is invalid and the service waits.
+func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
+	if existing := p.addresses[key]; existing.IsValid() {
+		return existing // was allocated but not written
 	}
-	if wish.IsValid() && p.claim(key, wish) {
-		return wish
+	if requested.IsValid() && p.claim(key, requested) {
+		return requested
 	}
-	for address := p.after(p.last); ; address = p.after(address) {
+	for address := p.next(p.last); ; address = p.next(address) {
 		if p.claim(key, address) {
 			p.last = address
 			return address
 		}
 		if address == p.last {
-			p.wanting[key] = true
+			p.waiting[key] = true
 			return netip.Addr{}
 		}
 	}
 }
 
-// after is the next address, in a circle.
-func (p *pool) after(address netip.Addr) netip.Addr {
+// next returns the next address and wraps around.
+func (p *pool) next(address netip.Addr) netip.Addr {
 	if next := address.Next(); p.network.Contains(next) {
 		return next
 	}
 	return p.network.Addr()
 }
 
-// release makes a service's address free. It returns the services that wait for one.
+// release releases the address of a service and returns the waiting services.
 func (p *pool) release(key controller.Key) (waiting []controller.Key) {
-	delete(p.wanting, key)
-	if !p.drop(key) {
+	delete(p.waiting, key)
+	if !p.remove(key) {
 		return nil
 	}
-	return slices.Collect(maps.Keys(p.wanting))
+	return slices.Collect(maps.Keys(p.waiting))
 }
 
-func (p *pool) drop(key controller.Key) bool {
-	address, had := p.of[key]
+func (p *pool) remove(key controller.Key) bool {
+	address, exists := p.addresses[key]
 	delete(p.owners, address)
-	delete(p.of, key)
-	return had
+	delete(p.addresses, key)
+	return exists
 }

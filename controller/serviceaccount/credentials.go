@@ -12,68 +12,71 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The integrated registry's service.
+// Service of the integrated registry.
 const (
 	registryNamespace = metav1.NamespaceDefault
 	registryName      = "docker-registry"
 	registryPort      = "5000"
 )
 
-// dockercfg stands in the names of credentials; tokenName and tokenValue are the annotations that tell which token they hold.
+// dockercfgInfix is part of the names of credentials. The annotations tokenName and tokenValue
+// contain the name and value of their token.
 const (
-	dockercfg  = "-dockercfg-"
-	tokenName  = "openshift.io/token-secret.name"
-	tokenValue = "openshift.io/token-secret.value"
+	dockercfgInfix = "-dockercfg-"
+	tokenName      = "openshift.io/token-secret.name"
+	tokenValue     = "openshift.io/token-secret.value"
 )
 
-// login finds or makes the credentials of the registry for a token, with an entry for each name of the registry.
-func (s *Secrets) login(ctx context.Context, account *corev1.ServiceAccount, token *corev1.Secret) (*corev1.Secret, error) {
+// ensureCredentials creates or updates the registry credentials for a token, with an entry for each
+// host of the registry.
+func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.ServiceAccount, token *corev1.Secret) (*corev1.Secret, error) {
 	value := token.Data[corev1.ServiceAccountTokenKey]
-	content, err := entries(s.hosts(), string(value))
+	content, err := encodeDockercfg(s.registryHosts(), string(value))
 	if err != nil {
 		return nil, err
 	}
 	is := func(secret *corev1.Secret) bool {
-		return ofAccount(secret, account) && secret.Annotations[tokenName] == token.Name && metav1.IsControlledBy(secret, token)
+		return belongsTo(secret, account) && secret.Annotations[tokenName] == token.Name && metav1.IsControlledBy(secret, token)
 	}
-	found := s.find(ctx, s.credentials, corev1.SecretTypeDockercfg, account, is)
-	if found.err != nil {
-		return nil, found.err
+	existing := s.find(ctx, s.credentials, corev1.SecretTypeDockercfg, account, is)
+	if existing.err != nil {
+		return nil, existing.err
 	}
 	secrets := s.client.CoreV1().Secrets(account.Namespace)
-	if found.secret == nil {
-		made, err := secrets.Create(ctx, &corev1.Secret{
+	if existing.secret == nil {
+		created, err := secrets.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				GenerateName: prefix(account, dockercfg),
+				GenerateName: generateName(account, dockercfgInfix),
 				Annotations: map[string]string{
 					corev1.ServiceAccountNameKey: account.Name, corev1.ServiceAccountUIDKey: string(account.UID),
 					tokenName: token.Name, tokenValue: string(value),
 				},
-				// Credentials go with their token, and the token with its account.
+				// Deletion of the token also deletes its credentials. Deletion of the account
+				// deletes the token.
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(token, corev1.SchemeGroupVersion.WithKind("Secret"))},
 			},
 			Type: corev1.SecretTypeDockercfg,
 			Data: map[string][]byte{corev1.DockerConfigKey: content},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("make registry credentials of service account: %w", err)
+			return nil, fmt.Errorf("create registry credentials of service account: %w", err)
 		}
-		return made, nil
+		return created, nil
 	}
-	if bytes.Equal(found.secret.Data[corev1.DockerConfigKey], content) && found.secret.Annotations[tokenValue] == string(value) {
-		return found.secret, nil
+	if bytes.Equal(existing.secret.Data[corev1.DockerConfigKey], content) && existing.secret.Annotations[tokenValue] == string(value) {
+		return existing.secret, nil
 	}
-	changed := found.secret.DeepCopy()
-	changed.Data = map[string][]byte{corev1.DockerConfigKey: content}
-	changed.Annotations[tokenValue] = string(value)
-	if changed, err = secrets.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+	updated := existing.secret.DeepCopy()
+	updated.Data = map[string][]byte{corev1.DockerConfigKey: content}
+	updated.Annotations[tokenValue] = string(value)
+	if updated, err = secrets.Update(ctx, updated, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("update registry credentials of service account: %w", err)
 	}
-	return changed, nil
+	return updated, nil
 }
 
-// hosts are the names of the registry, and its address when the service exists.
-func (s *Secrets) hosts() []string {
+// registryHosts returns the host names of the registry, and its address if the service exists.
+func (s *Secrets) registryHosts() []string {
 	host := registryName + "." + registryNamespace + ".svc"
 	hosts := append([]string{net.JoinHostPort(host, registryPort)}, s.Hosts...)
 	if s.Domain != "" {
@@ -86,8 +89,8 @@ func (s *Secrets) hosts() []string {
 	return hosts
 }
 
-// entries is the content of credentials in the form of a .dockercfg file: a user and a password, which is the token, for each host.
-func entries(hosts []string, token string) ([]byte, error) {
+// encodeDockercfg returns a .dockercfg file. The password for each host is the token.
+func encodeDockercfg(hosts []string, token string) ([]byte, error) {
 	type entry struct {
 		Username string `json:"username"`
 		Password string `json:"password"`

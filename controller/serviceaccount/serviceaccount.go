@@ -1,7 +1,9 @@
-// Package serviceaccount gives service accounts the secrets that OpenShift 3 gave them: an API token, and the credentials of the integrated
-// registry, which are made of it. Kubernetes fills token secrets in and removes them with their account; it makes none by itself.
+// Package serviceaccount creates the secrets of service accounts in OpenShift 3: an API token, and
+// credentials for the integrated registry, which contain the token. Kubernetes fills token secrets
+// and deletes them with their account, but does not create them.
 //
-// Source: OpenShift 3.11 Cluster Administration, 9.3; the names, types and annotations are those of OpenShift 3.
+// Source: OpenShift 3.11 Cluster Administration, 9.3; the names, types and annotations are those of
+// OpenShift 3.
 package serviceaccount
 
 import (
@@ -21,49 +23,50 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Secrets makes the secrets of service accounts, again whenever one is removed. Accounts of kube-system, which are those of Kubernetes' own
-// controllers, have none: they ask for tokens that expire.
+// Secrets creates the secrets of service accounts and replaces deleted ones. Accounts in
+// kube-system have none: they are those of Kubernetes' own controllers, which request tokens that
+// expire.
 type Secrets struct {
-	// Client is a connection with every right.
+	// Client must have all permissions.
 	Client *rest.Config
-	// Domain is the domain of the cluster, by which the registry is called too.
+	// Domain is the cluster domain, for a further host name of the registry.
 	Domain string
-	// Hosts are further names of the registry, with ports.
+	// Hosts are further hosts of the registry, with ports.
 	Hosts []string
 
 	client                                  kubernetes.Interface
 	accounts, tokens, credentials, registry cache.SharedIndexInformer
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (s *Secrets) Name() string { return "service-account-secrets" }
 
-// Run makes secrets until ctx ends. It calls ready when it knows what is there.
+// Run creates secrets until ctx ends. It calls ready when all objects are known.
 func (s *Secrets) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(s.Client)
-	config.QPS, config.Burst = 50, 50 // so that the accounts of a first start keep nobody waiting
+	config.QPS, config.Burst = 50, 50 // to create the secrets of a new cluster without delay
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("connect for secrets of service accounts: %w", err)
+		return fmt.Errorf("create client for secrets of service accounts: %w", err)
 	}
 	return s.run(ctx, client, ready)
 }
 
 func (s *Secrets) run(ctx context.Context, client kubernetes.Interface, ready func()) error {
 	s.client = client
-	all := informers.NewSharedInformerFactory(client, 0)
-	s.accounts = all.Core().V1().ServiceAccounts().Informer()
-	tokens, credentials := ofType(client, corev1.SecretTypeServiceAccountToken), ofType(client, corev1.SecretTypeDockercfg)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	s.accounts = factory.Core().V1().ServiceAccounts().Informer()
+	tokens, credentials := newSecretFactory(client, corev1.SecretTypeServiceAccountToken), newSecretFactory(client, corev1.SecretTypeDockercfg)
 	s.tokens, s.credentials = tokens.Core().V1().Secrets().Informer(), credentials.Core().V1().Secrets().Informer()
-	registry := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(registryNamespace), selecting("metadata.name", registryName))
+	registry := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(registryNamespace), withFieldSelector("metadata.name", registryName))
 	s.registry = registry.Core().V1().Services().Informer()
 	for _, informer := range []cache.SharedIndexInformer{s.tokens, s.credentials} {
-		if err := informer.AddIndexers(cache.Indexers{byAccount: accountsOf}); err != nil {
+		if err := informer.AddIndexers(cache.Indexers{byAccount: accountIndex}); err != nil {
 			return fmt.Errorf("index secrets: %w", err)
 		}
 	}
-	defer controller.Start(ctx, all, tokens, credentials, registry)()
+	defer controller.Start(ctx, factory, tokens, credentials, registry)()
 	return controller.Set{s.loop()}.Run(ctx, ready)
 }
 
@@ -86,10 +89,10 @@ func (s *Secrets) loop() controller.Loop {
 	}
 }
 
-// byAccount is the index of secrets by the account that they name, as namespace/name.
+// byAccount is the index of secrets by their account, as namespace/name.
 const byAccount = "account"
 
-func accountsOf(object any) ([]string, error) {
+func accountIndex(object any) ([]string, error) {
 	secret, ok := object.(*corev1.Secret)
 	if !ok || secret.Annotations[corev1.ServiceAccountNameKey] == "" {
 		return nil, nil
@@ -105,17 +108,17 @@ func accountKeys(object any) []controller.Key {
 	return []controller.Key{{Namespace: secret.Namespace, Name: secret.Annotations[corev1.ServiceAccountNameKey]}}
 }
 
-func ofType(client kubernetes.Interface, of corev1.SecretType) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(client, 0, selecting("type", string(of)))
+func newSecretFactory(client kubernetes.Interface, secretType corev1.SecretType) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(client, 0, withFieldSelector("type", string(secretType)))
 }
 
-func selecting(field, value string) informers.SharedInformerOption {
+func withFieldSelector(field, value string) informers.SharedInformerOption {
 	return informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(field, value).String()
 	})
 }
 
-// services is the cache of the registry's service.
+// services returns the cache with the registry's service.
 func (s *Secrets) services() corelisters.ServiceLister {
 	return corelisters.NewServiceLister(s.registry.GetIndexer())
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cluster is the loop over a server without field selectors, whose caches are filled when a test says so.
+// cluster is the controller with a server without field selectors. refresh updates the caches.
 type cluster struct {
 	*Secrets
 	t      *testing.T
@@ -32,11 +32,11 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	server := fake.NewClientset(objects...)
 	server.PrependReactor("list", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		list := action.(clienttesting.ListAction)
-		found, err := server.Tracker().List(list.GetResource(), corev1.SchemeGroupVersion.WithKind("Secret"), list.GetNamespace())
+		object, err := server.Tracker().List(list.GetResource(), corev1.SchemeGroupVersion.WithKind("Secret"), list.GetNamespace())
 		if err != nil {
 			return true, nil, err
 		}
-		secrets := found.(*corev1.SecretList)
+		secrets := object.(*corev1.SecretList)
 		secrets.Items = slices.DeleteFunc(secrets.Items, func(secret corev1.Secret) bool {
 			return !list.GetListRestrictions().Fields.Matches(fields.Set{"type": string(secret.Type)})
 		})
@@ -45,7 +45,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	server.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		secret := action.(clienttesting.CreateAction).GetObject().(*corev1.Secret)
 		secret.Name, secret.UID = names.SimpleNameGenerator.GenerateName(secret.GenerateName), uuid.NewUUID()
-		return false, nil, nil // the server goes on with it
+		return false, nil, nil // the server continues with the changed object
 	})
 	informer := func() informers.SharedInformerFactory { return informers.NewSharedInformerFactory(server, 0) }
 	s := &Secrets{
@@ -54,14 +54,14 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		registry: informer().Core().V1().Services().Informer(),
 	}
 	for _, informer := range []cache.SharedIndexInformer{s.tokens, s.credentials} {
-		if err := informer.AddIndexers(cache.Indexers{byAccount: accountsOf}); err != nil {
+		if err := informer.AddIndexers(cache.Indexers{byAccount: accountIndex}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return &cluster{s, t, server}
 }
 
-// refresh brings the caches up to date; Kubernetes has filled new tokens in by then.
+// refresh updates the caches. It also fills new tokens, like Kubernetes.
 func (c *cluster) refresh() {
 	c.t.Helper()
 	ctx := context.Background()
@@ -80,12 +80,12 @@ func (c *cluster) refresh() {
 		credentials = append(credentials, &secret)
 	}
 	accounts = append(accounts, c.account())
-	listed, err := c.server.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := c.server.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for i := range listed.Items {
-		services = append(services, &listed.Items[i])
+	for i := range list.Items {
+		services = append(services, &list.Items[i])
 	}
 	for informer, objects := range map[cache.SharedIndexInformer][]any{c.tokens: tokens, c.credentials: credentials, c.accounts: accounts, c.registry: services} {
 		if err := informer.GetIndexer().Replace(objects, ""); err != nil {
@@ -119,12 +119,12 @@ func (c *cluster) secrets() []corev1.Secret {
 	return list.Items
 }
 
-// one is the only secret of a type.
-func (c *cluster) one(of corev1.SecretType) corev1.Secret {
+// onlySecret returns the only secret of a type.
+func (c *cluster) onlySecret(secretType corev1.SecretType) corev1.Secret {
 	c.t.Helper()
-	secrets := slices.DeleteFunc(c.secrets(), func(secret corev1.Secret) bool { return secret.Type != of })
+	secrets := slices.DeleteFunc(c.secrets(), func(secret corev1.Secret) bool { return secret.Type != secretType })
 	if len(secrets) != 1 {
-		c.t.Fatalf("there are %d secrets of type %s", len(secrets), of)
+		c.t.Fatalf("got %d secrets of type %s, want 1", len(secrets), secretType)
 	}
 	return secrets[0]
 }
@@ -133,42 +133,42 @@ func robot(names ...string) *corev1.ServiceAccount {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot", UID: "1"}}
 	for _, name := range names {
 		account.Secrets = append(account.Secrets, corev1.ObjectReference{Name: name})
-		if strings.Contains(name, dockercfg) {
+		if strings.Contains(name, dockercfgInfix) {
 			account.ImagePullSecrets = append(account.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 		}
 	}
 	return account
 }
 
-func TestAnAccountGetsATokenAndCredentials(t *testing.T) {
+func TestTokenAndCredentials(t *testing.T) {
 	c := newCluster(t, robot())
 	c.refresh()
 	c.step()
-	c.step() // before any cache knows the token
+	c.step() // before a cache contains the token
 	c.refresh()
 	c.step()
-	c.step() // before any cache knows the credentials
+	c.step() // before a cache contains the credentials
 	c.refresh()
 	c.step()
-	token, credentials, account := c.one(corev1.SecretTypeServiceAccountToken), c.one(corev1.SecretTypeDockercfg), c.account()
+	token, credentials, account := c.onlySecret(corev1.SecretTypeServiceAccountToken), c.onlySecret(corev1.SecretTypeDockercfg), c.account()
 	if !strings.HasPrefix(token.Name, "robot-token-") || !strings.HasPrefix(credentials.Name, "robot-dockercfg-") {
-		t.Errorf("the names are %q and %q", token.Name, credentials.Name)
+		t.Errorf("got names %q and %q", token.Name, credentials.Name)
 	}
 	if got := account.Secrets; len(got) != 2 || got[0].Name != token.Name || got[1].Name != credentials.Name {
-		t.Errorf("the account has the secrets %v", got)
+		t.Errorf("got secrets %v in the account", got)
 	}
 	if got := account.ImagePullSecrets; len(got) != 1 || got[0].Name != credentials.Name {
-		t.Errorf("the account has the pull secrets %v", got)
+		t.Errorf("got pull secrets %v in the account", got)
 	}
 	if credentials.Annotations[tokenName] != token.Name || credentials.Annotations[tokenValue] != "token of "+token.Name {
-		t.Errorf("the credentials have the annotations %v", credentials.Annotations)
+		t.Errorf("got annotations %v of the credentials", credentials.Annotations)
 	}
 	if !metav1.IsControlledBy(&credentials, &token) {
-		t.Error("the credentials stay when the token goes")
+		t.Error("deletion of the token would not delete the credentials")
 	}
 }
 
-func TestCredentialsHaveEachNameOfTheRegistry(t *testing.T) {
+func TestCredentialsForEachRegistryHost(t *testing.T) {
 	c := newCluster(t, robot())
 	hosts := func(want ...string) {
 		t.Helper()
@@ -177,7 +177,7 @@ func TestCredentialsHaveEachNameOfTheRegistry(t *testing.T) {
 			c.step()
 		}
 		content := map[string]map[string]string{}
-		secret := c.one(corev1.SecretTypeDockercfg)
+		secret := c.onlySecret(corev1.SecretTypeDockercfg)
 		if err := json.Unmarshal(secret.Data[corev1.DockerConfigKey], &content); err != nil || len(content) != len(want) {
 			t.Fatalf("%v, %v", content, err)
 		}
@@ -195,35 +195,35 @@ func TestCredentialsHaveEachNameOfTheRegistry(t *testing.T) {
 	hosts("docker-registry.default.svc:5000", "docker-registry.default.svc.cluster.local:5000", "registry.example.com", "172.30.1.1:5000")
 }
 
-func TestRemovedSecretsAreMadeAgainUnderOtherNames(t *testing.T) {
+func TestDeletedSecretsAreReplaced(t *testing.T) {
 	c := newCluster(t, robot("robot-token-gone1", "robot-dockercfg-gone2", "robot-dockercfg-mine", "other"))
-	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot-dockercfg-mine"}, Type: corev1.SecretTypeDockercfg}
-	if err := c.server.Tracker().Add(own); err != nil {
+	unrelated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot-dockercfg-mine"}, Type: corev1.SecretTypeDockercfg}
+	if err := c.server.Tracker().Add(unrelated); err != nil {
 		t.Fatal(err)
 	}
 	for range 4 {
 		c.refresh()
 		c.step()
 	}
-	var has []string
+	var references []string
 	for _, reference := range c.account().Secrets {
-		has = append(has, reference.Name)
+		references = append(references, reference.Name)
 	}
 	for _, reference := range c.account().ImagePullSecrets {
-		has = append(has, reference.Name)
+		references = append(references, reference.Name)
 	}
-	if slices.Contains(has, "robot-dockercfg-gone2") || !slices.Contains(has, "robot-dockercfg-mine") || !slices.Contains(has, "other") {
-		t.Errorf("the account has the secrets %v", has)
+	if slices.Contains(references, "robot-dockercfg-gone2") || !slices.Contains(references, "robot-dockercfg-mine") || !slices.Contains(references, "other") {
+		t.Errorf("got secrets %v in the account", references)
 	}
-	if token := c.one(corev1.SecretTypeServiceAccountToken); token.Name == "robot-token-gone1" || !slices.Contains(has, token.Name) {
-		t.Errorf("the token is %q of %v", token.Name, has)
+	if token := c.onlySecret(corev1.SecretTypeServiceAccountToken); token.Name == "robot-token-gone1" || !slices.Contains(references, token.Name) {
+		t.Errorf("got token %q among %v", token.Name, references)
 	}
 }
 
-func TestSecretsOfAFormerAccountDoNotCount(t *testing.T) {
+func TestSecretsOfFormerAccountAreIgnored(t *testing.T) {
 	former := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot-token-old", Annotations: map[string]string{
-			corev1.ServiceAccountNameKey: "robot", corev1.ServiceAccountUIDKey: "0", madeBy: us,
+			corev1.ServiceAccountNameKey: "robot", corev1.ServiceAccountUIDKey: "0", createdBy: creator,
 		}},
 		Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("old")},
 	}
@@ -232,7 +232,7 @@ func TestSecretsOfAFormerAccountDoNotCount(t *testing.T) {
 		c.refresh()
 		c.step()
 	}
-	if secret := c.one(corev1.SecretTypeDockercfg); secret.Annotations[tokenName] == former.Name {
+	if secret := c.onlySecret(corev1.SecretTypeDockercfg); secret.Annotations[tokenName] == former.Name {
 		t.Error("the token of a former account is used")
 	}
 }

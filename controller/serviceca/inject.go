@@ -16,17 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// BundleMap is the ConfigMap of each namespace with the authority of services' certificates, and BundleKey its key, which is also the
-// name of the file in pods.
+// BundleMap is the ConfigMap with the service CA bundle in each namespace. BundleKey is its key and
+// the name of the file in pods.
 const (
 	BundleMap = "openshift-service-ca.crt"
 	BundleKey = "service-ca.crt"
 )
 
-// injectBundle is the annotation, without prefix, that asks for the authority with the value true.
+// injectBundle is the annotation, without prefix, that requests the CA bundle if its value is
+// "true".
 const injectBundle = "inject-cabundle"
 
-// target is a resource whose objects may ask for the authority, as resource.version.group.
+// target is a resource whose objects may request the CA bundle, as resource.version.group.
 type target string
 
 const configMaps target = "configmaps.v1."
@@ -43,84 +44,88 @@ func (t target) resource() schema.GroupVersionResource {
 	return *resource
 }
 
-// injector brings the authority into objects of a resource that ask for it.
-func (c *Certificates) injector(to target) func(context.Context, controller.Key) error {
+// inject returns a function that writes the CA bundle to an object of a resource if the object
+// requests it.
+func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) error {
 	return func(ctx context.Context, key controller.Key) error {
-		cached, there, err := c.injected[to].GetStore().GetByKey(key.String())
-		if err != nil || !there || !wants(cached.(*metav1.PartialObjectMetadata)) {
+		cached, exists, err := c.injected[tgt].GetStore().GetByKey(key.String())
+		if err != nil || !exists || !wantsBundle(cached.(*metav1.PartialObjectMetadata)) {
 			return err
 		}
 		bundle, err := c.bundle()
 		if err != nil {
 			return err
 		}
-		objects := c.dynamic.Resource(to.resource()).Namespace(key.Namespace)
+		objects := c.dynamic.Resource(tgt.resource()).Namespace(key.Namespace)
 		object, err := objects.Get(ctx, key.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", to, err)
+			return fmt.Errorf("read %s: %w", tgt, err)
 		}
-		if annotation(object.GetAnnotations(), injectBundle) != "true" || object.GetDeletionTimestamp() != nil || !put(object, bundle) {
-			return controller.After(lookAgain)
+		if annotation(object.GetAnnotations(), injectBundle) != "true" || object.GetDeletionTimestamp() != nil || !injectBundleInto(object, bundle) {
+			return controller.After(recheckInterval)
 		}
 		_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // its change brings it again
+			return nil // its change enqueues it again
 		}
-		if err == nil || apierrors.IsInvalid(err) { // such as one that may not be changed, or that wants no verification
-			return controller.After(lookAgain)
+		// Invalid are, for example, an immutable object or one that skips verification.
+		if err == nil || apierrors.IsInvalid(err) {
+			return controller.After(recheckInterval)
 		}
-		return fmt.Errorf("write %s: %w", to, err)
+		return fmt.Errorf("write %s: %w", tgt, err)
 	}
 }
 
 func (c *Certificates) bundle() (string, error) {
 	bundle, err := os.ReadFile(c.BundleFile)
 	if err != nil {
-		return "", fmt.Errorf("read authorities of services: %w", err)
+		return "", fmt.Errorf("read service CA bundle: %w", err)
 	}
 	return string(bundle), nil
 }
 
-// put writes the authority where an object of its kind has it; false says that nothing was to do.
-func put(object *unstructured.Unstructured, bundle string) (changed bool) {
+// injectBundleInto sets the CA bundle in an object, depending on its kind. It returns false if
+// nothing has changed.
+func injectBundleInto(object *unstructured.Unstructured, bundle string) (changed bool) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(bundle))
 	switch object.GetKind() {
 	case "ConfigMap":
-		return set(object.Object, bundle, "data", BundleKey)
+		return setString(object.Object, bundle, "data", BundleKey)
 	case "APIService":
-		return set(object.Object, encoded, "spec", "caBundle")
+		return setString(object.Object, encoded, "spec", "caBundle")
 	case "CustomResourceDefinition":
-		_, there, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
-		return err == nil && there && set(object.Object, encoded, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		_, exists, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
+		return err == nil && exists && setString(object.Object, encoded, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
 	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {
 		return false
 	}
 	for _, webhook := range webhooks {
-		if fields, ok := webhook.(map[string]any); ok && set(fields, encoded, "clientConfig", "caBundle") {
+		if fields, ok := webhook.(map[string]any); ok && setString(fields, encoded, "clientConfig", "caBundle") {
 			changed = true
 		}
 	}
 	return changed && unstructured.SetNestedSlice(object.Object, webhooks, "webhooks") == nil
 }
 
-func set(object map[string]any, value string, path ...string) (changed bool) {
+func setString(object map[string]any, value string, path ...string) (changed bool) {
 	present, _, err := unstructured.NestedString(object, path...)
 	return err == nil && present != value && unstructured.SetNestedField(object, value, path...) == nil
 }
 
-// publish keeps the ConfigMap of a namespace. The authority is brought into it as into any other that asks for it.
-func (c *Certificates) publish(ctx context.Context, key controller.Key) error {
-	object, there, err := c.namespaces.GetStore().GetByKey(key.Namespace)
-	if err != nil || !there || object.(*metav1.PartialObjectMetadata).DeletionTimestamp != nil {
+// ensureBundleMap creates the ConfigMap of a namespace, with the annotation that requests the CA
+// bundle.
+func (c *Certificates) ensureBundleMap(ctx context.Context, key controller.Key) error {
+	object, exists, err := c.namespaces.GetStore().GetByKey(key.Namespace)
+	if err != nil || !exists || object.(*metav1.PartialObjectMetadata).DeletionTimestamp != nil {
 		return err
 	}
-	cached, there, err := c.injected[configMaps].GetStore().GetByKey(key.String())
-	if err != nil || there && wants(cached.(*metav1.PartialObjectMetadata)) {
+	cached, exists, err := c.injected[configMaps].GetStore().GetByKey(key.String())
+	if err != nil || exists && wantsBundle(cached.(*metav1.PartialObjectMetadata)) {
 		return err
 	}
 	bundle, err := c.bundle()
@@ -145,8 +150,8 @@ func (c *Certificates) publish(ctx context.Context, key controller.Key) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return nil // the project goes
-	case apierrors.IsConflict(err): // about the map, or about a quota
+		return nil // the project is being deleted
+	case apierrors.IsConflict(err): // about the ConfigMap or a quota
 		return controller.After(time.Second)
 	}
 	return err

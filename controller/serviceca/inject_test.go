@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestTheAuthorityIsPutWhereEachKindHasIt(t *testing.T) {
+func TestInjectByKind(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("PEM"))
-	for given, want := range map[string]string{
+	for input, want := range map[string]string{
 		`{"kind":"ConfigMap"}`:                                                          `{"data":{"service-ca.crt":"PEM"},"kind":"ConfigMap"}`,
 		`{"kind":"ConfigMap","data":{"a":"b"}}`:                                         `{"data":{"a":"b","service-ca.crt":"PEM"},"kind":"ConfigMap"}`,
 		`{"kind":"APIService","spec":{"caBundle":"b2xk"}}`:                              `{"kind":"APIService","spec":{"caBundle":"` + encoded + `"}}`,
@@ -22,19 +22,19 @@ func TestTheAuthorityIsPutWhereEachKindHasIt(t *testing.T) {
 		`{"kind":"ValidatingWebhookConfiguration"}`: "",
 	} {
 		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(given), &object.Object); err != nil {
+		if err := json.Unmarshal([]byte(input), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		changed := put(object, "PEM")
+		changed := injectBundleInto(object, "PEM")
 		got, err := json.Marshal(object.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if changed != (want != "") || changed && string(got) != want {
-			t.Errorf("%s becomes %s (changed: %t)", given, got, changed)
+			t.Errorf("%s: got %s (changed: %t)", input, got, changed)
 		}
-		if put(object, "PEM") {
-			t.Errorf("%s is changed a second time", given)
+		if injectBundleInto(object, "PEM") {
+			t.Errorf("%s: changed a second time", input)
 		}
 	}
 }

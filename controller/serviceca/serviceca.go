@@ -1,8 +1,11 @@
-// Package serviceca gives services certificates of their own, and gives whoever asks for it the authority that has signed them: a service's
-// annotation names the secret with its certificate and key, and an annotation of a ConfigMap, an APIService, a CustomResourceDefinition or a webhook
-// configuration asks for the authority. Each namespace has it in the ConfigMap openshift-service-ca.crt, from where it comes into pods.
+// Package serviceca issues certificates for services and distributes the CA bundle that verifies
+// them. An annotation of a service names the secret for its certificate and key. An annotation of a
+// ConfigMap, an APIService, a CustomResourceDefinition or a webhook configuration requests the CA
+// bundle. Each namespace has the bundle in the ConfigMap openshift-service-ca.crt, which is mounted
+// into pods.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on TLS; annotations, types and keys are those of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, section on TLS; annotations, types and
+// keys are those of OpenShift 3.11.
 package serviceca
 
 import (
@@ -20,16 +23,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Certificates issues certificates of services and hands their authority out.
+// Certificates issues certificates for services and distributes the CA bundle.
 type Certificates struct {
-	// Client is a connection with every right.
+	// Client must have all permissions.
 	Client *rest.Config
-	// CertFile and KeyFile are the signer's, in PEM; BundleFile holds the certificates that verify what it and its predecessors have signed. All
-	// are read anew whenever they are needed.
+	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates that
+	// verify what the current and former signers have signed. All files are read again for each
+	// use.
 	CertFile, KeyFile, BundleFile string
-	// Domain is the domain of the cluster; empty means cluster.local.
+	// Domain is the cluster domain. The default is cluster.local.
 	Domain string
-	// Now tells the time; nil means time.Now.
+	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
 
 	client  kubernetes.Interface
@@ -39,37 +43,38 @@ type Certificates struct {
 	injected                      map[target]cache.SharedIndexInformer
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Certificates) Name() string { return "service-certificates" }
 
-// lookAgain is when everything is looked at again that has a certificate or the authority: both may have been replaced meanwhile.
-const lookAgain = time.Hour
+// recheckInterval is the interval of checks of each object, because the signer or the bundle may
+// have been replaced.
+const recheckInterval = time.Hour
 
-// Run works until ctx ends. It calls ready when it knows what is there.
+// Run issues certificates until ctx ends. It calls ready when all objects are known.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(c.Client)
 	config.QPS, config.Burst = 50, 50
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("connect for certificates of services: %w", err)
+		return fmt.Errorf("create client for service certificates: %w", err)
 	}
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("connect for certificates of services: %w", err)
+		return fmt.Errorf("create client for service certificates: %w", err)
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
-		return fmt.Errorf("connect for certificates of services: %w", err)
+		return fmt.Errorf("create client for service certificates: %w", err)
 	}
-	if err := c.watch(objects); err != nil {
+	if err := c.makeInformers(objects); err != nil {
 		return err
 	}
 	for _, informer := range c.informers() {
-		ended := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
-			defer close(ended)
+			defer close(done)
 			informer.RunWithContext(ctx)
 		}()
-		defer func() { <-ended }()
+		defer func() { <-done }()
 	}
 	return controller.Set(c.loops()).Run(ctx, ready)
 }
@@ -81,12 +86,12 @@ func (c *Certificates) now() time.Time {
 	return time.Now()
 }
 
-// prefixes are those of the annotations: the one of OpenShift 3, and the one that came after it.
+// prefixes returns the prefixes of annotations: that of OpenShift 3 and its successor.
 func prefixes() []string {
 	return []string{"service.alpha.openshift.io/", "service.beta.openshift.io/"}
 }
 
-// annotation is the value of an annotation under any of its prefixes.
+// annotation returns the value of an annotation with any of its prefixes.
 func annotation(annotations map[string]string, name string) string {
 	for _, prefix := range prefixes() {
 		if value := annotations[prefix+name]; value != "" {

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cluster is the loop of services over a server in memory, whose cache is filled before each step.
+// cluster is the controller of services with a server in memory. Each step fills the cache first.
 type cluster struct {
 	*Certificates
 	t      *testing.T
@@ -48,7 +48,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	return c
 }
 
-// sign makes a new signer.
+// sign creates a new signer.
 func (c *cluster) sign(name string, until time.Time) {
 	c.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -96,7 +96,7 @@ func (c *cluster) secret() *corev1.Secret {
 	return secret
 }
 
-// step reconciles the service and returns what the loop is told.
+// step reconciles the service and returns the result.
 func (c *cluster) step() error {
 	c.t.Helper()
 	service := c.service()
@@ -107,8 +107,9 @@ func (c *cluster) step() error {
 	return c.certify(context.Background(), controller.Key{Namespace: "shop", Name: "web"})
 }
 
-// shown is the certificate of the secret, verified against the bundle for a host.
-func (c *cluster) shown(host string) *x509.Certificate {
+// servedCertificate returns the certificate in the secret after verification against the bundle for
+// a host.
+func (c *cluster) servedCertificate(host string) *x509.Certificate {
 	c.t.Helper()
 	bundle, err := os.ReadFile(c.BundleFile)
 	if err != nil {
@@ -127,48 +128,48 @@ func (c *cluster) shown(host string) *x509.Certificate {
 	return cert
 }
 
-func asks(prefix int) map[string]string {
+func requestAnnotations(prefix int) map[string]string {
 	return map[string]string{prefixes()[prefix] + secretName: "web-tls"}
 }
 
-func TestAServiceGetsACertificate(t *testing.T) {
+func TestCertificateIsIssued(t *testing.T) {
 	for _, prefix := range []int{0, 1} {
-		c := newCluster(t, web(asks(prefix)))
-		again := c.step()
-		if want := controller.After(lookAgain).Error(); again == nil || again.Error() != want {
-			t.Fatalf("the step ends with %v", again)
+		c := newCluster(t, web(requestAnnotations(prefix)))
+		err := c.step()
+		if want := controller.After(recheckInterval).Error(); err == nil || err.Error() != want {
+			t.Fatalf("step: got %v", err)
 		}
-		first := c.shown("web.shop.svc")
-		c.shown("web.shop.svc.cluster.local")
+		first := c.servedCertificate("web.shop.svc")
+		c.servedCertificate("web.shop.svc.cluster.local")
 		secret, service := c.secret(), c.service()
 		if secret.Type != corev1.SecretTypeTLS || len(secret.Data) != 2 {
-			t.Errorf("the secret has type %s and %d keys", secret.Type, len(secret.Data))
+			t.Errorf("got a secret of type %s with %d keys", secret.Type, len(secret.Data))
 		}
 		want := map[string]string{}
 		for _, p := range prefixes() {
 			want[p+serviceUID], want[p+serviceName], want[p+expiry] = string(service.UID), "web", first.NotAfter.UTC().Format(time.RFC3339)
 		}
 		if !maps.Equal(secret.Annotations, want) {
-			t.Errorf("annotations of the secret are %v", secret.Annotations)
+			t.Errorf("got annotations %v of the secret", secret.Annotations)
 		}
 		if o := secret.OwnerReferences; len(o) != 1 || o[0].Kind != "Service" || o[0].UID != service.UID {
-			t.Errorf("owners are %v", o)
+			t.Errorf("got owners %v", o)
 		}
 		for _, p := range prefixes() {
 			if service.Annotations[p+signedBy] != "first" {
-				t.Errorf("annotations of the service are %v", service.Annotations)
+				t.Errorf("got annotations %v of the service", service.Annotations)
 			}
 		}
 		_ = c.step()
-		if !c.shown("web.shop.svc").Equal(first) {
-			t.Error("a good certificate was issued anew")
+		if !c.servedCertificate("web.shop.svc").Equal(first) {
+			t.Error("a valid certificate was reissued")
 		}
 	}
 }
 
-func TestCertificatesAreIssuedAnew(t *testing.T) {
+func TestCertificateIsReissued(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
-		"a third of the life is left": func(c *cluster) {
+		"a third of the lifetime is left": func(c *cluster) {
 			later := c.now().Add(lifetime * 3 / 4)
 			c.Now = func() time.Time { return later }
 		},
@@ -185,7 +186,7 @@ func TestCertificatesAreIssuedAnew(t *testing.T) {
 				c.t.Fatal(err)
 			}
 		},
-		"the service was made anew": func(c *cluster) {
+		"the service was recreated": func(c *cluster) {
 			service := c.service()
 			service.UID = "another"
 			if _, err := c.server.CoreV1().Services("shop").Update(context.Background(), service, metav1.UpdateOptions{}); err != nil {
@@ -194,79 +195,79 @@ func TestCertificatesAreIssuedAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, web(asks(0)))
+			c := newCluster(t, web(requestAnnotations(0)))
 			_ = c.step()
-			first := c.shown("web.shop.svc")
+			first := c.servedCertificate("web.shop.svc")
 			change(c)
 			_ = c.step()
-			second := c.shown("web.shop.svc")
+			second := c.servedCertificate("web.shop.svc")
 			if second.Equal(first) {
-				t.Error("the certificate is the former one")
+				t.Error("the certificate was not reissued")
 			}
 			if o := c.secret().OwnerReferences; len(o) != 1 || o[0].UID != c.service().UID {
-				t.Errorf("owners are %v", o)
+				t.Errorf("got owners %v", o)
 			}
 		})
 	}
 }
 
-func TestACertificateEndsWithItsSigner(t *testing.T) {
-	c := newCluster(t, web(asks(0)))
+func TestCertificateExpiresWithSigner(t *testing.T) {
+	c := newCluster(t, web(requestAnnotations(0)))
 	c.sign("short", c.now().Add(24*time.Hour))
 	_ = c.step()
-	first := c.shown("web.shop.svc")
+	first := c.servedCertificate("web.shop.svc")
 	_ = c.step()
-	if !c.shown("web.shop.svc").Equal(first) {
-		t.Error("a certificate that ends with its signer is issued anew all the time")
+	if !c.servedCertificate("web.shop.svc").Equal(first) {
+		t.Error("a certificate that expires with its signer is reissued each time")
 	}
 }
 
-func TestASecretOfSomebodyElseIsLeftAlone(t *testing.T) {
-	others := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-tls"}, Type: corev1.SecretTypeTLS}
-	c := newCluster(t, web(asks(0)), others)
+func TestUnrelatedSecretIsNotOverwritten(t *testing.T) {
+	unrelated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-tls"}, Type: corev1.SecretTypeTLS}
+	c := newCluster(t, web(requestAnnotations(0)), unrelated)
 	for _, want := range []string{"1", "2"} {
 		err := c.step()
-		if err == nil || err.Error() == controller.After(lookAgain).Error() {
-			t.Fatalf("the step ends with %v", err)
+		if err == nil || err.Error() == controller.After(recheckInterval).Error() {
+			t.Fatalf("step: got %v", err)
 		}
 		for _, p := range prefixes() {
-			if got := c.service().Annotations; got[p+failures] != want || got[p+failure] == "" {
-				t.Errorf("annotations are %v", got)
+			if got := c.service().Annotations; got[p+failureCount] != want || got[p+failureMessage] == "" {
+				t.Errorf("got annotations %v", got)
 			}
 		}
 	}
 	if len(c.secret().Data) > 0 {
-		t.Error("it was overwritten")
+		t.Error("the secret was overwritten")
 	}
 	if err := c.server.CoreV1().Secrets("shop").Delete(context.Background(), "web-tls", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.step()
-	c.shown("web.shop.svc")
+	c.servedCertificate("web.shop.svc")
 	for _, p := range prefixes() {
-		if got := c.service().Annotations; got[p+failures] != "" || got[p+failure] != "" {
-			t.Errorf("annotations are %v", got)
+		if got := c.service().Annotations; got[p+failureCount] != "" || got[p+failureMessage] != "" {
+			t.Errorf("got annotations %v", got)
 		}
 	}
 }
 
-func TestAServiceIsToldThatItsSecretCannotHaveTheName(t *testing.T) {
+func TestInvalidSecretName(t *testing.T) {
 	c := newCluster(t, web(map[string]string{prefixes()[0] + secretName: "../web"}))
 	_ = c.step()
-	if got := c.service().Annotations[prefixes()[0]+failure]; !strings.Contains(got, `"../web" is no name of a secret`) {
-		t.Errorf("it is told %q", got)
+	if got := c.service().Annotations[prefixes()[0]+failureMessage]; !strings.Contains(got, `"../web" is not a valid name of a secret`) {
+		t.Errorf("got message %q", got)
 	}
 }
 
-func TestWhatTheServerRefusesIsCountedToAnEnd(t *testing.T) {
-	c := newCluster(t, web(asks(0)))
+func TestFailureCountIsLimited(t *testing.T) {
+	c := newCluster(t, web(requestAnnotations(0)))
 	c.server.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "web-tls", errors.New("exceeded quota"))
 	})
 	for range maxFailures + 3 {
 		_ = c.step()
 	}
-	if got := c.service().Annotations[prefixes()[0]+failures]; got != "10" {
-		t.Errorf("%s failures are counted", got)
+	if got := c.service().Annotations[prefixes()[0]+failureCount]; got != "10" {
+		t.Errorf("got a count of %s failures, want 10", got)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// bySecret is the index of services by the secret that they ask for, as namespace/name.
+// bySecret is the index of services by their requested secret, as namespace/name.
 const bySecret = "secret"
 
-// watch makes the caches. They hold metadata alone, and of that what is needed.
-func (c *Certificates) watch(client metadata.Interface) error {
+// makeInformers creates the caches. They contain only the required metadata.
+func (c *Certificates) makeInformers(client metadata.Interface) error {
 	informer := func(resource schema.GroupVersionResource, tweak metadatainformer.TweakListOptionsFunc) cache.SharedIndexInformer {
 		return metadatainformer.NewFilteredMetadataInformer(client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
 	}
@@ -32,30 +32,30 @@ func (c *Certificates) watch(client metadata.Interface) error {
 	for _, target := range targets() {
 		c.injected[target] = informer(target.resource(), nil)
 	}
-	if err := c.services.AddIndexers(cache.Indexers{bySecret: secretsOf}); err != nil {
+	if err := c.services.AddIndexers(cache.Indexers{bySecret: secretIndex}); err != nil {
 		return fmt.Errorf("index services: %w", err)
 	}
 	for _, informer := range c.informers() {
-		if err := informer.SetTransform(lean); err != nil {
-			return fmt.Errorf("watch for certificates of services: %w", err)
+		if err := informer.SetTransform(trim); err != nil {
+			return fmt.Errorf("watch objects for service certificates: %w", err)
 		}
 	}
 	return nil
 }
 
 func (c *Certificates) informers() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{c.services, c.secrets, c.namespaces}
+	informers := []cache.SharedIndexInformer{c.services, c.secrets, c.namespaces}
 	for _, informer := range c.injected {
-		all = append(all, informer)
+		informers = append(informers, informer)
 	}
-	return all
+	return informers
 }
 
-// lean drops what is large and not needed.
-func lean(object any) (any, error) {
-	if found, ok := object.(*metav1.PartialObjectMetadata); ok {
-		found.ManagedFields, found.Labels, found.OwnerReferences = nil, nil, nil
-		delete(found.Annotations, corev1.LastAppliedConfigAnnotation)
+// trim removes large metadata that is not used.
+func trim(object any) (any, error) {
+	if metadata, ok := object.(*metav1.PartialObjectMetadata); ok {
+		metadata.ManagedFields, metadata.Labels, metadata.OwnerReferences = nil, nil, nil
+		delete(metadata.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	return object, nil
 }
@@ -65,60 +65,63 @@ func (c *Certificates) loops() []controller.Loop {
 		{
 			Name: "service certificates", Workers: 2, Reconcile: c.certify,
 			Watches: []controller.Watch{
-				{Informer: c.services, Keys: asking, Changed: asksOtherwise},
-				{Informer: c.secrets, Keys: c.askers},
+				{Informer: c.services, Keys: serviceKey, Changed: secretNameChanged},
+				{Informer: c.secrets, Keys: c.servicesOfSecret},
 			},
 		},
 		{
-			Name: "authority of services in namespaces", Workers: 2, Reconcile: c.publish,
+			Name: "service CA bundle in namespaces", Workers: 2, Reconcile: c.ensureBundleMap,
 			Watches: []controller.Watch{
-				{Informer: c.namespaces, Keys: published, Changed: func(_, _ any) bool { return false }},
-				{Informer: c.injected[configMaps], Keys: onlyPublished},
+				{Informer: c.namespaces, Keys: namespaceKey, Changed: func(_, _ any) bool { return false }},
+				{Informer: c.injected[configMaps], Keys: bundleMapKey},
 			},
 		},
 	}
 	for _, target := range targets() {
 		loops = append(loops, controller.Loop{
-			Name: "authority of services in " + string(target), Workers: 1,
-			Watches:   []controller.Watch{{Informer: c.injected[target], Keys: wanting}},
-			Reconcile: c.injector(target),
+			Name: "service CA bundle in " + string(target), Workers: 1,
+			Watches:   []controller.Watch{{Informer: c.injected[target], Keys: injectKey}},
+			Reconcile: c.inject(target),
 		})
 	}
 	return loops
 }
 
-func keysOf(object any, when func(*metav1.PartialObjectMetadata) bool) []controller.Key {
-	found, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok || !when(found) {
+func keysOf(object any, filter func(*metav1.PartialObjectMetadata) bool) []controller.Key {
+	metadata, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok || !filter(metadata) {
 		return nil
 	}
-	return []controller.Key{{Namespace: found.Namespace, Name: found.Name}}
+	return []controller.Key{{Namespace: metadata.Namespace, Name: metadata.Name}}
 }
 
-func asking(object any) []controller.Key {
-	return keysOf(object, func(found *metav1.PartialObjectMetadata) bool { return annotation(found.Annotations, secretName) != "" })
+func serviceKey(object any) []controller.Key {
+	return keysOf(object, func(metadata *metav1.PartialObjectMetadata) bool {
+		return annotation(metadata.Annotations, secretName) != ""
+	})
 }
 
-// asksOtherwise tells whether a service asks for another secret than before. What is written into its annotations here changes nothing.
-func asksOtherwise(old, new any) bool {
+// secretNameChanged reports whether a service requests another secret than before. It ignores
+// changes by this controller.
+func secretNameChanged(old, new any) bool {
 	before, wasOne := old.(*metav1.PartialObjectMetadata)
 	after, isOne := new.(*metav1.PartialObjectMetadata)
 	return !wasOne || !isOne || before.UID != after.UID || annotation(before.Annotations, secretName) != annotation(after.Annotations, secretName)
 }
 
-func secretsOf(object any) (names []string, _ error) {
-	found, ok := object.(*metav1.PartialObjectMetadata)
+func secretIndex(object any) (names []string, _ error) {
+	metadata, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil, nil
 	}
-	if name := annotation(found.Annotations, secretName); name != "" {
-		names = append(names, found.Namespace+"/"+name)
+	if name := annotation(metadata.Annotations, secretName); name != "" {
+		names = append(names, metadata.Namespace+"/"+name)
 	}
 	return names, nil
 }
 
-// askers are the services that ask for a secret.
-func (c *Certificates) askers(object any) (keys []controller.Key) {
+// servicesOfSecret returns the services that request a secret.
+func (c *Certificates) servicesOfSecret(object any) (keys []controller.Key) {
 	secret, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil
@@ -128,27 +131,27 @@ func (c *Certificates) askers(object any) (keys []controller.Key) {
 		return nil
 	}
 	for _, service := range services {
-		keys = append(keys, asking(service)...)
+		keys = append(keys, serviceKey(service)...)
 	}
 	return keys
 }
 
-func wanting(object any) []controller.Key {
-	return keysOf(object, wants)
+func injectKey(object any) []controller.Key {
+	return keysOf(object, wantsBundle)
 }
 
-func wants(found *metav1.PartialObjectMetadata) bool {
-	return annotation(found.Annotations, injectBundle) == "true"
+func wantsBundle(metadata *metav1.PartialObjectMetadata) bool {
+	return annotation(metadata.Annotations, injectBundle) == "true"
 }
 
-func published(object any) []controller.Key {
-	found, ok := object.(*metav1.PartialObjectMetadata)
+func namespaceKey(object any) []controller.Key {
+	metadata, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil
 	}
-	return []controller.Key{{Namespace: found.Name, Name: BundleMap}}
+	return []controller.Key{{Namespace: metadata.Name, Name: BundleMap}}
 }
 
-func onlyPublished(object any) []controller.Key {
-	return keysOf(object, func(found *metav1.PartialObjectMetadata) bool { return found.Name == BundleMap })
+func bundleMapKey(object any) []controller.Key {
+	return keysOf(object, func(metadata *metav1.PartialObjectMetadata) bool { return metadata.Name == BundleMap })
 }

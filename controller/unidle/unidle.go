@@ -1,8 +1,8 @@
-// Package unidle wakes idle services: when an event says that somebody connects to one, what `oc idle` scaled down is scaled up to what it was, and the
-// annotations go.
+// Package unidle wakes idle services. When an event reports a connection to an idle service, it
+// restores the replicas that `oc idle` has removed, and removes the annotations.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the annotations and the event are those of its
-// unidling controller.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
+// annotations and the event are those of its unidling controller.
 package unidle
 
 import (
@@ -34,27 +34,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// Services is the part that wakes services.
+// Services is the component that wakes services.
 type Services struct {
-	// Client is a connection with every right.
+	// Client must have all permissions.
 	Client *rest.Config
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Services) Name() string { return "unidling" }
 
-// firstRetry is the delay after the first failure, mostly a conflict with another writer.
-const firstRetry = 50 * time.Millisecond
+// minBackoff is short because most errors are conflicts with another writer.
+const minBackoff = 50 * time.Millisecond
 
-// Run wakes until ctx ends; ready is called when all events are known.
+// Run wakes services until ctx ends. It calls ready when all events are known.
 func (s *Services) Run(ctx context.Context, ready func()) error {
 	kube, err := kubernetes.NewForConfig(s.Client)
 	if err != nil {
-		return fmt.Errorf("connect for idle services: %w", err)
+		return fmt.Errorf("create client for idle services: %w", err)
 	}
 	objects, err := dynamic.NewForConfig(s.Client)
 	if err != nil {
-		return fmt.Errorf("connect for idle services: %w", err)
+		return fmt.Errorf("create client for idle services: %w", err)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "reason=" + idling.NeedPods
@@ -62,15 +62,15 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 	events := factory.Core().V1().Events()
 	l := &loop{objects, events.Lister()}
 	set := controller.Set{{
-		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: services}}, Reconcile: l.reconcile, Retry: firstRetry,
+		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: serviceKeys}}, Reconcile: l.reconcile, Retry: minBackoff,
 	}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	return set.Run(ctx, ready)
 }
 
-// services are those that an event speaks of.
-func services(object any) []controller.Key {
+// serviceKeys returns the service of an event.
+func serviceKeys(object any) []controller.Key {
 	event, ok := object.(*corev1.Event)
 	if !ok || event.InvolvedObject.Kind != "Service" {
 		return nil
@@ -78,7 +78,7 @@ func services(object any) []controller.Key {
 	return []controller.Key{cache.NewObjectName(event.Namespace, event.InvolvedObject.Name)}
 }
 
-// loop is what wakes one service.
+// loop reconciles services.
 type loop struct {
 	objects dynamic.Interface
 	events  corelisters.EventLister
@@ -97,58 +97,60 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	if !idle {
 		return nil
 	}
-	if needed, err := l.neededSince(key, since); err != nil || !needed {
+	if needed, err := l.isNeeded(key, since); err != nil || !needed {
 		return err
 	}
 	targets, err := idling.Read(service.GetAnnotations())
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	for _, target := range targets {
-		problems = append(problems, l.wake(ctx, key.Namespace, target))
+		errs = append(errs, l.scaleUp(ctx, key.Namespace, target))
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return l.awake(ctx, key.Namespace, targets)
+	return l.markAwake(ctx, key.Namespace, targets)
 }
 
-// awake takes the annotations from every service whose pods are those of the targets, or some of them.
-func (l *loop) awake(ctx context.Context, namespace string, targets []idling.Target) error {
+// markAwake removes the annotations from every service whose targets are all among the given ones.
+func (l *loop) markAwake(ctx context.Context, namespace string, targets []idling.Target) error {
 	services := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(namespace)
 	endpoints := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("endpoints")).Namespace(namespace)
 	list, err := services.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list services: %w", err)
 	}
-	var problems []error
+	var errs []error
 	for _, service := range list.Items {
 		if _, idle := idling.Since(service.GetAnnotations()); !idle {
 			continue
 		}
-		own, err := idling.Read(service.GetAnnotations())
-		other := func(target idling.Target) bool {
+		ownTargets, err := idling.Read(service.GetAnnotations())
+		isOther := func(target idling.Target) bool {
 			return !slices.ContainsFunc(targets, func(t idling.Target) bool {
 				return t.Kind == target.Kind && t.Group == target.Group && t.Name == target.Name
 			})
 		}
-		if err != nil || slices.ContainsFunc(own, other) {
+		if err != nil || slices.ContainsFunc(ownTargets, isOther) {
 			continue
 		}
-		err = forget(ctx, endpoints, service.GetName())
-		if err == nil { // the service is last: while it is idle, all of this is tried again
-			err = forget(ctx, services, service.GetName())
+		err = removeAnnotations(ctx, endpoints, service.GetName())
+		// The service is last: if an error occurs before, the idle service is retried.
+		if err == nil {
+			err = removeAnnotations(ctx, services, service.GetName())
 		}
-		problems = append(problems, err)
+		errs = append(errs, err)
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
-// neededSince says whether an event is not older than a time; events have whole seconds.
-func (l *loop) neededSince(key controller.Key, since time.Time) (bool, error) {
-	all, err := l.events.Events(key.Namespace).List(labels.Everything())
-	for _, event := range all {
+// isNeeded reports whether an event is as new as the given time or newer. Events have a resolution
+// of a second.
+func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
+	events, err := l.events.Events(key.Namespace).List(labels.Everything())
+	for _, event := range events {
 		if event.InvolvedObject.Kind == "Service" && event.InvolvedObject.Name == key.Name && !event.LastTimestamp.Time.Before(since) {
 			return true, err
 		}
@@ -156,7 +158,8 @@ func (l *loop) neededSince(key controller.Key, since time.Time) (bool, error) {
 	return false, err
 }
 
-// scalable are the resources that are scaled up. A service's annotation names them, which whoever may edit the service writes.
+// scalable contains the resources that may be scaled up. Every user who can edit a service can
+// write other ones to its annotation.
 var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 	{Kind: "DeploymentConfig"}:                          appsv1.GroupVersion.WithResource("deploymentconfigs"),
@@ -167,10 +170,11 @@ var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: kubeappsv1.GroupName, Kind: "StatefulSet"}:  kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"),
 }
 
-// wake scales a target up to what its own annotation says, so that whoever may only edit the service cannot scale what is not idle.
-func (l *loop) wake(ctx context.Context, namespace string, target idling.Target) error {
-	resource, known := scalable[schema.GroupKind{Group: target.Group, Kind: target.Kind}]
-	if !known {
+// scaleUp restores the replicas in the target's own annotation. A user who can edit only the
+// service must not be able to scale a target that is not idle.
+func (l *loop) scaleUp(ctx context.Context, namespace string, target idling.Target) error {
+	resource, ok := scalable[schema.GroupKind{Group: target.Group, Kind: target.Kind}]
+	if !ok {
 		return nil
 	}
 	client := l.objects.Resource(resource).Namespace(namespace)
@@ -179,26 +183,26 @@ func (l *loop) wake(ctx context.Context, namespace string, target idling.Target)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("wake %s %q: %w", target.Kind, target.Name, err)
+		return fmt.Errorf("scale up %s %q: %w", target.Kind, target.Name, err)
 	}
 	annotations := object.GetAnnotations()
 	if _, idle := idling.Since(annotations); !idle {
 		return nil
 	}
-	patch := withoutAnnotations(object)
+	patch := annotationPatch(object)
 	replicas, err := strconv.ParseInt(annotations[idling.PreviousScale], 10, 32)
-	now, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas") // 0 where there is none
-	if err == nil && replicas > 0 && now == 0 {
+	current, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas") // 0 if not set
+	if err == nil && replicas > 0 && current == 0 {
 		patch["spec"] = map[string]any{"replicas": replicas}
 	}
-	if err := apply(ctx, client, target.Name, patch); err != nil {
-		return fmt.Errorf("wake %s %q: %w", target.Kind, target.Name, err)
+	if err := applyPatch(ctx, client, target.Name, patch); err != nil {
+		return fmt.Errorf("scale up %s %q: %w", target.Kind, target.Name, err)
 	}
 	return nil
 }
 
-// forget takes the annotations of an idle service from an object.
-func forget(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+// removeAnnotations removes the annotations of idling from an object.
+func removeAnnotations(ctx context.Context, client dynamic.ResourceInterface, name string) error {
 	object, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -209,18 +213,19 @@ func forget(ctx context.Context, client dynamic.ResourceInterface, name string) 
 	if _, idle := idling.Since(object.GetAnnotations()); !idle {
 		return nil
 	}
-	return apply(ctx, client, name, withoutAnnotations(object))
+	return applyPatch(ctx, client, name, annotationPatch(object))
 }
 
-// withoutAnnotations is a patch of the object as it was read, and no later one, that takes the annotations of idling away.
-func withoutAnnotations(object *unstructured.Unstructured) map[string]any {
+// annotationPatch returns a patch that removes the annotations of idling. It fails if the object
+// has changed since it was read.
+func annotationPatch(object *unstructured.Unstructured) map[string]any {
 	return map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),
 		"annotations":     map[string]any{idling.IdledAt: nil, idling.Targets: nil, idling.PreviousScale: nil},
 	}}
 }
 
-func apply(ctx context.Context, client dynamic.ResourceInterface, name string, patch map[string]any) error {
+func applyPatch(ctx context.Context, client dynamic.ResourceInterface, name string, patch map[string]any) error {
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("write patch: %w", err)

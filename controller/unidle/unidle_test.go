@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-const since = "2026-01-01T12:00:00Z"
+const idledAt = "2026-01-01T12:00:00Z"
 
-// reader reads and makes objects of the namespace shop.
+// reader creates and reads objects in the namespace shop.
 type reader struct {
 	t      *testing.T
 	client dynamic.Interface
@@ -44,7 +44,7 @@ func (r reader) add(resource, kind, name string, annotations map[string]any, rep
 	}
 }
 
-// state is the number of pods of an object and whether it is idle.
+// state returns the replicas of an object and whether it is idle.
 func (r reader) state(resource, name string) string {
 	r.t.Helper()
 	object, err := r.in(resource).Get(r.t.Context(), name, metav1.GetOptions{})
@@ -56,7 +56,7 @@ func (r reader) state(resource, name string) string {
 	return fmt.Sprint(replicas, idle)
 }
 
-func TestAServiceIsWoken(t *testing.T) {
+func TestReconcile(t *testing.T) {
 	targets, err := json.Marshal([]idling.Target{
 		{Kind: "ReplicationController", Name: "slept", Replicas: 9}, {Kind: "ReplicationController", Name: "never-idle", Replicas: 9},
 		{Kind: "ReplicationController", Name: "gone"}, {Kind: "Node", Name: "node"},
@@ -68,11 +68,11 @@ func TestAServiceIsWoken(t *testing.T) {
 		event string
 		want  map[string]string
 	}{
-		"needed": {since, map[string]string{
+		"needed": {idledAt, map[string]string{
 			"services/web": "0 false", "endpoints/web": "0 false", "services/also": "0 false", "services/other": "0 true",
 			"replicationcontrollers/slept": "3 false", "replicationcontrollers/never-idle": "0 false",
 		}},
-		"needed before it was idle": {"2026-01-01T11:59:59Z", map[string]string{
+		"needed before it became idle": {"2026-01-01T11:59:59Z", map[string]string{
 			"services/web": "0 true", "endpoints/web": "0 true", "replicationcontrollers/slept": "0 true",
 		}},
 	} {
@@ -83,12 +83,12 @@ func TestAServiceIsWoken(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := reader{t, client}
-			mark := map[string]any{idling.IdledAt: since, idling.Targets: string(targets)}
+			mark := map[string]any{idling.IdledAt: idledAt, idling.Targets: string(targets)}
 			r.add("services", "Service", "web", mark, 0)
 			r.add("services", "Service", "also", mark, 0)
-			r.add("services", "Service", "other", map[string]any{idling.IdledAt: since, idling.Targets: `[{"kind": "ReplicationController", "name": "else"}]`}, 0)
+			r.add("services", "Service", "other", map[string]any{idling.IdledAt: idledAt, idling.Targets: `[{"kind": "ReplicationController", "name": "else"}]`}, 0)
 			r.add("endpoints", "Endpoints", "web", mark, 0)
-			r.add("replicationcontrollers", "ReplicationController", "slept", map[string]any{idling.IdledAt: since, idling.PreviousScale: "3"}, 0)
+			r.add("replicationcontrollers", "ReplicationController", "slept", map[string]any{idling.IdledAt: idledAt, idling.PreviousScale: "3"}, 0)
 			r.add("replicationcontrollers", "ReplicationController", "never-idle", nil, 0)
 			at, err := time.Parse(time.RFC3339, tt.event)
 			if err != nil {
@@ -103,7 +103,7 @@ func TestAServiceIsWoken(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := &loop{client, corelisters.NewEventLister(events)}
-			for _, key := range services(event) {
+			for _, key := range serviceKeys(event) {
 				if err := l.reconcile(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
@@ -111,20 +111,20 @@ func TestAServiceIsWoken(t *testing.T) {
 			for object, want := range tt.want {
 				resource, name, _ := strings.Cut(object, "/")
 				if got := r.state(resource, name); got != want {
-					t.Errorf("%s is %s, want %s", object, got, want)
+					t.Errorf("%s: got %s, want %s", object, got, want)
 				}
 			}
 		})
 	}
 }
 
-// refuser refuses the first change of endpoints, as the API server does when another writer was quicker.
-type refuser struct {
+// conflictTransport returns a conflict for the first change of endpoints.
+type conflictTransport struct {
 	http.RoundTripper
 	refused bool
 }
 
-func (r *refuser) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *conflictTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/endpoints/") || r.refused {
 		return r.RoundTripper.RoundTrip(request)
 	}
@@ -132,27 +132,27 @@ func (r *refuser) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
 }
 
-func TestEndpointsAreWokenThoughAnotherWriterWasQuicker(t *testing.T) {
-	config, refused := apitest.Start(t).Config(), &refuser{}
+func TestEndpointsConflictIsRetried(t *testing.T) {
+	config, refused := apitest.Start(t).Config(), &conflictTransport{}
 	r := reader{t, dynamic.NewForConfigOrDie(config)}
-	mark := map[string]any{idling.IdledAt: since, idling.Targets: `[]`}
+	mark := map[string]any{idling.IdledAt: idledAt, idling.Targets: `[]`}
 	r.add("services", "Service", "web", mark, 0)
 	r.add("endpoints", "Endpoints", "web", mark, 0)
 	busy := rest.CopyConfig(config)
 	busy.Wrap(func(next http.RoundTripper) http.RoundTripper { refused.RoundTripper = next; return refused })
 	l := &loop{objects: dynamic.NewForConfigOrDie(busy)}
-	if err := l.awake(t.Context(), "shop", nil); err == nil || !refused.refused {
-		t.Fatal("the change was not refused")
+	if err := l.markAwake(t.Context(), "shop", nil); err == nil || !refused.refused {
+		t.Fatal("the change had no conflict")
 	}
 	if got := r.state("services", "web"); got != "0 true" {
-		t.Errorf("the service is %q, and nobody wakes its endpoints any more", got)
+		t.Errorf("got service %q, so its endpoints will not be updated", got)
 	}
-	if err := l.awake(t.Context(), "shop", nil); err != nil {
+	if err := l.markAwake(t.Context(), "shop", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, resource := range []string{"services", "endpoints"} {
 		if got := r.state(resource, "web"); got != "0 false" {
-			t.Errorf("the %s are %q at last", resource, got)
+			t.Errorf("%s: got %q after the retry", resource, got)
 		}
 	}
 }

@@ -63,7 +63,7 @@ type attacher struct {
 	attachSlots, detachSlots session.Slots
 	protection               protection
 	reattach                 reattachSet
-	attachQueue              controller.Calls
+	attachQueue              controller.Trigger
 }
 
 // Feature returns the controllers of a driver. For a driver without PUBLISH_UNPUBLISH_VOLUME, they
@@ -109,7 +109,7 @@ func (a *attacher) loops() ([]controller.Loop, error) {
 	// Attach and detach have separate queues and workers, so that a burst of detachments does not
 	// delay attachments.
 	loops := []controller.Loop{
-		{Name: "attach", Watches: watches, Reads: reads, Reconcile: a.reconcileAttach, Workers: session.WorkersPerSlot * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Calls: &a.attachQueue},
+		{Name: "attach", Watches: watches, Reads: reads, Reconcile: a.reconcileAttach, Workers: session.WorkersPerSlot * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Trigger: &a.attachQueue},
 		{Name: "detach", Watches: watches, Reads: reads, Reconcile: a.reconcileDetach, Workers: session.WorkersPerSlot * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion},
 		{Name: "protect", Watches: []controller.Watch{
 			{Informer: core.PersistentVolumes().Informer(), Keys: a.protectedKeys, Changed: protectionChanged},

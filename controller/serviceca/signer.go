@@ -1,0 +1,103 @@
+package serviceca
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// signer signs certificates of services.
+type signer struct {
+	cert *x509.Certificate
+	key  crypto.PrivateKey
+	now  time.Time
+}
+
+// lifetime is the lifetime of a certificate as in OpenShift 3: two years, or until the signer
+// expires.
+const lifetime = 2 * 365 * 24 * time.Hour
+
+// renewalDivisor makes a certificate due for renewal after two thirds of its lifetime.
+const renewalDivisor = 3
+
+// maxCommonName is the maximum length of a common name (RFC 5280, ub-common-name). Current clients
+// use the list of names.
+const maxCommonName = 64
+
+func (c *Certificates) loadSigner() (*signer, error) {
+	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read signer of services' certificates: %w", err)
+	}
+	return &signer{cert: pair.Leaf, key: pair.PrivateKey, now: c.now()}, nil
+}
+
+func (s *signer) name() string { return s.cert.Subject.CommonName }
+
+// certificate contains the chain of a certificate and its key in PEM.
+type certificate struct {
+	chain, key []byte
+	expiry     time.Time
+}
+
+// issue issues a certificate for hosts.
+func (s *signer) issue(hosts []string) (*certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
+	if err != nil {
+		return nil, fmt.Errorf("choose serial number: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial.Add(serial, big.NewInt(2)), // 1 is the signer's
+		DNSNames:     hosts, NotBefore: s.now.Add(-time.Hour), NotAfter: s.now.Add(lifetime),
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}
+	if len(hosts[0]) <= maxCommonName {
+		template.Subject = pkix.Name{CommonName: hosts[0]}
+	}
+	if template.NotAfter.After(s.cert.NotAfter) {
+		template.NotAfter = s.cert.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, s.cert, key.Public(), s.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode key: %w", err)
+	}
+	chain := append(encode("CERTIFICATE", der), encode("CERTIFICATE", s.cert.Raw)...)
+	return &certificate{chain, encode("EC PRIVATE KEY", secret), template.NotAfter}, nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// isCurrent reports whether a secret contains a certificate for hosts from this signer that is not
+// due for renewal.
+func (s *signer) isCurrent(data map[string][]byte, hosts []string) bool {
+	pair, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return false
+	}
+	cert := pair.Leaf
+	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
+	return cert.CheckSignatureFrom(s.cert) == nil && slices.Equal(cert.DNSNames, hosts) && !s.now.Before(cert.NotBefore) &&
+		(s.now.Before(renewal) || s.now.Before(cert.NotAfter) && !cert.NotAfter.Before(s.cert.NotAfter))
+}
