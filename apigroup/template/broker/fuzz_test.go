@@ -1,21 +1,29 @@
 package broker
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzRequest proves that a request of a platform is refused or understood, and that it is always made for a user with a name.
+// FuzzRequest proves that a request of a platform is refused or understood, and that a platform without the right to impersonate names no privileged user.
 func FuzzRequest(f *testing.F) {
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)
+	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiIsImdyb3VwcyI6WyJzeXN0ZW06bWFzdGVycyJdfQ==", "{}")
 	f.Add("2.", "", "kubernetes", "{")
 	f.Add("3.0", "text/html;", "cf e30=", "[]")
 	f.Add("2.99999999999999999999", "application/json; charset=\"", "Kubernetes e30=", `{"parameters":{"a":1}}`)
+	deny := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	b := &broker{authorizer: deny}
 	f.Fuzz(func(t *testing.T, version, media, identity, body string) {
 		r := httptest.NewRequest(http.MethodPut, "/brokers/template.openshift.io/v2/service_instances/x", strings.NewReader(body))
 		r.Header.Set(versionHeader, version)
@@ -24,12 +32,12 @@ func FuzzRequest(f *testing.F) {
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
 		answer := httptest.NewRecorder()
 		serve(answer, r, func(r *http.Request) (response, error) {
-			who, err := originator(r)
+			who, err := b.originator(r)
 			if err != nil {
 				return response{}, err
 			}
-			if who.GetName() == "" {
-				t.Errorf("header %q names no user", identity)
+			if who.GetName() == "" || strings.HasPrefix(who.GetName(), reserved) || slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+				t.Errorf("header %q names %+v", identity, who)
 			}
 			var asked provisionRequest
 			return response{http.StatusOK, struct{}{}}, read(r, &asked)
