@@ -7,7 +7,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// FuzzRequest proves that the size of a volume lies in what was asked for, and that no handle leads out of the driver's directory.
+// FuzzRequest checks that the size of a volume is in the requested range, and that no handle points
+// outside the driver's directory.
 func FuzzRequest(f *testing.F) {
 	f.Add("1Gi", "node/pvc-1", int64(1<<30), int64(2<<30), "thin")
 	f.Add("9223372036854775807Ti", "../../etc/passwd", int64(9223372036854775807), int64(0), "thick")
@@ -15,15 +16,15 @@ func FuzzRequest(f *testing.F) {
 	f.Add("1kKi", "", int64(0), int64(1), "x")
 	f.Fuzz(func(t *testing.T, size, handle string, required, limit int64, kind string) {
 		if bytes, err := parseSize(size); err == nil && (bytes <= 0 || bytes > maxSize) {
-			t.Errorf("%q is %d bytes", size, bytes)
+			t.Errorf("%q: got %d bytes", size, bytes)
 		}
 		wanted := &csi.CapacityRange{RequiredBytes: required, LimitBytes: limit}
 		if bytes, err := sizeIn(wanted, 1<<20); err == nil && (bytes <= 0 || !within(bytes, wanted)) {
-			t.Errorf("from %d to %d is %d", required, limit, bytes)
+			t.Errorf("range %d to %d: got %d", required, limit, bytes)
 		}
 		_, _ = parseParameters(map[string]string{allocationKey: kind}, map[string]string{size: kind})
 		if name := fileName(handle); !filepath.IsLocal(name) || filepath.Base(name) != name {
-			t.Errorf("handle %q is the file %q", handle, name)
+			t.Errorf("handle %q: got file %q", handle, name)
 		}
 	})
 }

@@ -8,33 +8,34 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// FuzzNodeAffinity proves that a driver's answer to CreateVolume gives one affinity, and none that no node can meet by an empty term.
+// FuzzNodeAffinity checks that the affinity for a CreateVolume response is deterministic and has no
+// empty term, which would match no node.
 func FuzzNodeAffinity(f *testing.F) {
-	for _, places := range [][]*csi.Topology{
+	for _, topologies := range [][]*csi.Topology{
 		{{Segments: map[string]string{"a": "1", "b": "2"}}, {Segments: map[string]string{"a": "1"}}}, {nil, {}}, {},
 	} {
-		answer, err := proto.Marshal(&csi.CreateVolumeResponse{Volume: &csi.Volume{VolumeId: "v", AccessibleTopology: places}})
+		response, err := proto.Marshal(&csi.CreateVolumeResponse{Volume: &csi.Volume{VolumeId: "v", AccessibleTopology: topologies}})
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(answer)
+		f.Add(response)
 	}
-	f.Fuzz(func(t *testing.T, answer []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		var response csi.CreateVolumeResponse
-		if proto.Unmarshal(answer, &response) != nil {
+		if proto.Unmarshal(data, &response) != nil {
 			return
 		}
-		places := response.GetVolume().GetAccessibleTopology()
-		affinity := NodeAffinity(places)
-		if again := NodeAffinity(places); !reflect.DeepEqual(affinity, again) {
-			t.Errorf("%v gives %v and %v", places, affinity, again)
+		topologies := response.GetVolume().GetAccessibleTopology()
+		affinity := NodeAffinity(topologies)
+		if again := NodeAffinity(topologies); !reflect.DeepEqual(affinity, again) {
+			t.Errorf("%v: got %v and %v", topologies, affinity, again)
 		}
 		if affinity == nil {
 			return
 		}
 		for _, term := range affinity.Required.NodeSelectorTerms {
 			if len(term.MatchExpressions) == 0 {
-				t.Errorf("%v gives %v", places, affinity)
+				t.Errorf("%v: got %v", topologies, affinity)
 			}
 		}
 	})

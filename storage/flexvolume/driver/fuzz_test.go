@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzOptions proves that what kubelet passes to a driver is read, and that no secret is in an error.
+// FuzzOptions checks that options from kubelet can be read and that errors contain no secrets.
 func FuzzOptions(f *testing.F) {
 	f.Add(`{"kubernetes.io/fsType":"ext4","kubernetes.io/readwrite":"ro","kubernetes.io/secret/password":"aHVudGVyMg==","size":"1Gi","kubernetes.io/mounterArgs.FsGroup":"1000"}`, "1Gi")
 	f.Add(`{"kubernetes.io/secret/password":"hunter2hunter2"}`, "9223372036854775807E")
@@ -16,7 +16,7 @@ func FuzzOptions(f *testing.F) {
 			t.Errorf("%v", err)
 		}
 		if bytes, err := (Options{Values: map[string]string{"size": size}}).Size("size", 1); err == nil && bytes < 0 {
-			t.Errorf("%q is %d bytes", size, bytes)
+			t.Errorf("%q: got %d bytes", size, bytes)
 		}
 	})
 }
