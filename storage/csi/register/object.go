@@ -46,7 +46,7 @@ func (o *Object) Run(ctx context.Context, ready func()) error {
 		if err := o.ensure(ctx); err == nil {
 			backoff = newBackoff()
 		} else if ctx.Err() == nil {
-			slog.Warn("cannot sync CSIDriver object", "driver", o.Driver, "cause", err)
+			slog.Warn("cannot sync CSIDriver object", "driver", o.Driver, "error", err)
 			delay = backoff.Step()
 		}
 		select {
