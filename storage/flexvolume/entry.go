@@ -178,7 +178,7 @@ func (r *Registry) finishInit(result initResult) {
 	e.failureCount = failures + 1
 	e.Retry = time.Now().Add(backoff(failures))
 	r.useLastGood(e)
-	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", result.err, "retryAfter", e.Retry)
+	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", result.err, "retryAt", e.Retry)
 	r.notify()
 }
 
