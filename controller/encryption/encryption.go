@@ -46,13 +46,13 @@ type Rewriter struct {
 func (*Rewriter) Name() string { return "encryption" }
 
 // checkInterval is the time after which the file is read again, and objects that could not be stored are tried again. The
-// API server reads its file in the same interval.
-const checkInterval = time.Minute
+// API server reads its file once a minute.
+const checkInterval = 10 * time.Second
 
 // Run stores what has to be stored again until ctx ends.
 func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	ready()
-	done := ""
+	done, warned := "", ""
 	for r.File != "" && ctx.Err() == nil {
 		version, err := r.version()
 		count := 0
@@ -61,8 +61,9 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 		}
 		switch {
 		case err == nil:
-			done = version
-		case ctx.Err() == nil:
+			done, warned = version, ""
+		case ctx.Err() == nil && !errors.Is(err, errNotLoaded) && err.Error() != warned:
+			warned = err.Error()
 			slog.Warn("store objects with secrets again", "error", err, "again in", checkInterval)
 		}
 		if count > 0 {

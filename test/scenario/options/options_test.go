@@ -97,10 +97,12 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key, while the cluster runs.
+// rotatesKeys encrypts everything with another key. The control plane ends meanwhile, which also spares the minute after
+// which the API server reads its file again.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")
+	c.Kill("control-plane")
 	waitEncrypted(t, c)
 	if got := raw(t, c, "secrets/default/treasure"); !strings.HasPrefix(got, "k8s:enc:secretbox:v1:key2:") {
 		t.Errorf("the secret is stored as %.60q", got)
