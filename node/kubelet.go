@@ -140,6 +140,9 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
+	// A pod that names no profile has the runtime's: without a filter of system calls, any user has all capabilities in a
+	// user namespace of their own. The configuration has the field too, but there no argument turns it off.
+	flags.SeccompDefault = true
 }
 
 func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {

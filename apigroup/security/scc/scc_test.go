@@ -158,3 +158,39 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+func TestSeccompProfilesThatConstraintsAllow(t *testing.T) {
+	const runtime, docker, unconfined, local = "runtime/default", "docker/default", "unconfined", "localhost/own.json"
+	for _, test := range []struct {
+		listed           []string
+		allowed, refused []string
+	}{
+		{nil, []string{runtime, docker}, []string{unconfined, local}},
+		{[]string{"*"}, []string{runtime, docker, unconfined, local}, nil},
+		{[]string{runtime}, []string{runtime, docker}, []string{unconfined, local}},
+		{[]string{docker}, []string{runtime, docker}, []string{unconfined, local}},
+		{[]string{unconfined}, []string{runtime, docker, unconfined}, []string{local}},
+		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}}, // it may be stricter
+	} {
+		c := restricted()
+		c.SeccompProfiles = test.listed
+		decide := func(annotation, name string) bool {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+			pod.Annotations = map[string]string{annotation: name}
+			CarryAnnotations(pod)
+			return Decide([]*Constraints{c}, namespace(), pod, field.NewPath("spec")).AllowedBy != nil
+		}
+		for _, annotation := range []string{corev1.SeccompPodAnnotationKey, corev1.SeccompContainerAnnotationKeyPrefix + "main"} {
+			for _, name := range test.allowed {
+				if !decide(annotation, name) {
+					t.Errorf("seccompProfiles %v refuse %s: %s", test.listed, annotation, name)
+				}
+			}
+			for _, name := range test.refused {
+				if decide(annotation, name) {
+					t.Errorf("seccompProfiles %v allow %s: %s", test.listed, annotation, name)
+				}
+			}
+		}
+	}
+}
