@@ -114,7 +114,7 @@ func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error
 // process group, when the whole group is gone. That can be after run returns.
 func (d *Driver) run(ctx context.Context, c call, release func()) (response, error) {
 	start := time.Now()
-	process, err := startProcess(d.path, slices.Concat([]string{string(c.op)}, c.args))
+	process, err := startTrusted(d.path, slices.Concat([]string{string(c.op)}, c.args))
 	if err != nil {
 		release()
 		return response{}, d.fail(c.op, KindStart, err.Error(), err)

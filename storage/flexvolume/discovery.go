@@ -2,6 +2,7 @@ package flexvolume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -108,6 +109,11 @@ func (r *Registry) scan(watch *watch) time.Time {
 	if watch.watchErr != nil {
 		slog.Warn("watch FlexVolume plugin directory; polling it instead", "error", watch.watchErr)
 		return time.Now().Add(pollInterval)
+	}
+	for _, file := range files {
+		if errors.Is(file.err, errUntrusted) { // what has to change may lie above what is watched
+			return time.Now().Add(pollInterval)
+		}
 	}
 	return time.Time{}
 }

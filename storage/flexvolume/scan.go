@@ -83,6 +83,9 @@ func examine(pluginDir, directory string) *driverFile {
 	case info.Mode()&0o111 == 0:
 		return &driverFile{err: fmt.Errorf("find executable of FlexVolume driver %q: %s is not executable; run chmod +x %[2]s", name, path)}
 	}
+	if err := checkOwner(path); err != nil {
+		return &driverFile{err: fmt.Errorf("use executable of FlexVolume driver %q: %w", name, err)}
+	}
 	stat := info.Sys().(*syscall.Stat_t)
 	return &driverFile{path: path, id: fileID{
 		dev: stat.Dev, ino: stat.Ino, size: uint64(stat.Size),

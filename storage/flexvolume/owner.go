@@ -1,0 +1,98 @@
+package flexvolume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// errUntrusted is in the error of a driver that other users than root can replace.
+var errUntrusted = errors.New("the driver runs as root, so that root alone must be able to change it")
+
+// maxLinks is how many symbolic links a path may have, as in the kernel.
+const maxLinks = 40
+
+// startTrusted starts a driver unless another user than root can change it.
+func startTrusted(path string, args []string) (*process, error) {
+	if err := checkOwner(path); err != nil {
+		return nil, err
+	}
+	return startProcess(path, args)
+}
+
+// checkOwner returns an error if another user than root, or this process's own, can change the file at path or put another
+// one in its place. It looks at the file, at every directory above it, and at those that symbolic links lead through.
+//
+// A driver is checked before each call. Nothing can happen between the check and the call: where the check succeeds, root
+// alone can change any of what it has looked at.
+func checkOwner(path string) error {
+	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
+}
+
+// checkComponents checks what rest names below dir, which is free of links and checked already, except if it is the root directory.
+func checkComponents(dir string, rest []string, links int) error {
+	if err := checkMode(dir); err != nil {
+		return err
+	}
+	for n, name := range rest {
+		if name == "" || name == "." {
+			continue
+		}
+		next := filepath.Join(dir, name) // also for "..", since dir has no links
+		info, err := os.Lstat(next)
+		if err != nil {
+			return fmt.Errorf("check owner of driver: %w", err)
+		}
+		if info.Mode().Type() != fs.ModeSymlink {
+			if err := checkMode(next); err != nil {
+				return err
+			}
+			dir = next
+			continue
+		}
+		if err := owned(next, info); err != nil { // in a directory such as /tmp its owner can replace it
+			return err
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return fmt.Errorf("check owner of driver: %w", err)
+		}
+		if links == maxLinks {
+			return fmt.Errorf("check owner of driver: %s: %w", next, syscall.ELOOP)
+		}
+		if filepath.IsAbs(target) {
+			dir = "/"
+		}
+		return checkComponents(dir, append(strings.Split(target, "/"), rest[n+1:]...), links+1)
+	}
+	return nil
+}
+
+// checkMode checks one file or directory. In a directory with the sticky bit, such as /tmp, users can't replace what is another's.
+func checkMode(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("check owner of driver: %w", err)
+	}
+	if err := owned(path, info); err != nil {
+		return err
+	}
+	const others = 0o022
+	if info.Mode().Perm()&others != 0 && (!info.IsDir() || info.Mode()&fs.ModeSticky == 0) {
+		return fmt.Errorf("%w; %s has mode %04o; run chmod go-w %[2]s", errUntrusted, path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// owned checks that a file is root's or this process's.
+func owned(path string, info fs.FileInfo) error {
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	if owner != 0 && int(owner) != os.Geteuid() {
+		return fmt.Errorf("%w; %s belongs to user %d; run chown -h root %[2]s", errUntrusted, path, owner)
+	}
+	return nil
+}
