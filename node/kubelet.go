@@ -153,6 +153,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
+	// The API server's own right to ask is a role that a new cluster does not have in its first second.
+	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint = "unix://" + k.RuntimeSocket
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot

@@ -25,8 +25,7 @@ type Files struct {
 	// Registry is the serving certificate of the image registry.
 	Registry Pair
 	// KubeletClient is the API server's identity towards kubelets: `system:openshift-node-admin` in
-	// `system:node-admins`, as in OpenShift 3, and in `system:masters`, so that a kubelet's question
-	// whether it may has an answer before any role is stored.
+	// `system:node-admins`, as in OpenShift 3.
 	KubeletClient Pair
 	// FrontProxy is the aggregator's identity towards aggregated API servers, `front-proxy-client`.
 	FrontProxy Pair
@@ -55,10 +54,16 @@ type Files struct {
 	NodeKubeconfig string
 	// ProxyKubeconfig is `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: network agent and DNS server
-	// of a node. It is not in `system:nodes`, whose rights go by the name of a node; what it may do
-	// is a role that is bound to the user or the group.
+	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: the network agent of a node. It is not in
+	// `system:nodes`, whose rights go by the name of a node; what it may do is a role that is bound to the group. The
+	// following are for one part of the node each and have their roles in the same way.
 	AgentKubeconfig string
+	// DNSKubeconfig is `system:slipway-dns`, in `system:slipway-dns-servers`: the DNS server.
+	DNSKubeconfig string
+	// RouterKubeconfig is `system:slipway-router`, in `system:slipway-routers`: the router of the node.
+	RouterKubeconfig string
+	// IdlingKubeconfig is `system:slipway-idling`, in `system:slipway-idling-proxies`: the proxy of idle services.
+	IdlingKubeconfig string
 	// StorageKubeconfig is `system:slipway-storage`, in `system:slipway-storages`: what makes and deletes PersistentVolumes of the
 	// node's own disk. The kubelet and the agent must not.
 	StorageKubeconfig string
@@ -95,6 +100,9 @@ func filesOf(spec Spec) Files {
 		ProxyKubeconfig: in("node/kube-proxy.kubeconfig"),
 		AgentKubeconfig: in("node/slipway-node.kubeconfig"),
 
+		DNSKubeconfig:     in("node/slipway-dns.kubeconfig"),
+		RouterKubeconfig:  in("node/slipway-router.kubeconfig"),
+		IdlingKubeconfig:  in("node/slipway-idling.kubeconfig"),
 		StorageKubeconfig: in("node/slipway-storage.kubeconfig"),
 	}
 }

@@ -25,6 +25,9 @@ func (i *issuer) ensureKubeconfigs() error {
 		{f.NodeKubeconfig, "system:node:" + i.spec.NodeName, f.NodeCA},
 		{f.ProxyKubeconfig, "system:kube-proxy", f.NodeCA},
 		{f.AgentKubeconfig, "system:slipway-node", f.NodeCA},
+		{f.DNSKubeconfig, "system:slipway-dns", f.NodeCA},
+		{f.RouterKubeconfig, "system:slipway-router", f.NodeCA},
+		{f.IdlingKubeconfig, "system:slipway-idling", f.NodeCA},
 		{f.StorageKubeconfig, "system:slipway-storage", f.NodeCA},
 	} {
 		if err := i.ensureOwn(own.path, own.user, own.ca); err != nil {

@@ -52,6 +52,9 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		files.NodeKubeconfig:              {"system:node:host.example.com", []string{"system:nodes"}},
 		files.ProxyKubeconfig:             {"system:kube-proxy", nil},
 		files.AgentKubeconfig:             {"system:slipway-node", []string{"system:slipway-nodes"}},
+		files.DNSKubeconfig:               {"system:slipway-dns", []string{"system:slipway-dns-servers"}},
+		files.RouterKubeconfig:            {"system:slipway-router", []string{"system:slipway-routers"}},
+		files.IdlingKubeconfig:            {"system:slipway-idling", []string{"system:slipway-idling-proxies"}},
 		files.StorageKubeconfig:           {"system:slipway-storage", []string{"system:slipway-storages"}},
 	} {
 		config, err := clientcmd.BuildConfigFromFlags("", path)

@@ -40,7 +40,7 @@ func (i *issuer) leaves() []leaf {
 		{files: f.APIServer, authority: f.CA, user: "system:openshift-apiserver", hosts: s.apiServerHosts(), usage: server},
 		{files: f.Registry, authority: f.CA, user: "docker-registry", hosts: s.registryHosts(), usage: server},
 		{files: f.KubeletServer, authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, hosts: append([]string{s.NodeName}, s.NodeHosts...), usage: server},
-		{files: f.KubeletClient, authority: f.CA, user: "system:openshift-node-admin", groups: []string{"system:node-admins", "system:masters"}, usage: client},
+		{files: f.KubeletClient, authority: f.CA, user: "system:openshift-node-admin", groups: []string{"system:node-admins"}, usage: client},
 		{files: f.FrontProxy, authority: f.FrontProxyCA, user: "front-proxy-client", usage: client},
 		{files: f.EtcdServer, authority: f.EtcdCA, user: "etcd", hosts: append(loopback(), s.NodeHosts...), usage: both},
 		{files: f.EtcdClient, authority: f.EtcdCA, user: "apiserver-etcd-client", usage: client},
@@ -51,6 +51,9 @@ func (i *issuer) leaves() []leaf {
 		{files: clientOf(f.NodeKubeconfig), authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, usage: client},
 		{files: clientOf(f.ProxyKubeconfig), authority: f.CA, user: "system:kube-proxy", usage: client},
 		{files: clientOf(f.AgentKubeconfig), authority: f.CA, user: "system:slipway-node", groups: []string{"system:slipway-nodes"}, usage: client},
+		{files: clientOf(f.DNSKubeconfig), authority: f.CA, user: "system:slipway-dns", groups: []string{"system:slipway-dns-servers"}, usage: client},
+		{files: clientOf(f.RouterKubeconfig), authority: f.CA, user: "system:slipway-router", groups: []string{"system:slipway-routers"}, usage: client},
+		{files: clientOf(f.IdlingKubeconfig), authority: f.CA, user: "system:slipway-idling", groups: []string{"system:slipway-idling-proxies"}, usage: client},
 		{files: clientOf(f.StorageKubeconfig), authority: f.CA, user: "system:slipway-storage", groups: []string{"system:slipway-storages"}, usage: client},
 	}
 }

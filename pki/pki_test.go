@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,7 +120,10 @@ func TestFirstStartWritesEverything(t *testing.T) {
 		"pki/node/kube-proxy.crt", "pki/node/kube-proxy.key", "pki/node/kube-proxy.kubeconfig",
 		"pki/node/node.crt", "pki/node/node.key", "pki/node/node.kubeconfig",
 		"pki/node/server.crt", "pki/node/server.key",
+		"pki/node/slipway-dns.crt", "pki/node/slipway-dns.key", "pki/node/slipway-dns.kubeconfig",
+		"pki/node/slipway-idling.crt", "pki/node/slipway-idling.key", "pki/node/slipway-idling.kubeconfig",
 		"pki/node/slipway-node.crt", "pki/node/slipway-node.key", "pki/node/slipway-node.kubeconfig",
+		"pki/node/slipway-router.crt", "pki/node/slipway-router.key", "pki/node/slipway-router.kubeconfig",
 		"pki/node/slipway-storage.crt", "pki/node/slipway-storage.key", "pki/node/slipway-storage.kubeconfig",
 		"pki/openshift-master.crt", "pki/openshift-master.key", "pki/openshift-master.kubeconfig",
 		"pki/registry.crt", "pki/registry.key",
@@ -293,5 +297,26 @@ func TestLooseModesOfKeysAreTightened(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v, want mode 0600", path, info, err)
 		}
+	}
+}
+
+func TestFewCertificatesHaveEveryRight(t *testing.T) {
+	spec := newSpec(t)
+	var powerful []string
+	err := filepath.WalkDir(spec.Dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".crt") {
+			return err
+		}
+		certificate, err := readCertificate(path)
+		if err == nil && slices.Contains(certificate.Subject.Organization, "system:masters") {
+			powerful = append(powerful, filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"admin.crt", "openshift-master.crt"}; !slices.Equal(powerful, want) {
+		t.Errorf("in system:masters are %v, want %v", powerful, want)
 	}
 }

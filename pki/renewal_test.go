@@ -21,7 +21,7 @@ func TestLeavesAreIssuedAnew(t *testing.T) {
 	all := []string{
 		"admin.crt", "aggregator-front-proxy.crt", "etcd.server.crt", "kube-controller-manager.crt", "kube-proxy.crt", "kube-scheduler.crt", "master.etcd-client.crt",
 		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "registry.crt", "server.crt",
-		"slipway-node.crt", "slipway-storage.crt",
+		"slipway-dns.crt", "slipway-idling.crt", "slipway-node.crt", "slipway-router.crt", "slipway-storage.crt",
 	}
 	tests := []struct {
 		name   string

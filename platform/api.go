@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -13,7 +13,13 @@ import (
 // api is the node's first part: it is ready when the API server answers and grants what the node's own
 // parts ask for, so that those do not lose seconds to the back-off of clients that came too early.
 type api struct {
+	grants []grant
+}
+
+// grant is a right that a part of the node must have before it starts: to list what is at a path.
+type grant struct {
 	client *rest.Config
+	path   string
 }
 
 // Name is the part's name.
@@ -21,23 +27,19 @@ func (a *api) Name() string { return "api" }
 
 // Run waits for the API server, calls ready, and then waits for ctx to end.
 func (a *api) Run(ctx context.Context, ready func()) error {
-	client, err := kubernetes.NewForConfig(a.client)
-	if err != nil {
-		return fmt.Errorf("connect API server: %w", err)
-	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
-		if err == nil {
-			ready()
-			<-ctx.Done()
-			return nil
+	for _, grant := range a.grants {
+		client, err := kubernetes.NewForConfig(grant.client)
+		if err != nil {
+			return fmt.Errorf("connect API server: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+		err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			return client.Discovery().RESTClient().Get().AbsPath(grant.path).Param("limit", "1").Do(ctx).Error() == nil, nil
+		})
+		if err != nil {
+			return nil // ctx has ended
 		}
 	}
+	ready()
+	<-ctx.Done()
+	return nil
 }

@@ -18,7 +18,7 @@ func (h *host) unidling() (Component, error) {
 
 // idling holds connections to idle services, unless enableUnidling is false.
 func (h *host) idling() (Component, error) {
-	config, err := kubeconfig(h.identity.AgentKubeconfig)
+	config, err := kubeconfig(h.identity.IdlingKubeconfig)
 	if err != nil {
 		return nil, err
 	}

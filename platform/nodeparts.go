@@ -25,11 +25,20 @@ import (
 // The parts of the node, made from the configuration.
 
 func (h *host) api() (Component, error) {
-	client, err := kubeconfig(h.identity.AgentKubeconfig)
-	if err != nil {
-		return nil, err
+	part := &api{}
+	for _, own := range []struct{ kubeconfig, path string }{
+		{h.identity.AgentKubeconfig, "/api/v1/nodes"},
+		{h.identity.DNSKubeconfig, "/api/v1/namespaces"},
+		{h.identity.IdlingKubeconfig, "/api/v1/services"},
+		{h.identity.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"},
+	} {
+		client, err := kubeconfig(own.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		part.grants = append(part.grants, grant{client, own.path})
 	}
-	return &api{client: client}, nil
+	return part, nil
 }
 
 func (h *host) images() (Component, error) {
@@ -160,7 +169,7 @@ func (h *host) dnsHost() string {
 }
 
 func (h *host) dns() (Component, error) {
-	client, err := kubeconfig(h.identity.AgentKubeconfig)
+	client, err := kubeconfig(h.identity.DNSKubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type edge struct {
 }
 
 func (h *host) router() (Component, error) {
-	config, err := kubeconfig(h.identity.AgentKubeconfig)
+	config, err := kubeconfig(h.identity.RouterKubeconfig)
 	if err != nil {
 		return nil, err
 	}

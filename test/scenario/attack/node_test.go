@@ -1,0 +1,140 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// nodePart is a user whose certificate lies on the node.
+func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Dial = c.Dial
+	user := kit.NewUser(t, config, rest.ImpersonationConfig{})
+	user.Name = filepath.Base(kubeconfig)
+	return user
+}
+
+// TestNodeCannotTakeCluster assumes that an attacker has every key of a node.
+func TestNodeCannotTakeCluster(t *testing.T) {
+	s := tenants(t)
+	s.alice.May("POST", kit.CorePath(s.shop, "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: private}}")
+	administrator := s.Administrator()
+	administrator.May("POST", "/api/v1/nodes", "{apiVersion: v1, kind: Node, metadata: {name: another}}")
+	t.Cleanup(func() { administrator.May("DELETE", "/api/v1/nodes/another", "") })
+	kubeconfigs, err := filepath.Glob(s.Path("pki", "node", "*.kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := map[string]string{ // each has the rights that it needs
+		"kube-proxy.kubeconfig":      "/apis/discovery.k8s.io/v1/endpointslices",
+		"node.kubeconfig":            "/api/v1/services",
+		"slipway-dns.kubeconfig":     "/api/v1/namespaces",
+		"slipway-idling.kubeconfig":  "/api/v1/services",
+		"slipway-node.kubeconfig":    "/api/v1/nodes",
+		"slipway-router.kubeconfig":  "/apis/route.openshift.io/v1/routes",
+		"slipway-storage.kubeconfig": "/api/v1/persistentvolumes",
+	}
+	if len(kubeconfigs) != len(may) {
+		t.Errorf("the node has %v, want a test for each", kubeconfigs)
+	}
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {containers: [{name: main, image: " + kit.ToolsImage + "}]}}"
+	for _, kubeconfig := range kubeconfigs {
+		part := nodePart(t, s.Cluster, kubeconfig)
+		part.May("GET", may[part.Name], "")
+		part.MayNot("GET", "/api/v1/secrets", "", "secrets")
+		part.MayNot("GET", kit.CorePath(s.shop, "secrets/private"), "", "private")
+		part.MayNot("POST", kit.CorePath(s.shop, "pods"), pod, "pod")
+		part.MayNot("PATCH", "/api/v1/nodes/another", `{"metadata":{"labels":{"a":"b"}}}`, "node")
+		part.MayNot("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: b}, roleRef: {kind: ClusterRole, name: cluster-admin}}", "clusterrolebindings")
+	}
+}
+
+func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
+	c := kit.Shared(t)
+	name := c.Status().Nodes[0].Name
+	kubelet := nodePart(t, c, c.Path("pki", "node", "node.kubeconfig"))
+	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-restriction.kubernetes.io/trusted":"true"}}}`, "is not allowed to modify labels")
+	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-role.kubernetes.io/infra":""}}}`, "is not allowed to modify labels")
+}
+
+// TestKubeletClientHasNoRightsOfItsOwn uses the certificate with which the API server connects to kubelets.
+func TestKubeletClientHasNoRightsOfItsOwn(t *testing.T) {
+	s := tenants(t)
+	config := rest.AnonymousClientConfig(s.Config)
+	config.Dial = s.Dial
+	config.CertFile, config.KeyFile = s.Path("pki", "master.kubelet-client.crt"), s.Path("pki", "master.kubelet-client.key")
+	client := kit.NewUser(t, config, rest.ImpersonationConfig{})
+	client.May("GET", "/api/v1/nodes", "")
+	client.MayNot("GET", "/api/v1/secrets", "", "system:openshift-node-admin")
+	client.MayNot("GET", kit.CorePath(s.shop, "pods"), "", "system:openshift-node-admin")
+}
+
+func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
+	c := kit.Shared(t)
+	path := filepath.Join(c.VolumePluginDir, "attack.example.com~open", "open")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(path)) })
+	if err := os.WriteFile(path, []byte("#!/bin/sh\ntouch "+path+".ran\necho '{\"status\":\"Success\"}'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o757); err != nil { // whatever the mask is
+		t.Fatal(err)
+	}
+	c.WaitFor("reason in the list of drivers", func(context.Context) error {
+		list := c.Slipway("flexvolume", "list")
+		if !strings.Contains(list.Stdout+list.Stderr, "chmod go-w "+path) {
+			return fmt.Errorf("the list is\n%s%s", list.Stdout, list.Stderr)
+		}
+		return nil
+	})
+	if _, err := os.Stat(path + ".ran"); err == nil {
+		t.Error("the driver ran")
+	}
+}
+
+// TestRouterTakesConnectionsWithoutRights looks at the HAProxy that reads what strangers send.
+func TestRouterTakesConnectionsWithoutRights(t *testing.T) {
+	c := kit.Shared(t)
+	processes, err := c.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers := 0
+	for _, process := range processes {
+		if process.Program() != "haproxy" {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(status), "\nUid:\t0\t") { // the master, which starts workers and takes no connection
+			continue
+		}
+		workers++
+		for _, set := range []string{"CapPrm", "CapEff", "CapInh", "CapAmb"} {
+			if !strings.Contains(string(status), "\n"+set+":\t0000000000000000\n") {
+				t.Errorf("a worker of HAProxy has capabilities:\n%s", status)
+			}
+		}
+	}
+	if workers == 0 {
+		t.Errorf("no worker of HAProxy is among %v", processes)
+	}
+}
