@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -18,10 +17,10 @@ import (
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
-	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/cgroup"
 )
 
 // MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
@@ -48,6 +47,8 @@ type Kubelet struct {
 	RuntimeSocket string
 	// CgroupRoot is the cgroup below which all pods live, for instance "/slipway".
 	CgroupRoot string
+	// Reserve is what pods leave of the machine.
+	Reserve Reserve
 	// DNSIP and Domain are what pods' resolv.conf is made of; ResolvConf is the host's file (empty if the
 	// host has none).
 	DNSIP, Domain, ResolvConf string
@@ -69,10 +70,10 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if err := makeCgroup(server.CgroupRoot); err != nil {
+	if err := cgroup.Create(server.CgroupRoot); err != nil {
 		return err
 	}
-	own, err := lockCgroup(server.CgroupRoot)
+	own, err := cgroup.Lock(server.CgroupRoot)
 	if err != nil {
 		return err
 	}
@@ -162,8 +163,9 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// Upstream sets these only for a configuration that it reads from a file.
-	c.EvictionHard = maps.Clone(eviction.DefaultEvictionHard)
+	// The shortest that kubelet allows: a log can be larger than its limit by what is printed in that time.
+	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
+	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
 	c.StaticPodPath = k.ManifestDirectory
 	c.VolumePluginDir = k.VolumePluginDir

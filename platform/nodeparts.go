@@ -84,6 +84,10 @@ func (h *host) kubelet() (Component, error) {
 	bind, port := h.Node.KubeletAddress()
 	manifests, _ := h.Node.ManifestDir()
 	return &node.Kubelet{
+	reserve, err := node.ReserveOf(h.dataDir)
+	if err != nil {
+		return nil, err
+	}
 		NodeName:          h.Node.NodeName,
 		NodeIP:            h.address.AsSlice(),
 		BindAddress:       net.ParseIP(bind),
@@ -98,6 +102,7 @@ func (h *host) kubelet() (Component, error) {
 		RuntimeSocket:     h.containerdSocket(),
 		CgroupRoot:        h.Node.Slipway.CgroupRoot,
 		DNSIP:             h.Node.ResolverIP(),
+		Reserve:           reserve,
 		Domain:            h.Node.DNSDomain,
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,

@@ -53,7 +53,7 @@ func (h *host) processes() ([]process, error) {
 	return []process{
 		{
 			name: controlPlaneName, parts: partStatuses(controlPlaneTable()), command: own(controlPlaneName),
-			stopGrace: 15 * time.Second, logFile: h.logFile(controlPlaneName),
+			stopGrace: 15 * time.Second, logFile: h.logFile(controlPlaneName), group: h.group(controlPlaneName),
 		},
 		{
 			name: containerdName, parts: partStatuses([]row{{name: containerdName}}),
@@ -65,11 +65,11 @@ func (h *host) processes() ([]process, error) {
 				return runtime.Command(context.Background())
 			},
 			waitReady: containerd.Runtime{Socket: h.containerdSocket()}.WaitReady,
-			stopGrace: 10 * time.Second, logFile: h.logFile(containerdName),
+			stopGrace: 10 * time.Second, logFile: h.logFile(containerdName), group: h.group(containerdName),
 		},
 		{
 			name: nodeName, parts: partStatuses(nodeTable()), command: own(nodeName),
-			stopGrace: 5 * time.Second, logFile: h.logFile(nodeName),
+			stopGrace: 5 * time.Second, logFile: h.logFile(nodeName), group: h.group(nodeName),
 		},
 	}, nil
 }

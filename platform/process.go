@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/cgroup"
 )
 
 // process is one program below the supervisor.
@@ -30,6 +32,8 @@ type process struct {
 	stopGrace time.Duration
 	// logFile is where its output goes.
 	logFile string
+	// group is the control group that it runs in.
+	group string
 }
 
 // restart delays: the first restart is at once enough for a person, the last one rare enough for a log.
@@ -95,6 +99,9 @@ func (s *Supervisor) runOnce(ctx context.Context, p process) error {
 	lifeLine.Close()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	if err := cgroup.Add(p.group, command.Process.Pid); err != nil {
+		slog.Warn("process has no share of the machine of its own", "process", p.name, "error", err)
 	}
 	s.began(p.name, command.Process.Pid)
 	slog.Info("process started", "process", p.name, "pid", command.Process.Pid)

@@ -67,6 +67,7 @@ func run(ctx context.Context, opts *options, checked bool) error {
 		}
 	}
 	h.logIgnored()
+	protectFromOOM()
 	if err := preflight.Raise("/", preflight.Limits()); err != nil {
 		slog.Warn("a limit of the kernel stays low", "error", err)
 	}
@@ -90,6 +91,9 @@ func (h *host) runUntilMoved(ctx context.Context) error {
 	}
 	processes, err := h.processes()
 	if err != nil {
+		return err
+	}
+	if err := h.createGroups(processes); err != nil {
 		return err
 	}
 	logs := []string{h.logFile(supervisorName)}

@@ -41,6 +41,8 @@ type Cluster struct {
 	DataDir string
 	// VolumePluginDir is where the node looks for FlexVolume drivers.
 	VolumePluginDir string
+	// CgroupRoot is the control group of the cluster's pods and processes.
+	CgroupRoot string
 	// Config and Client are the administrator's connection, set by Up.
 	Config *rest.Config
 	Client kubernetes.Interface
@@ -50,8 +52,7 @@ type Cluster struct {
 	t          testing.TB
 	repository string
 	home       string // of the client, for its caches
-	cgroupRoot string
-	runs       bool // Up was called: there is something to take down
+	runs       bool   // Up was called: there is something to take down
 }
 
 // New prepares a cluster that has not been started: its network and its configuration files.
@@ -100,7 +101,7 @@ func prepare(options Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		Machine: machine, DataDir: options.DataDir, Namespace: "default",
-		repository: repository, cgroupRoot: "/slipway-" + machine.name,
+		repository: repository, CgroupRoot: "/slipway-" + machine.name,
 	}
 	if err := c.makeFiles(options); err != nil {
 		return nil, errors.Join(append([]error{err}, c.dispose()...)...)
@@ -130,7 +131,7 @@ const registryReserve = "slipway: {registry: {reserve: 1%}}"
 
 // configure writes the configuration files: the few settings that keep clusters apart, and the test's.
 func (c *Cluster) configure(options Options) error {
-	apart := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, diskLeft, c.cgroupRoot)
+	apart := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, diskLeft, c.CgroupRoot)
 	for path, documents := range map[string][]string{
 		c.MasterFile(): {"{apiVersion: v1, kind: MasterConfig}", registryReserve, options.Master},
 		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", apart, options.Node},

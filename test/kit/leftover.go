@@ -94,9 +94,9 @@ func (c *Cluster) leftTables() ([]string, error) {
 
 // leftCgroups looks in every hierarchy, of version 1 or 2.
 func (c *Cluster) leftCgroups() ([]string, error) {
-	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.cgroupRoot)
-	if _, statErr := os.Stat("/sys/fs/cgroup" + c.cgroupRoot); statErr == nil {
-		below = append(below, "/sys/fs/cgroup"+c.cgroupRoot)
+	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.CgroupRoot)
+	if _, statErr := os.Stat("/sys/fs/cgroup" + c.CgroupRoot); statErr == nil {
+		below = append(below, "/sys/fs/cgroup"+c.CgroupRoot)
 	}
 	return below, err
 }

@@ -17,7 +17,7 @@ import (
 // TestLeftoversAreFound leaves one thing of each kind behind, as a broken `slipway down` would.
 func TestLeftoversAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
-	c.cgroupRoot = "/slipway-" + c.name
+	c.CgroupRoot = "/slipway-" + c.name
 	if problems := c.leftovers(); len(problems) > 0 {
 		t.Fatalf("a cluster that never ran left behind: %v", problems)
 	}
@@ -44,9 +44,9 @@ func TestLeftoversAreFound(t *testing.T) {
 			t.Cleanup(func() { must(t, c.Do(func() error { return nft("delete table inet left") })) })
 		}},
 		{"control groups", func(t *testing.T) {
-			dir := "/sys/fs/cgroup/memory" + c.cgroupRoot
+			dir := "/sys/fs/cgroup/memory" + c.CgroupRoot
 			if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-				dir = "/sys/fs/cgroup" + c.cgroupRoot
+				dir = "/sys/fs/cgroup" + c.CgroupRoot
 			}
 			must(t, os.Mkdir(dir, 0o755))
 			t.Cleanup(func() { must(t, unix.Rmdir(dir)) })
@@ -92,7 +92,7 @@ func (c *Cluster) leaveLoop(t *testing.T) {
 }
 
 func TestKillEndsAProcess(t *testing.T) {
-	c := &Cluster{DataDir: t.TempDir(), cgroupRoot: "/none", t: t}
+	c := &Cluster{DataDir: t.TempDir(), CgroupRoot: "/none", t: t}
 	command := exec.Command("sh", "-c", "read line", filepath.Join(c.DataDir, "run"))
 	_, err := command.StdinPipe()
 	must(t, err)

@@ -46,7 +46,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 		if len(line) == 0 {
 			continue
 		}
-		if strings.Contains(string(line), c.DataDir) || strings.Contains(string(groups), c.cgroupRoot+"/") {
+		if strings.Contains(string(line), c.DataDir) || strings.Contains(string(groups), c.CgroupRoot+"/") {
 			args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 			found = append(found, Process{PID: pid, Args: args})
 		}

@@ -1,0 +1,97 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/kubernetes/pkg/kubelet/eviction"
+)
+
+// PodPidsLimit is how many processes and threads a pod may have (kubeletArguments.pod-max-pids). OpenShift has the same default.
+const PodPidsLimit = 4096
+
+// What the platform keeps of a machine at most. Small machines give a part of what they have.
+const (
+	maxReservedMemory = 1 << 30
+	maxReservedPIDs   = 8192
+	maxReservedDisk   = 10 << 30
+	// reservedMilliCPU is kept of each processor.
+	reservedMilliCPU = 50
+)
+
+// Reserve is what the platform keeps of a machine for itself and the system. Pods together can't have it, however much each
+// of them takes.
+type Reserve struct {
+	MilliCPU int
+	// Memory and Disk are in bytes.
+	Memory, Disk uint64
+	// PIDs are processes and threads.
+	PIDs uint64
+}
+
+// ReserveOf computes the reserve of this machine. Disk is that of the file system on which dir is.
+func ReserveOf(dir string) (Reserve, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return Reserve{}, fmt.Errorf("read size of memory: %w", err)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return Reserve{}, fmt.Errorf("read size of disk of %q: %w", dir, err)
+	}
+	pids, err := maxPIDs()
+	if err != nil {
+		return Reserve{}, err
+	}
+	return reserveOf(runtime.NumCPU(), info.Totalram*uint64(info.Unit), pids, disk.Blocks*uint64(disk.Bsize)), nil
+}
+
+// reserveOf keeps a quarter of the memory, a twentieth of the disk and a sixteenth of the processes. The latter is less than
+// kubelet's threshold for eviction, which therefore comes before pods reach their limit.
+func reserveOf(processors int, memory, pids, disk uint64) Reserve {
+	return Reserve{
+		MilliCPU: processors * reservedMilliCPU,
+		Memory:   min(memory/4, maxReservedMemory),
+		PIDs:     min(pids/16, maxReservedPIDs),
+		Disk:     min(disk/20, maxReservedDisk),
+	}
+}
+
+// resources are the reserve in kubelet's words (system-reserved).
+func (r Reserve) resources() map[string]string {
+	return map[string]string{
+		"cpu":               strconv.Itoa(r.MilliCPU) + "m",
+		"memory":            strconv.FormatUint(r.Memory, 10),
+		"pid":               strconv.FormatUint(r.PIDs, 10),
+		"ephemeral-storage": strconv.FormatUint(r.Disk, 10),
+	}
+}
+
+// evictionHard is upstream's, which upstream sets only for a configuration that it reads from a file, and one for processes.
+func evictionHard() map[string]string {
+	thresholds := maps.Clone(eviction.DefaultEvictionHard)
+	thresholds["pid.available"] = "10%"
+	return thresholds
+}
+
+// maxPIDs is how many processes and threads the machine can have.
+func maxPIDs() (uint64, error) {
+	least := uint64(1) << 22 // the most that Linux allows
+	for _, name := range []string{"pid_max", "threads-max"} {
+		content, err := os.ReadFile("/proc/sys/kernel/" + name)
+		if err != nil {
+			return 0, fmt.Errorf("read limit of processes: %w", err)
+		}
+		limit, err := strconv.ParseUint(strings.TrimSpace(string(content)), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read limit of processes %s: %w", name, err)
+		}
+		least = min(least, limit)
+	}
+	return least, nil
+}

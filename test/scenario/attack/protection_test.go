@@ -1,0 +1,97 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestPlatformKeepsPartOfMachine looks at what a node protects by default.
+func TestPlatformKeepsPartOfMachine(t *testing.T) {
+	s := tenants(t)
+	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
+	evil := s.In(s.evil)
+	evil.WaitPodRunning("sleeper")
+	group, err := podGroup(t.Context(), evil, "sleeper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := number(t, filepath.Join(group, "pids.max")); limit != 4096 {
+		t.Errorf("a pod may have %d processes, want 4096", limit)
+	}
+	node := s.Status().Nodes[0].Name
+	for _, process := range s.Status().Processes {
+		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
+		if err != nil || !strings.Contains(string(groups), ":"+s.CgroupRoot+"/platform/"+process.Name+"\n") {
+			t.Errorf("%s is in the control groups\n%s%v", process.Name, groups, err)
+		}
+	}
+	object, err := s.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		capacity, allocatable := object.Status.Capacity[resource], object.Status.Allocatable[resource]
+		if allocatable.Cmp(capacity) >= 0 || allocatable.Sign() <= 0 {
+			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
+		}
+	}
+	// The limits of all pods together. In version 2 of control groups, all files are in one directory.
+	all := filepath.Dir(filepath.Dir(group))
+	most := number(t, "/proc/sys/kernel/pid_max")
+	if limit := number(t, filepath.Join(all, "pids.max")); limit >= most {
+		t.Errorf("pods may have %d of %d processes", limit, most)
+	}
+	if of := strings.Replace(all, "/pids/", "/cpu/", 1); of != all {
+		pods, platform := number(t, filepath.Join(of, "cpu.shares")), number(t, filepath.Join(filepath.Dir(of), "platform", "cpu.shares"))
+		if platform <= pods {
+			t.Errorf("pods have %d shares of the processors and the platform %d", pods, platform)
+		}
+		limit := number(t, filepath.Join(strings.Replace(all, "/pids/", "/memory/", 1), "memory.limit_in_bytes"))
+		if capacity := object.Status.Capacity[corev1.ResourceMemory]; limit >= capacity.Value() {
+			t.Errorf("pods may have %d of %d bytes of memory", limit, capacity.Value())
+		}
+	}
+}
+
+// number reads a file of the kernel.
+func number(t *testing.T, path string) int64 {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
+	if err != nil {
+		t.Fatalf("read %s: %v", path, err)
+	}
+	return value
+}
+
+// podGroup returns the directory of a pod's control group that limits its processes.
+func podGroup(ctx context.Context, c *kit.Cluster, name string) (string, error) {
+	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, hierarchy := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		groups, err := filepath.Glob(hierarchy + c.CgroupRoot + "/kubepods/*/pod" + string(pod.UID))
+		if err != nil {
+			return "", err
+		}
+		if len(groups) > 0 {
+			return groups[0], nil
+		}
+	}
+	return "", errors.New("the pod has no control group")
+}
