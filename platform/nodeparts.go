@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/node/disk"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
@@ -83,11 +84,11 @@ const busybox = "/bin/busybox"
 func (h *host) kubelet() (Component, error) {
 	bind, port := h.Node.KubeletAddress()
 	manifests, _ := h.Node.ManifestDir()
-	return &node.Kubelet{
 	reserve, err := node.ReserveOf(h.dataDir)
 	if err != nil {
 		return nil, err
 	}
+	return &node.Kubelet{
 		NodeName:          h.Node.NodeName,
 		NodeIP:            h.address.AsSlice(),
 		BindAddress:       net.ParseIP(bind),
@@ -98,17 +99,28 @@ func (h *host) kubelet() (Component, error) {
 		Kubeconfig:        h.identity.NodeKubeconfig,
 		RootDirectory:     h.Node.VolumeDirectory,
 		CertDirectory:     h.path("pki", "kubelet"),
-		PodLogsDirectory:  filepath.Join(h.Node.VolumeDirectory, "pod-logs"),
+		PodLogsDirectory:  h.podLogs(),
 		RuntimeSocket:     h.containerdSocket(),
 		CgroupRoot:        h.Node.Slipway.CgroupRoot,
-		DNSIP:             h.Node.ResolverIP(),
 		Reserve:           reserve,
+		DNSIP:             h.Node.ResolverIP(),
 		Domain:            h.Node.DNSDomain,
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,
 		VolumePluginDir:   h.Node.VolumePluginDir(),
 		Prober:            volumeplugin.NewProber(h.drivers(), volumeplugin.Options{InUse: h.usesDriver, Attachments: h.attachments()}),
 		Arguments:         arguments.Map(h.Node.KubeletArguments),
+	}, nil
+}
+
+// podLogs holds what containers print.
+func (h *host) podLogs() string { return filepath.Join(h.Node.VolumeDirectory, "pod-logs") }
+
+// diskGuard protects the disks of etcd and of the platform's files.
+func (h *host) diskGuard() (Component, error) {
+	return &disk.Guard{
+		Dirs:     []string{h.dataDir, h.Master.EtcdDirectory()},
+		PodGroup: filepath.Join(h.Node.Slipway.CgroupRoot, "kubepods"), LogDir: h.podLogs(),
 	}, nil
 }
 

@@ -56,6 +56,7 @@ func nodeTable() []row {
 	return []row{
 		{"api", nil, (*host).api},
 		{"images", nil, (*host).images},
+		{"disk-guard", nil, (*host).diskGuard},
 		{"flexvolume", nil, (*host).flexVolumes},
 		{"flexvolume-cleanup", []string{"flexvolume"}, (*host).flexVolumeCleanup},
 		{"kubelet", []string{"api", "images", "flexvolume-cleanup"}, (*host).kubelet},

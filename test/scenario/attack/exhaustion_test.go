@@ -1,0 +1,242 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// podMemory is what all pods of the small cluster may have together. The rest of the machine's memory is reserved, so that a test
+// that fails does not take it.
+const podMemory = 1 << 30
+
+// podPIDs is how many processes a pod of the small cluster may have.
+const podPIDs = 256
+
+// smallDisk makes and mounts a disk with few inodes, and returns where it is.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 3600<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"mkfs.ext4", "-q", "-N", "40000", image}, {"mount", "-o", "loop", image, dir}} {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", command, err, output)
+		}
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// smallCluster has the default protection of the node on a machine that is made small enough to be filled.
+func smallCluster(t *testing.T) *kit.Cluster {
+	t.Helper()
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		t.Fatal(err)
+	}
+	reserved := machine.Totalram*uint64(machine.Unit) - podMemory
+	return kit.Start(t, kit.Options{DataDir: smallDisk(t), Node: fmt.Sprintf(`
+kubeletArguments:
+  pod-max-pids: ["%d"]
+  system-reserved: ["memory=%d,pid=1000"]
+  eviction-hard: ["memory.available<100Mi,nodefs.available<10%%,nodefs.inodesFree<5%%,imagefs.available<15%%,imagefs.inodesFree<5%%,pid.available<10%%"]
+  eviction-pressure-transition-period: [1s]
+`, podPIDs, reserved)})
+}
+
+// attacker is a pod that runs a script.
+func attacker(name, script string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 0
+  volumes: [{name: scratch, emptyDir: {}}]
+  containers:
+  - {name: main, image: %s, command: [sh, -c, %q], volumeMounts: [{name: scratch, mountPath: /scratch}]}
+`, name, kit.ToolsImage, script)
+}
+
+// TestTenantCannotExhaustNode attacks with everything at once, so that the pods also have each other's load to hide behind.
+func TestTenantCannotExhaustNode(t *testing.T) {
+	c := smallCluster(t)
+	mallory := c.User("mallory")
+	mallory.RequestProject(c, "evil")
+	evil := c.In("evil")
+	idle := probe(t, c).stop(c, 100)
+
+	probes := probe(t, c)
+	attack := func(name, script string) { mallory.May("POST", kit.CorePath("evil", "pods"), attacker(name, script)) }
+	attack("fork-bomb", "bomb() { bomb | bomb & bomb; }; while :; do (bomb); done")
+	evil.WaitFor("end of the fork bomb's growth", func(ctx context.Context) error { return limitReached(ctx, evil, "fork-bomb") })
+	for name, script := range map[string]string{
+		"memory-hog":   "while :; do tail /dev/zero; done",
+		"disk-filler":  "while :; do dd if=/dev/zero of=/scratch/$RANDOM bs=1M; dd if=/dev/zero of=/tmp/$RANDOM bs=1M; done",
+		"log-filler":   "while :; do yes; done",
+		"inode-filler": "n=0; while :; do n=$((n + 1)); : >/tmp/$n; : >/scratch/$n; done 2>/dev/null",
+	} {
+		attack(name, script)
+	}
+	evil.WaitFor("end of the memory hog", func(ctx context.Context) error { return killed(ctx, evil, "memory-hog") })
+	for _, name := range []string{"disk-filler", "inode-filler"} {
+		evil.WaitFor("eviction of the "+name, func(ctx context.Context) error { return evicted(ctx, evil, name) })
+	}
+	t.Logf("a write and a read of the API take %s idle and %s under attack", idle, probes.stop(c, 100))
+
+	if err := c.Client.CoreV1().Pods("evil").DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitFor("node without pressure", func(ctx context.Context) error { return relaxed(ctx, c) })
+	c.Apply(sleeper("afterwards", "{}", "{}"))
+	c.WaitPodRunning("afterwards")
+	for _, process := range c.Status().Processes {
+		if process.Restarts > 0 {
+			t.Errorf("%s ended %d times: %s", process.Name, process.Restarts, process.LastError)
+		}
+	}
+}
+
+// limitReached returns nil when the kernel has refused a process to a pod.
+func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
+	group, err := podGroup(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	limit, err := os.ReadFile(filepath.Join(group, "pids.max"))
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
+		return fmt.Errorf("the pod may have %s processes", limit)
+	}
+	events, err := os.ReadFile(filepath.Join(group, "pids.events"))
+	if err == nil && strings.HasPrefix(string(events), "max 0") {
+		err = errors.New("every process has been allowed")
+	}
+	return err
+}
+
+// killed returns nil when a container of a pod has ended because it wanted more memory than there is.
+func killed(ctx context.Context, c *kit.Cluster, name string) error {
+	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || pod.Status.Reason == "Evicted" {
+		return err
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
+			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("its containers are %+v", pod.Status.ContainerStatuses)
+}
+
+func evicted(ctx context.Context, c *kit.Cluster, name string) error {
+	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil && pod.Status.Reason != "Evicted" {
+		err = fmt.Errorf("its phase is %s", pod.Status.Phase)
+	}
+	return err
+}
+
+// relaxed returns nil when every node is ready and has enough of everything.
+func relaxed(ctx context.Context, c *kit.Cluster) error {
+	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		if len(node.Spec.Taints) > 0 {
+			return fmt.Errorf("the node has taints %v", node.Spec.Taints)
+		}
+		for _, condition := range node.Status.Conditions {
+			if (condition.Type == corev1.NodeReady) != (condition.Status == corev1.ConditionTrue) {
+				return fmt.Errorf("%s is %s: %s", condition.Type, condition.Status, condition.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// prober writes to and reads from the API all the time. An error fails the test.
+type prober struct {
+	quit, done chan struct{}
+	mu         sync.Mutex
+	times      []time.Duration
+}
+
+func probe(t *testing.T, c *kit.Cluster) *prober {
+	t.Helper()
+	p := &prober{quit: make(chan struct{}), done: make(chan struct{})}
+	maps := c.Client.CoreV1().ConfigMaps(c.Namespace)
+	go func() {
+		defer close(p.done)
+		for !p.quits() {
+			began := time.Now()
+			written, err := maps.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
+			if err == nil {
+				_, err = maps.Get(context.Background(), written.Name, metav1.GetOptions{})
+			}
+			if err != nil {
+				t.Errorf("the API does not answer: %v", err)
+				return
+			}
+			p.mu.Lock()
+			p.times = append(p.times, time.Since(began))
+			p.mu.Unlock()
+		}
+	}()
+	return p
+}
+
+// quits waits for the next probe, or reports that there is none.
+func (p *prober) quits() bool {
+	select {
+	case <-p.quit:
+		return true
+	case <-time.After(20 * time.Millisecond):
+		return false
+	}
+}
+
+// stop ends the probes after a number of them and returns how long they took.
+func (p *prober) stop(c *kit.Cluster, least int) string {
+	c.WaitFor("answers of the API", func(context.Context) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.times) < least {
+			return fmt.Errorf("%d of %d", len(p.times), least)
+		}
+		return nil
+	})
+	close(p.quit)
+	<-p.done
+	slices.Sort(p.times)
+	at := func(percent int) time.Duration {
+		return p.times[(len(p.times)-1)*percent/100].Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("%v (90%%: %v, all %d: %v)", at(50), at(90), len(p.times), at(100))
+}
