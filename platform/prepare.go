@@ -116,6 +116,11 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 				return err
 			}
 			h.role = name
+			if name == controlPlaneName {
+				if err := dropCapabilities(needless()); err != nil {
+					slog.Warn("the control plane keeps capabilities that it does not need", "error", err)
+				}
+			}
 			if err := h.prepare(); err != nil {
 				return err
 			}
