@@ -89,7 +89,7 @@ func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
 }
 
 // disk mounts a file system of its own, in a file, and returns an empty directory on it.
-func disk(t *testing.T, size int64) (dir string) {
+func disk(t *testing.T, size int64) string {
 	t.Helper()
 	home := t.TempDir()
 	file := filepath.Join(home, "disk")
@@ -99,8 +99,9 @@ func disk(t *testing.T, size int64) (dir string) {
 	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
-	if dir = filepath.Join("/tmp", filepath.Base(filepath.Dir(home))[:4]+fmt.Sprint(os.Getpid())); os.Mkdir(dir, 0o700) != nil {
-		t.Fatalf("make directory %q", dir)
+	dir, err := os.MkdirTemp("/tmp", "disk-") // the path of a data directory must be short
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, command := range [][]string{{"mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=1", file}, {"mount", "-o", "loop", file, dir}} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
