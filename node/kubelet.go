@@ -141,8 +141,9 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
-	// A pod that names no profile has the runtime's: without a filter of system calls, any user has all capabilities in a
-	// user namespace of their own. The configuration has the field too, but there no argument turns it off.
+	// A pod that names no profile has the runtime's: without a filter of system calls, any user has
+	// all capabilities in a user namespace of their own. The configuration has the field too, but
+	// there no argument turns it off.
 	flags.SeccompDefault = true
 }
 
@@ -154,7 +155,7 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// The API server's own right to ask is a role that a new cluster does not have in its first second.
+	// The API server's own right to ask is a role that a new cluster lacks in its first second.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint = "unix://" + k.RuntimeSocket
@@ -163,7 +164,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// The shortest that kubelet allows: a log can be larger than its limit by what is printed in that time.
+	// The shortest that kubelet allows: a log can be larger than its limit by what is printed in
+	// that time.
 	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf

@@ -12,7 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 )
 
-// PodPidsLimit is how many processes and threads a pod may have (kubeletArguments.pod-max-pids). OpenShift has the same default.
+// PodPidsLimit is how many processes and threads a pod may have (kubeletArguments.pod-max-pids).
+// OpenShift has the same default.
 const PodPidsLimit = 4096
 
 // What the platform keeps of a machine at most. Small machines give a part of what they have.
@@ -24,8 +25,8 @@ const (
 	reservedMilliCPU = 50
 )
 
-// Reserve is what the platform keeps of a machine for itself and the system. Pods together can't have it, however much each
-// of them takes.
+// Reserve is what the platform keeps of a machine for itself and the system. Pods together can't
+// have it, however much each of them takes.
 type Reserve struct {
 	MilliCPU int
 	// Memory and Disk are in bytes.
@@ -51,8 +52,9 @@ func ReserveOf(dir string) (Reserve, error) {
 	return reserveOf(runtime.NumCPU(), info.Totalram*uint64(info.Unit), pids, disk.Blocks*uint64(disk.Bsize)), nil
 }
 
-// reserveOf keeps a quarter of the memory, a twentieth of the disk and a sixteenth of the processes. The latter is less than
-// kubelet's threshold for eviction, which therefore comes before pods reach their limit.
+// reserveOf keeps a quarter of the memory, a twentieth of the disk and a sixteenth of the
+// processes. The latter is less than kubelet's threshold for eviction, which therefore comes before
+// pods reach their limit.
 func reserveOf(processors int, memory, pids, disk uint64) Reserve {
 	return Reserve{
 		MilliCPU: processors * reservedMilliCPU,
@@ -72,7 +74,8 @@ func (r Reserve) resources() map[string]string {
 	}
 }
 
-// evictionHard is upstream's, which upstream sets only for a configuration that it reads from a file, and one for processes.
+// evictionHard is upstream's, which upstream sets only for a configuration that it reads from a
+// file, and one for processes.
 func evictionHard() map[string]string {
 	thresholds := maps.Clone(eviction.DefaultEvictionHard)
 	thresholds["pid.available"] = "10%"

@@ -54,15 +54,18 @@ type Files struct {
 	NodeKubeconfig string
 	// ProxyKubeconfig is `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: the network agent of a node. It is not in
-	// `system:nodes`, whose rights go by the name of a node; what it may do is a role that is bound to the group. The
-	// following are for one part of the node each and have their roles in the same way.
+	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: the network agent of a
+	// node. It is not in `system:nodes`, whose rights go by the name of a node; what it may do is a
+	// role that is bound to the group. The following are for one part of the node each and have
+	// their roles in the same way.
 	AgentKubeconfig string
 	// DNSKubeconfig is `system:slipway-dns`, in `system:slipway-dns-servers`: the DNS server.
 	DNSKubeconfig string
-	// RouterKubeconfig is `system:slipway-router`, in `system:slipway-routers`: the router of the node.
+	// RouterKubeconfig is `system:slipway-router`, in `system:slipway-routers`: the router of the
+	// node.
 	RouterKubeconfig string
-	// IdlingKubeconfig is `system:slipway-idling`, in `system:slipway-idling-proxies`: the proxy of idle services.
+	// IdlingKubeconfig is `system:slipway-idling`, in `system:slipway-idling-proxies`: the proxy of
+	// idle services.
 	IdlingKubeconfig string
 	// StorageKubeconfig is `system:slipway-storage`, in `system:slipway-storages`: what makes and deletes PersistentVolumes of the
 	// node's own disk. The kubelet and the agent must not.

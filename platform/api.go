@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is the node's first part: it is ready when the API server answers and grants what the node's own
-// parts ask for, so that those do not lose seconds to the back-off of clients that came too early.
+// api is the node's first part: it is ready when the API server answers and grants what the node's
+// own parts ask for, so that those do not lose seconds to the back-off of clients that came too
+// early.
 type api struct {
 	grants []grant
 }

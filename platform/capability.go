@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// needless are the capabilities that neither the control plane nor a FlexVolume driver uses, which it calls to attach volumes.
-// Drivers need the others: they load modules, make devices and mount.
+// needless are the capabilities that neither the control plane nor a FlexVolume driver uses, which
+// it calls to attach volumes. Drivers need the others: they load modules, make devices and mount.
 //
-// Containerd and the node keep every capability, because a privileged container has those that containerd has.
+// Containerd and the node keep every capability, because a privileged container has those that
+// containerd has.
 func needless() []uintptr {
 	return []uintptr{
 		unix.CAP_AUDIT_CONTROL, unix.CAP_AUDIT_READ, unix.CAP_AUDIT_WRITE, unix.CAP_BLOCK_SUSPEND, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,

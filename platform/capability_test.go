@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDroppedCapabilitiesDoNotComeBack runs itself again, because what a process has dropped it can't get back.
+// TestDroppedCapabilitiesDoNotComeBack runs itself again, because what a process has dropped it
+// can't get back.
 func TestDroppedCapabilitiesDoNotComeBack(t *testing.T) {
 	const variable = "SLIPWAY_TEST_DROP"
 	if os.Getenv(variable) != "" {

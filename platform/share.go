@@ -20,8 +20,9 @@ func (h *host) platformGroup() string { return path.Join(h.Node.Slipway.CgroupRo
 
 func (h *host) group(process string) string { return path.Join(h.platformGroup(), process) }
 
-// platformShares is how much more processor time the platform gets than pods when both want all of it. Pods have the shares of
-// the processors that are there; what the platform does not use is theirs.
+// platformShares is how much more processor time the platform gets than pods when both want all of
+// it. Pods have the shares of the processors that are there; what the platform does not use is
+// theirs.
 const platformShares = 8
 
 // createGroups makes the control groups of processes.
@@ -42,11 +43,13 @@ func (h *host) createGroups(processes []process) error {
 	)
 }
 
-// platformOOMScore makes the kernel end any container before a process of the platform, as kubelet's score does.
+// platformOOMScore makes the kernel end any container before a process of the platform, as
+// kubelet's score does.
 const platformOOMScore = -999
 
-// protectFromOOM sets the score of this process, which those that it starts inherit; containers have their own. Lowering it needs
-// CAP_SYS_RESOURCE. Without that, containers still end first, because theirs are higher.
+// protectFromOOM sets the score of this process, which those that it starts inherit; containers
+// have their own. Lowering it needs CAP_SYS_RESOURCE. Without that, containers still end first,
+// because theirs are higher.
 func protectFromOOM() {
 	err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(platformOOMScore)), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {

@@ -1,5 +1,5 @@
-// Package cgroup creates control groups in every hierarchy that the machine has, of version 1 and of version 2. A group is
-// named by its path below the root group, such as /slipway/platform.
+// Package cgroup creates control groups in every hierarchy that the machine has, of version 1 and
+// of version 2. A group is named by its path below the root group, such as /slipway/platform.
 package cgroup
 
 import (
@@ -21,8 +21,8 @@ const (
 	maxShares = 1 << 18
 )
 
-// Create makes a group and those above it. Version 2 has one hierarchy, in which each group passes the controllers down to
-// those below it; version 1 has one directory for each controller.
+// Create makes a group and those above it. Version 2 has one hierarchy, in which each group passes
+// the controllers down to those below it; version 1 has one directory for each controller.
 func Create(group string) error {
 	if group == "" || group == "/" {
 		return nil
@@ -55,7 +55,8 @@ func Add(group string, pid int) error {
 	return errors.Join(problems...)
 }
 
-// SetShares says how much processor time a group gets beside others of the same parent when there is too little for all.
+// SetShares says how much processor time a group gets beside others of the same parent when there
+// is too little for all.
 func SetShares(group string, shares uint64) error {
 	shares = min(max(shares, minShares), maxShares)
 	if unified() {
@@ -65,8 +66,9 @@ func SetShares(group string, shares uint64) error {
 	return write(filepath.Join(mountPoint, "cpu", group), "cpu.shares", strconv.FormatUint(shares, 10))
 }
 
-// ProtectMemory keeps so much memory of a group from being reclaimed for others. The groups above it must have the same
-// protection. Version 1 can't do it and is left as it is: there the limit of the other groups has to leave the memory.
+// ProtectMemory keeps so much memory of a group from being reclaimed for others. The groups above
+// it must have the same protection. Version 1 can't do it and is left as it is: there the limit of
+// the other groups has to leave the memory.
 func ProtectMemory(group string, bytes uint64) error {
 	if !unified() {
 		return nil
@@ -74,8 +76,8 @@ func ProtectMemory(group string, bytes uint64) error {
 	return write(filepath.Join(mountPoint, group), "memory.min", strconv.FormatUint(bytes, 10))
 }
 
-// Lock keeps a group for this process, until it closes the file or ends: kubelet ends pods below its group that it does not
-// know, those of another cluster on this machine too.
+// Lock keeps a group for this process, until it closes the file or ends: kubelet ends pods below
+// its group that it does not know, those of another cluster on this machine too.
 func Lock(group string) (*os.File, error) {
 	all := hierarchies()
 	if len(all) == 0 {
@@ -120,8 +122,8 @@ func hierarchies() []string {
 	return dirs
 }
 
-// createUnified makes a group of version 2 below the hierarchy's mount point, and lets it have every controller that the
-// machine has.
+// createUnified makes a group of version 2 below the hierarchy's mount point, and lets it have
+// every controller that the machine has.
 func createUnified(mount, group string) error {
 	path := mount
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -136,8 +138,8 @@ func createUnified(mount, group string) error {
 	return nil
 }
 
-// passDown gives the groups below a group of version 2 the controllers that the group has. One that the kernel does not pass on,
-// such as `cpu` beside processes with real-time priority, is left out.
+// passDown gives the groups below a group of version 2 the controllers that the group has. One that
+// the kernel does not pass on, such as `cpu` beside processes with real-time priority, is left out.
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
@@ -149,8 +151,8 @@ func passDown(path string) error {
 	return nil
 }
 
-// inheritCpuset copies the processors and memory nodes of the parent into each new cpuset: in version
-// 1 they begin empty, and no process can enter such a group.
+// inheritCpuset copies the processors and memory nodes of the parent into each new cpuset: in
+// version 1 they begin empty, and no process can enter such a group.
 func inheritCpuset(hierarchy, group string) error {
 	path := hierarchy
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {

@@ -92,7 +92,8 @@ func TestProcessIsInGroupWithItsShares(t *testing.T) {
 	}
 }
 
-// TestUnifiedGroupsPassControllersDown uses plain files, because a kernel has its controllers in one version only.
+// TestUnifiedGroupsPassControllersDown uses plain files, because a kernel has its controllers in
+// one version only.
 func TestUnifiedGroupsPassControllersDown(t *testing.T) {
 	mount := t.TempDir()
 	for _, dir := range []string{"", "slipway", "slipway/platform"} {

@@ -1,8 +1,9 @@
 // Package disk keeps pods from filling the disks that the platform writes to.
 //
-// Kubelet looks at disks every ten seconds and evicts pods then. A pod can fill a disk sooner, and its output can even
-// take what the file system keeps for root, because the container runtime writes it. Guard looks four times a second. Where pods
-// are about to win, it kills the containers of those that write; kubelet restarts them with a growing delay and evicts the pods.
+// Kubelet looks at disks every ten seconds and evicts pods then. A pod can fill a disk sooner, and
+// its output can even take what the file system keeps for root, because the container runtime
+// writes it. Guard looks four times a second. Where pods are about to win, it kills the containers
+// of those that write; kubelet restarts them with a growing delay and evicts the pods.
 package disk
 
 import (
@@ -24,8 +25,8 @@ import (
 
 const (
 	checkInterval = 250 * time.Millisecond
-	// Guard acts when less than the least part of a disk is free, at most maxLeast bytes. Kubelet evicts at 10% already. Guard begins to
-	// measure what pods write at twice as much.
+	// Guard acts when less than the least part of a disk is free, at most maxLeast bytes. Kubelet
+	// evicts at 10% already. Guard begins to measure what pods write at twice as much.
 	leastDivisor = 25
 	maxLeast     = 2 << 30
 	// maxWritten is what a pod may write between two checks while a disk is short, in bytes.
@@ -41,7 +42,8 @@ type Guard struct {
 	// LogDir has a directory for the output of each pod, whose name ends with the pod's UID.
 	LogDir string
 
-	// written is how many bytes pods had written at the last check, by UID; nil unless a disk was short then.
+	// written is how many bytes pods had written at the last check, by UID; nil unless a disk was
+	// short then.
 	written map[string]uint64
 }
 
@@ -63,7 +65,8 @@ func (g *Guard) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// check measures what pods write while a disk is nearly short, and kills the writers when it is short.
+// check measures what pods write while a disk is nearly short, and kills the writers when it is
+// short.
 func (g *Guard) check() {
 	var nearlyShort, short bool
 	for _, dir := range g.Dirs {
@@ -97,7 +100,8 @@ func (g *Guard) check() {
 	}
 }
 
-// space returns how many bytes of a disk users other than root can still write, and how many that should be at least.
+// space returns how many bytes of a disk users other than root can still write, and how many that
+// should be at least.
 func space(dir string) (free, least uint64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

@@ -24,16 +24,18 @@ func startTrusted(path string, args []string) (*process, error) {
 	return startProcess(path, args)
 }
 
-// checkOwner returns an error if another user than root, or this process's own, can change the file at path or put another
-// one in its place. It looks at the file, at every directory above it, and at those that symbolic links lead through.
+// checkOwner returns an error if another user than root, or this process's own, can change the file
+// at path or put another one in its place. It looks at the file, at every directory above it, and
+// at those that symbolic links lead through.
 //
-// A driver is checked before each call. Nothing can happen between the check and the call: where the check succeeds, root
-// alone can change any of what it has looked at.
+// A driver is checked before each call. Nothing can happen between the check and the call: where
+// the check succeeds, root alone can change any of what it has looked at.
 func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
 
-// checkComponents checks what rest names below dir, which is free of links and checked already, except if it is the root directory.
+// checkComponents checks what rest names below dir, which is free of links and checked already,
+// except if it is the root directory.
 func checkComponents(dir string, rest []string, links int) error {
 	if err := checkMode(dir); err != nil {
 		return err
@@ -72,7 +74,8 @@ func checkComponents(dir string, rest []string, links int) error {
 	return nil
 }
 
-// checkMode checks one file or directory. In a directory with the sticky bit, such as /tmp, users can't replace what is another's.
+// checkMode checks one file or directory. In a directory with the sticky bit, such as /tmp, users
+// can't replace what is another's.
 func checkMode(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -56,8 +56,9 @@ func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 	return nil
 }
 
-// checkSeccomp refuses a profile that the constraint does not list. A constraint without a list, as OpenShift 3's are,
-// and one that allows no profile at all (unconfined) also allow the runtime's own, which every pod has that names none.
+// checkSeccomp refuses a profile that the constraint does not list. A constraint without a list, as
+// OpenShift 3's are, and one that allows no profile at all (unconfined) also allow the runtime's own,
+// which every pod has that names none.
 func (r *resolved) checkSeccomp(given *corev1.SeccompProfile, at *field.Path) field.ErrorList {
 	if given == nil || slices.Contains(r.SeccompProfiles, profileAny) {
 		return nil
@@ -73,7 +74,8 @@ func (r *resolved) checkSeccomp(given *corev1.SeccompProfile, at *field.Path) fi
 	return field.ErrorList{field.Forbidden(at, name+" is not allowed; allowed are "+allowed)}
 }
 
-// allowsRuntimeProfile is false only for a list of local profiles: these may be stricter than the runtime's.
+// allowsRuntimeProfile is false only for a list of local profiles, which may be stricter than the
+// runtime's.
 func (r *resolved) allowsRuntimeProfile() bool {
 	return len(r.SeccompProfiles) == 0 || slices.ContainsFunc(r.SeccompProfiles, func(name string) bool {
 		return name == profileRuntime || name == profileDocker || name == profileUnconfined

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory is what all pods of the small cluster may have together. The rest of the machine's memory is reserved, so that a test
-// that fails does not take it.
+// podMemory is what all pods of the small cluster may have together. The rest of the machine's
+// memory is reserved, so that a test that fails does not take it.
 const podMemory = 1 << 30
 
 // podPIDs is how many processes a pod of the small cluster may have.
@@ -52,7 +52,8 @@ func smallDisk(t *testing.T) string {
 	return data
 }
 
-// smallCluster has the default protection of the node on a machine that is made small enough to be filled.
+// smallCluster has the default protection of the node on a machine that is made small enough to be
+// filled.
 func smallCluster(t *testing.T) *kit.Cluster {
 	t.Helper()
 	var machine unix.Sysinfo_t
@@ -83,7 +84,8 @@ spec:
 `, name, kit.ToolsImage, script)
 }
 
-// TestTenantCannotExhaustNode attacks with everything at once, so that the pods also have each other's load to hide behind.
+// TestTenantCannotExhaustNode attacks with everything at once, so that the pods also have each
+// other's load to hide behind.
 func TestTenantCannotExhaustNode(t *testing.T) {
 	c := smallCluster(t)
 	mallory := c.User("mallory")
@@ -135,7 +137,8 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// Version 1 of control groups counts in the group of the container, version 2 in that with the limit.
+	// Version 1 of control groups counts in the group of the container, version 2 in that with the
+	// limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err
@@ -148,7 +151,8 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	return errors.New("every process has been allowed")
 }
 
-// killed returns nil when a container of a pod has ended because it wanted more memory than there is.
+// killed returns nil when a container of a pod has ended because it wanted more memory than there
+// is.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {

@@ -71,7 +71,8 @@ func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-role.kubernetes.io/infra":""}}}`, "is not allowed to modify labels")
 }
 
-// TestKubeletClientHasNoRightsOfItsOwn uses the certificate with which the API server connects to kubelets.
+// TestKubeletClientHasNoRightsOfItsOwn uses the certificate with which the API server connects to
+// kubelets.
 func TestKubeletClientHasNoRightsOfItsOwn(t *testing.T) {
 	s := tenants(t)
 	config := rest.AnonymousClientConfig(s.Config)

@@ -46,7 +46,8 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
 		}
 	}
-	// The limits of all pods together. In version 2 of control groups, all files are in one directory.
+	// The limits of all pods together. In version 2 of control groups, all files are in one
+	// directory.
 	all := filepath.Dir(filepath.Dir(group))
 	most := number(t, "/proc/sys/kernel/pid_max")
 	if limit := number(t, filepath.Join(all, "pids.max")); limit >= most {
