@@ -1,9 +1,11 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -35,14 +37,20 @@ type Reserve struct {
 	PIDs uint64
 }
 
-// ReserveOf computes the reserve of this machine. Disk is that of the file system on which dir is.
+// ReserveOf computes the reserve of this machine. Disk is a part of the file system that holds dir,
+// which need not exist yet. Kubelet refuses to start if Disk is more than the file system of its
+// own directory, so dir must be that directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return Reserve{}, fmt.Errorf("read size of memory: %w", err)
 	}
 	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
+	err := unix.Statfs(dir, &disk)
+	for ; errors.Is(err, unix.ENOENT) && dir != filepath.Dir(dir); err = unix.Statfs(dir, &disk) {
+		dir = filepath.Dir(dir)
+	}
+	if err != nil {
 		return Reserve{}, fmt.Errorf("read size of disk of %q: %w", dir, err)
 	}
 	pids, err := maxPIDs()

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -39,5 +40,17 @@ func TestReserveOfThisMachineIsInKubeletsWords(t *testing.T) {
 	}
 	if evictionHard()["pid.available"] == "" || evictionHard()["nodefs.available"] == "" {
 		t.Errorf("thresholds are %v", evictionHard())
+	}
+}
+
+func TestReserveIsOfTheDiskThatWillHoldTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	want, err := ReserveOf(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReserveOf(filepath.Join(dir, "kubelet", "later"))
+	if err != nil || got.Disk != want.Disk {
+		t.Errorf("%d bytes, %v, want %d bytes", got.Disk, err, want.Disk)
 	}
 }

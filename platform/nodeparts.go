@@ -84,7 +84,7 @@ const busybox = "/bin/busybox"
 func (h *host) kubelet() (Component, error) {
 	bind, port := h.Node.KubeletAddress()
 	manifests, _ := h.Node.ManifestDir()
-	reserve, err := node.ReserveOf(h.dataDir)
+	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (h *host) createGroups(processes []process) error {
 			return err
 		}
 	}
-	reserve, err := node.ReserveOf(h.dataDir)
+	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
 	if err != nil {
 		return err
 	}
