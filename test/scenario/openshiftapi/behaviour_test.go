@@ -276,7 +276,7 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 }
 
 func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
-	c := kit.Start(t, kit.Options{})
+	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"}) // an encrypted object shows no encoding
 	c.OC("create", "namespace", "shop")
 	file := filepath.Join(t.TempDir(), "route.yaml")
 	write(t, file, "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {host: www.example.com, to: {name: web}}}")
