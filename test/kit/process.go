@@ -41,7 +41,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 			continue
 		}
 		// A process that has just ended has neither file; one that has not been reaped no arguments.
-		line, _ := os.ReadFile(filepath.Join(entry, "cmdline"))
+		line := commandLine(entry)
 		groups, _ := os.ReadFile(filepath.Join(entry, "cgroup"))
 		if len(line) == 0 {
 			continue
@@ -52,6 +52,18 @@ func (c *Cluster) Processes() ([]Process, error) {
 		}
 	}
 	return found, nil
+}
+
+// commandLine reads the arguments of a process. A process whose main thread has ended may have other
+// threads, which keep its files and ports until they end too.
+func commandLine(entry string) []byte {
+	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
+	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {
+		if line, _ := os.ReadFile(file); len(line) > 0 {
+			return line
+		}
+	}
+	return nil
 }
 
 // Kill ends one process of the cluster with SIGKILL and waits until it is gone: "slipway", the
