@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -50,10 +51,13 @@ func (v validator) source(source *buildv1.BuildSource, at *field.Path) (problems
 // remote matches the form user@host:path, which git reads beside URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
+// spaceOrControl reports whether a character may not be part of a URL.
+func spaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
 func validateGit(git *buildv1.GitBuildSource, at *field.Path) (problems field.ErrorList) {
 	if git.URI == "" {
 		problems = append(problems, field.Required(at.Child("uri"), "where the source is"))
-	} else if _, err := url.Parse(git.URI); err != nil && !remote.MatchString(git.URI) || strings.ContainsAny(git.URI, " \t\n") {
+	} else if _, err := url.Parse(git.URI); err != nil && !remote.MatchString(git.URI) || strings.ContainsFunc(git.URI, spaceOrControl) {
 		problems = append(problems, field.Invalid(at.Child("uri"), git.URI, "uri is not a valid url"))
 	}
 	for name, proxy := range map[string]*string{"httpProxy": git.HTTPProxy, "httpsProxy": git.HTTPSProxy} {
