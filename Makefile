@@ -45,16 +45,17 @@ oc-all: ## build the client for linux, darwin and windows
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-test: build sbom lint unit oc-all scenario s3 ## run everything; needs root
+test: build sbom lint unit oc-all scenario s3 ## run everything and print the time by package; needs root
+	@$(GO) run ./hack/gotest -report bin/times
 
 unit: build ## run the tests beside the code
-	$(GO) test $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
+	$(GO) run ./hack/gotest -record bin/times/unit.json -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
 
 scenario: build ## run the scenarios: real clusters, booted from bin/slipway
-	$(GO) test -count=1 -p 1 -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p 1 -timeout 40m ./test/scenario/...
 
 s3: build ## run the registry with a real server of S3, which is built first
-	$(GO) test -count=1 -timeout 20m ./test/s3
+	$(GO) run ./hack/gotest -record bin/times/s3.json -- -count=1 -timeout 20m ./test/s3
 
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench

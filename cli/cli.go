@@ -1,5 +1,5 @@
-// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool under the name that
-// it is called by, which finds the cluster of the host it runs on by itself.
+// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool under the name
+// that it is called by, which finds the cluster of the host it runs on by itself.
 package cli
 
 import (
@@ -30,8 +30,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 )
 
-// New is the client as a command of another program. Its own commands are made when it runs, because
-// making them takes longer than most of what that program does.
+// New is the client as a command of another program. Its own commands are made when it runs,
+// because making them takes longer than most of what that program does.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -44,9 +44,9 @@ func New(name string) *cobra.Command {
 	}
 }
 
-// Run is the client as the program called name, `oc` or `kubectl`; args are those after the name. It
-// returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails prints the
-// reason and ends the process with the exit code that it has for it.
+// Run is the client as the program called name, `oc` or `kubectl`; args are those after the name.
+// It returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails prints
+// the reason and ends the process with the exit code that it has for it.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
 		// The environment reaches `oc config` and plug-ins too, which a flag would not.
@@ -56,7 +56,8 @@ func Run(name string, args []string) error {
 	}
 	memory.DelayCollection()
 	args = oldFlags(args)
-	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args)) // a wrong value is reported with the other flags
+	// A wrong value is reported with the other flags.
+	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
 	if err := errors.Join(language.Late, build.Teach(), deploymentconfig.Teach(), set.Teach()); err != nil {
@@ -66,7 +67,8 @@ func Run(name string, args []string) error {
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags gives flags the names that they have now: OpenShift 3 has --loglevel for --v of every command, and `oc status -v` for --suggest.
+// oldFlags gives flags the names that they have now: OpenShift 3 has --loglevel for --v of every
+// command, and `oc status -v` for --suggest.
 func oldFlags(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -120,8 +122,9 @@ needs no kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
 	return root
 }
 
-// kubectlTree is kubectl's tree of commands. While it is made there is no PATH: kubectl would look through all programs for plug-ins, for a
-// help of the root that ours replaces, which is a tenth of what making the tree takes.
+// kubectlTree is kubectl's tree of commands. While it is made there is no PATH: kubectl would look
+// through all programs for plug-ins, for a help of the root that ours replaces, which is a tenth of
+// what making the tree takes.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
@@ -131,8 +134,9 @@ func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	return kubectl.NewKubectlCommand(options)
 }
 
-// runPlugin replaces this process by the plug-in that a command line calls, if root has no such command. Like
-// kubectl it also looks for what follows a command such as `create`. It returns if there is no plug-in.
+// runPlugin replaces this process by the plug-in that a command line calls, if root has no such
+// command. Like kubectl it also looks for what follows a command such as `create`. It returns if
+// there is no plug-in.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
 	found, rest, err := root.Find(args)
 	if err != nil {

@@ -33,7 +33,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands are the commands that oc has and kubectl has not. Each comes from the package of its noun.
+// ownCommands are the commands that oc has and kubectl has not. Each comes from the package of its
+// noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
@@ -93,8 +94,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	}
 }
 
-// headings are the groups of the root's help, after those of OpenShift 3, with the commands of each. What
-// stands in none is listed last.
+// headings are the groups of the root's help, after those of OpenShift 3, with the commands of
+// each. What stands in none is listed last.
 func headings() [][2]string {
 	return [][2]string{
 		{"Basic Commands:", "types login new-project new-app status project projects explain"},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestObjectsAreMadeFromFlags runs commands below `oc create` without a server; the golden files have the objects.
+// TestObjectsAreMadeFromFlags runs commands below `oc create` without a server; the golden files
+// have the objects.
 func TestObjectsAreMadeFromFlags(t *testing.T) {
 	for name, args := range map[string]string{
 		"clusterquota":    "clusterquota for-bob --project-annotation-selector=openshift.io/requester=bob --project-label-selector=a=b --hard=pods=10 --hard=secrets=20,requests.cpu=500m",

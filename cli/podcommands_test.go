@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommandsForPodsAskTheServer runs them with a server that knows nothing, which they have to tell.
+// TestCommandsForPodsAskTheServer runs them with a server that knows nothing, which they have to
+// tell.
 func TestCommandsForPodsAskTheServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

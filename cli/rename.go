@@ -22,7 +22,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// renameLate writes name where a command says kubectl, when it says it: renaming all commands takes a third of the time in which they are made.
+// renameLate writes name where a command says kubectl, when it says it: renaming all commands takes
+// a third of the time in which they are made.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -33,7 +34,8 @@ func renameLate(root *cobra.Command, name string, args []string) {
 		rename(command, name)
 		return usage(command)
 	})
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // tells what commands and flags are for
+	// Tells what commands and flags are for.
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
 	if called, _, err := root.Find(args); err == nil { // says that it is deprecated before it runs

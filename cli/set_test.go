@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDeploymentConfigsAreSet runs commands below `oc set` without a server; the golden files have the objects.
+// TestDeploymentConfigsAreSet runs commands below `oc set` without a server; the golden files have
+// the objects.
 func TestDeploymentConfigsAreSet(t *testing.T) {
 	for name, args := range map[string]string{
 		"env":            "set env A=b",
@@ -105,7 +106,8 @@ func TestHooksOfDeploymentsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBackendsOfRoutesAreSet does the same with a Route whose backends have the weights 90, 10 and 50.
+// TestBackendsOfRoutesAreSet does the same with a Route whose backends have the weights 90, 10 and
+// 50.
 func TestBackendsOfRoutesAreSet(t *testing.T) {
 	for args, want := range map[string]string{
 		"--zero":                "prod=0 canary=0 dark=0",

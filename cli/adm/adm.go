@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's commands for
-// nodes here, where they stay available at the top as well.
+// New makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's
+// commands for nodes here, where they stay available at the top as well.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{
 		Use:   "adm",
@@ -53,7 +53,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return adm
 }
 
-// withOldNames lets a command take flags by the names that they had in OpenShift 3, which its help does not show.
+// withOldNames lets a command take flags by the names that they had in OpenShift 3, which its help
+// does not show.
 func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
 	for old, current := range names {
 		flag := *command.Flags().Lookup(current)

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles makes the commands below `oc adm` that print what a cluster begins with, for an administrator to change.
+// newBootstrapFiles makes the commands below `oc adm` that print what a cluster begins with, for an
+// administrator to change.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newPolicyFile(streams),

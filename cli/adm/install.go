@@ -30,7 +30,8 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// make creates the objects that something is made of, or prints them. Accounts and rights that are there already are used.
+// make creates the objects that something is made of, or prints them. Accounts and rights that are
+// there already are used.
 func (i *installation) make(ctx context.Context, what, namespace string, made []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range made {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 )
 
-// manageNode is `oc adm manage-node`: it lists the pods of nodes or marks nodes as schedulable or not.
+// manageNode is `oc adm manage-node`: it lists the pods of nodes or marks nodes as schedulable or
+// not.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.7 and 2.8.
 type manageNode struct {

@@ -55,7 +55,8 @@ If a service of the name is there already, nothing is changed.`,
 	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
 	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
 	for _, name := range []string{"expose-metrics", "metrics-image"} {
-		_ = flags.MarkDeprecated(name, "it has no effect: the router itself tells its metrics, on --stats-port") // the flag is there
+		// The flag is there.
+		_ = flags.MarkDeprecated(name, "it has no effect: the router itself tells its metrics, on --stats-port")
 	}
 	_ = flags.MarkDeprecated("secrets-as-env", "it has no effect: the pods use their service account")
 	_ = flags.MarkHidden("create")

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// fill processes the templates of a plan and returns their objects together with those of its other parts.
+// fill processes the templates of a plan and returns their objects together with those of its other
+// parts.
 func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
 	out := o.words()
 	plan.Describe(out)
@@ -170,7 +171,8 @@ func (o *newApp) make(ctx context.Context, plan *newapp.Plan, all []*unstructure
 	return nil
 }
 
-// create creates one object and says what was done. Image streams are shared by applications: one that is there is used.
+// create creates one object and says what was done. Image streams are shared by applications: one
+// that is there is used.
 func (o *newApp) create(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
@@ -193,7 +195,8 @@ func (o *newApp) farewell(out io.Writer, all []*unstructured.Unstructured) {
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name") // empty where there is none
+			// Empty where there is none.
+			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 		case "Service":
 			services = append(services, object.GetName())

@@ -72,7 +72,8 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	return nil
 }
 
-// terms are the names that arguments have, each by itself where a + joins them. What only an application has cannot be listed or searched for.
+// terms are the names that arguments have, each by itself where a + joins them. What only an
+// application has cannot be listed or searched for.
 func (o *newApp) terms(args []string) (names []string, err error) {
 	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
 	if err != nil {

@@ -153,7 +153,8 @@ func (o *newBuild) readOptions() (err error) {
 	return err
 }
 
-// readSourceImage reads what is laid into the source from an image. Without a directory it is the top of the source.
+// readSourceImage reads what is laid into the source from an image. Without a directory it is the
+// top of the source.
 func (o *newBuild) readSourceImage() error {
 	options := &o.request.Options
 	if (options.SourceImage == "") != (o.sourcePath == "") {

@@ -21,11 +21,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Source is what a build is made from that lies here. One of the paths is set; "-" is standard input.
+// Source is what a build is made from that lies here. One of the paths is set; "-" is standard
+// input.
 type Source struct {
-	// File is sent as a file of its own name, Dir and Repo as archives, Archive as it is. File and Archive may be addresses, http or https.
+	// File is sent as a file of its own name, Dir and Repo as archives, Archive as it is. File and
+	// Archive may be addresses, http or https.
 	File, Dir, Repo, Archive string
-	// Commit is what is taken from Repo; by default what is checked out. Of another source it is the commit that the build's revision names.
+	// Commit is what is taken from Repo; by default what is checked out. Of another source it is
+	// the commit that the build's revision names.
 	Commit string
 	// Exclude is which paths of Dir are left out.
 	Exclude *regexp.Regexp
@@ -37,7 +40,8 @@ type Source struct {
 // Given says whether any source is.
 func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a configuration and sends it its source. Progress is told what the build waits for before it takes that.
+// Upload starts a build of a configuration and sends it its source. Progress is told what the build
+// waits for before it takes that.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
 	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
@@ -203,14 +207,16 @@ func piped(write func(io.Writer) error) io.ReadCloser {
 	return reader
 }
 
-// pack writes a directory as a compressed archive. Links stay links; what is neither file, directory nor link is left out.
+// pack writes a directory as a compressed archive. Links stay links; what is neither file,
+// directory nor link is left out.
 func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed) // a build that waits for its source costs more than bytes do
+	// A build that waits for its source costs more than bytes do.
+	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
@@ -254,7 +260,8 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", "" // who they are here means nothing there
+	// Who they are here means nothing there.
+	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err
 	}

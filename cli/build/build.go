@@ -1,5 +1,6 @@
-// Package build is what the client knows about builds: how they are started, from source in the cluster's reach or from files here, followed,
-// waited for and cancelled. What it says is what OpenShift 3.11's client says.
+// Package build is what the client knows about builds: how they are started, from source in the
+// cluster's reach or from files here, followed, waited for and cancelled. What it says is what
+// OpenShift 3.11's client says.
 package build
 
 import (
@@ -61,7 +62,8 @@ const (
 	OfBuild  = "build"
 )
 
-// Name divides an argument such as "bc/app" or "build/app-1" into kind and name; otherwise is the kind of one that is only a name.
+// Name divides an argument such as "bc/app" or "build/app-1" into kind and name; otherwise is the
+// kind of one that is only a name.
 func Name(arg, otherwise string) (kind, name string, err error) {
 	resource, name, found := strings.Cut(arg, "/")
 	if !found {

@@ -24,12 +24,14 @@ import (
 type Hook struct {
 	// URL is the web hook's.
 	URL string
-	// PostReceive is a file with lines "<old> <new> <ref>", as git gives them to its hook post-receive; "-" is standard input. Repository is
-	// where the commits are described, by default the current directory.
+	// PostReceive is a file with lines "<old> <new> <ref>", as git gives them to its hook
+	// post-receive; "-" is standard input. Repository is where the commits are described, by
+	// default the current directory.
 	PostReceive, Repository string
 	// Env are variables of the build; the hook must allow them.
 	Env []corev1.EnvVar
-	// Server is the current one, if there is one: a web hook of it is called by a client that trusts it.
+	// Server is the current one, if there is one: a web hook of it is called by a client that
+	// trusts it.
 	Server *rest.Config
 }
 
@@ -120,7 +122,8 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks writes the addresses of a configuration's web hooks of a type, or of all. Secrets that stand elsewhere are not shown.
+// ListHooks writes the addresses of a configuration's web hooks of a type, or of all. Secrets that
+// stand elsewhere are not shown.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	found, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

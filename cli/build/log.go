@@ -23,7 +23,8 @@ func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build from its beginning to its end, and to waiting, as long as the build has not begun, what it waits for.
+// Follow writes the log of a build from its beginning to its end, and to waiting, as long as the
+// build has not begun, what it waits for.
 func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer) error {
 	log := c.logRequest(name, &buildv1.BuildLogOptions{Follow: true})
 	return write(ctx, name, &following{log, c, name, waiting}, out)
@@ -37,7 +38,8 @@ type following struct {
 	waiting io.Writer
 }
 
-// Stream waits until the build begins, as long as that takes, and opens the log. The server gives up waiting after some seconds.
+// Stream waits until the build begins, as long as that takes, and opens the log. The server gives
+// up waiting after some seconds.
 func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	for {
 		if err := f.client.Begin(ctx, f.build, f.waiting); err != nil {
@@ -64,8 +66,9 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 	return err
 }
 
-// Log asks the server for the log of a build: one that is named, or that of a configuration with a number, or its latest where that is 0. What is neither
-// is left to others. Where the log is followed and the build has not begun, what it waits for is written to waiting.
+// Log asks the server for the log of a build: one that is named, or that of a configuration with a
+// number, or its latest where that is 0. What is neither is left to others. Where the log is
+// followed and the build has not begun, what it waits for is written to waiting.
 func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}

@@ -20,7 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// slow is a server with a build that waits for a node, and begins only after a reader of its log was told so and was sent away once.
+// slow is a server with a build that waits for a node, and begins only after a reader of its log
+// was told so and was sent away once.
 type slow struct {
 	told  bytes.Buffer
 	asked int

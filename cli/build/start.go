@@ -170,8 +170,8 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary refuses the flags that the request for a build with its source has no fields for (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned of some
-// and was silent about others.
+// checkBinary refuses the flags that the request for a build with its source has no fields for
+// (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned of some and was silent about others.
 func checkBinary(command *cobra.Command) error {
 	var given []string
 	for _, name := range []string{"env", "build-arg", "no-cache", "incremental", "build-loglevel"} {

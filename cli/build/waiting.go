@@ -15,10 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/generate"
 )
 
-// How often a build that has not begun is looked at, after how long it is told what it waits for, and how often that is told again.
+// How often a build that has not begun is looked at, after how long it is told what it waits for,
+// and how often that is told again.
 const lookPeriod, quiet, repeat = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
-// teller tells what a build waits for, and how long it has: not at once, when it changes, and now and then.
+// teller tells what a build waits for, and how long it has: not at once, when it changes, and now
+// and then.
 type teller struct {
 	out   io.Writer
 	clock clock.PassiveClock
@@ -120,7 +122,8 @@ func podReason(pod *corev1.Pod) string {
 	return fmt.Sprintf("its pod %s starts", pod.Name)
 }
 
-// started finds the build of a configuration that is made after the one of a number; nil while there is none.
+// started finds the build of a configuration that is made after the one of a number; nil while
+// there is none.
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)

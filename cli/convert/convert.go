@@ -1,4 +1,5 @@
-// Package convert brings manifests of OpenShift 3 to current API versions: `oc convert`, and the flag -f of every command.
+// Package convert brings manifests of OpenShift 3 to current API versions: `oc convert`, and the
+// flag -f of every command.
 package convert
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// New makes `oc convert`: files with objects of API versions that are no longer served become files that are.
+// New makes `oc convert`: files with objects of API versions that are no longer served become files
+// that are.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var names []string
 	recursive, output := false, ""

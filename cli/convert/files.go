@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// AcceptOldManifests makes a command and those below it accept, with -f, objects of API versions that are no
-// longer served. Files are read first; one that holds such objects is replaced by a converted copy, which
-// is removed when the command ends. Files behind URLs are left to the command.
+// AcceptOldManifests makes a command and those below it accept, with -f, objects of API versions
+// that are no longer served. Files are read first; one that holds such objects is replaced by a
+// converted copy, which is removed when the command ends. Files behind URLs are left to the
+// command.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
 		AcceptOldManifests(child, fatal, streams)
@@ -59,7 +60,8 @@ type oldManifests struct {
 // extensions are the files that a directory is read for.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// convert returns names in which files with old objects are replaced by copies, or nil where there are none.
+// convert returns names in which files with old objects are replaced by copies, or nil where there
+// are none.
 func (o *oldManifests) convert(names []string, recursive bool) ([]string, error) {
 	var (
 		replaced []string
@@ -168,8 +170,8 @@ func (o *oldManifests) remove() {
 	}
 }
 
-// files are the paths that a file name stands for: itself, those of a directory or of a pattern, or none for
-// a URL and for what does not exist, which the command tells better.
+// files are the paths that a file name stands for: itself, those of a directory or of a pattern, or
+// none for a URL and for what does not exist, which the command tells better.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil

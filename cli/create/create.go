@@ -20,7 +20,8 @@ type Creation struct {
 	Use, Short, Long, Example string
 	aliases                   []string
 	Args                      cobra.PositionalArgs
-	// resource is where the object is made, of the current project where it is namespaced, and kind the object's.
+	// resource is where the object is made, of the current project where it is namespaced, and kind
+	// the object's.
 	Resource   schema.GroupVersionResource
 	Kind       string
 	namespaced bool

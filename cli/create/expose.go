@@ -23,10 +23,12 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// routeGenerator is what --generator calls the making of routes; services are made by the other ones.
+// routeGenerator is what --generator calls the making of routes; services are made by the other
+// ones.
 const routeGenerator = "route/v1"
 
-// NewExpose makes `oc expose`: a route of a service, and a service of anything else, as kubectl does it.
+// NewExpose makes `oc expose`: a route of a service, and a service of anything else, as kubectl
+// does it.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)
 	command.Use = "expose (-f FILENAME | TYPE NAME) [--port=port] [--name=name] [--hostname=host] [--path=path]"
@@ -117,7 +119,8 @@ func exposeService(ctx context.Context, factory util.Factory, streams genericioo
 	}.run(ctx, factory, print, streams, command, nil)
 }
 
-// routeTo is the route to a service that flags describe. It leads to the first port unless they name one.
+// routeTo is the route to a service that flags describe. It leads to the first port unless they
+// name one.
 func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route, error) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: service.Labels}}
 	if name := flag("name"); name != "" {

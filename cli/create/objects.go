@@ -14,7 +14,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewClusterQuota makes `oc create clusterresourcequota`, which is `oc create clusterquota` as well.
+// NewClusterQuota makes `oc create clusterresourcequota`, which is `oc create clusterquota` as
+// well.
 func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "clusterresourcequota NAME --project-label-selector=KEY=VALUE [--hard=RESOURCE=QUANTITY]...", aliases: []string{"clusterquota"},

@@ -1,4 +1,5 @@
-// Package debug makes `oc debug`: a copy of a pod that runs a shell, for as long as somebody uses it.
+// Package debug makes `oc debug`: a copy of a pod that runs a shell, for as long as somebody uses
+// it.
 //
 // Source: OpenShift 3.11's client; debugging of nodes is that of later ones.
 package debug

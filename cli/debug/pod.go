@@ -27,14 +27,16 @@ type wishes struct {
 	command                    []string
 	environment                []string // as NAME=VALUE, or NAME- for one that goes
 	terminal, input            bool
-	// root is nil for the user that the pod has, and false for any user but root. user is used unless it is negative.
+	// root is nil for the user that the pod has, and false for any user but root. user is used
+	// unless it is negative.
 	root *bool
 	user int64
 
 	keepAnnotations, keepLiveness, keepReadiness, keepInitContainers, oneContainer bool
 }
 
-// of makes the pod for an object that is a pod, makes pods, or is a node; resource is the object's. original is the command that is replaced.
+// of makes the pod for an object that is a pod, makes pods, or is a node; resource is the object's.
+// original is the command that is replaced.
 func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -81,7 +83,8 @@ func name(of string) string {
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf takes over the pod that an object is or makes. Nobody shall take the new pod for one of the object's: it has no labels.
+// copyOf takes over the pod that an object is or makes. Nobody shall take the new pod for one of
+// the object's: it has no labels.
 func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec = *spec.DeepCopy()
@@ -185,7 +188,8 @@ func (w *wishes) change(container *corev1.Container) error {
 	return nil
 }
 
-// changePod takes away what would end or move the pod, or let it wait; container is the one that is debugged.
+// changePod takes away what would end or move the pod, or let it wait; container is the one that is
+// debugged.
 func (w *wishes) changePod(spec *corev1.PodSpec, container corev1.Container) {
 	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil
 	if !w.keepInitContainers {

@@ -40,8 +40,8 @@ func (c *Client) Rollback(object runtime.Object, annotations map[string]string, 
 	return "rolled back", err
 }
 
-// Target is what `oc rollback NAME` goes back to: the deployment of that name, or of a configuration the wanted version, or for 0 the newest one
-// before the latest that is complete.
+// Target is what `oc rollback NAME` goes back to: the deployment of that name, or of a
+// configuration the wanted version, or for 0 the newest one before the latest that is complete.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -77,7 +77,8 @@ func (c *Client) GoBack(ctx context.Context, namespace string, asked *appsv1.Dep
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controller writes its status meanwhile
+	// The controller writes its status meanwhile.
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		earlier, err := c.Earlier(ctx, namespace, asked)
 		if err != nil {
 			return err
@@ -108,7 +109,8 @@ func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, rc, err
 }
 
-// Deploy starts a deployment with the present images. Like Cancel and Retry it gives the configuration and says what was done.
+// Deploy starts a deployment with the present images. Like Cancel and Retry it gives the
+// configuration and says what was done.
 func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -128,7 +130,8 @@ func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.Dep
 	return c.Deploy(ctx, namespace, name, false)
 }
 
-// EnableTriggers lets the images of a configuration start deployments again, and gives their names; one without such triggers is an error.
+// EnableTriggers lets the images of a configuration start deployments again, and gives their names;
+// one without such triggers is an error.
 func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -1,5 +1,6 @@
-// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history, status, undo, pause, resume and restart, set, logs, exec,
-// attach and expose. kubectl asks functions about each object, and lets others stand before its own.
+// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history,
+// status, undo, pause, resume and restart, set, logs, exec, attach and expose. kubectl asks
+// functions about each object, and lets others stand before its own.
 //
 // What `rollout status` and `rollout history` say is what OpenShift 3.11's client says.
 package deploymentconfig
@@ -26,7 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Teach registers the kind and our functions with kubectl, whose variables they are. It is for the start of a process.
+// Teach registers the kind and our functions with kubectl, whose variables they are. It is for the
+// start of a process.
 func Teach() error {
 	if err := appsv1.Install(scheme.Scheme); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
@@ -68,8 +70,8 @@ func Teach() error {
 	return nil
 }
 
-// teachPods lets functions that know ReplicationControllers take DeploymentConfigs for those: exec, attach, port-forward, logs --all-pods and expose
-// use them.
+// teachPods lets functions that know ReplicationControllers take DeploymentConfigs for those: exec,
+// attach, port-forward, logs --all-pods and expose use them.
 func teachPods() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
 	polymorphichelpers.AttachablePodForObjectFn = func(getter genericclioptions.RESTClientGetter, object runtime.Object, timeout time.Duration) (*corev1.Pod, error) {
@@ -91,7 +93,8 @@ func teachPods() {
 	polymorphichelpers.MultiProtocolsForObjectFn = ofController(polymorphichelpers.MultiProtocolsForObjectFn)
 }
 
-// controller makes a ReplicationController with the pods of a DeploymentConfig; other objects stay as they are.
+// controller makes a ReplicationController with the pods of a DeploymentConfig; other objects stay
+// as they are.
 func controller(object runtime.Object) runtime.Object {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -129,7 +132,8 @@ func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runti
 	}
 }
 
-// restarting marks the pod template with the present time, as kubectl marks those of its own kinds. A trigger by configuration deploys it.
+// restarting marks the pod template with the present time, as kubectl marks those of its own kinds.
+// A trigger by configuration deploys it.
 func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)

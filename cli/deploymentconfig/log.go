@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Log asks the server for the log of a configuration's deployment: the one of a version, or the latest where that is 0. What is no
-// DeploymentConfig is left to others.
+// Log asks the server for the log of a configuration's deployment: the one of a version, or the
+// latest where that is 0. What is no DeploymentConfig is left to others.
 func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)

@@ -66,7 +66,8 @@ oc set triggers dc/NAME --auto.`,
 	return command
 }
 
-// showEarlier prints what a configuration would be: as oc describe does, or in the format that is asked for.
+// showEarlier prints what a configuration would be: as oc describe does, or in the format that is
+// asked for.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()

@@ -13,7 +13,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// deploying is a command that does something to the deployments of a DeploymentConfig, which it gives back with what was done.
+// deploying is a command that does something to the deployments of a DeploymentConfig, which it
+// gives back with what was done.
 type deploying struct {
 	use, short string
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)

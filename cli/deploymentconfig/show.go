@@ -67,7 +67,8 @@ func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, e
 // statusViewer says how the latest deployment is.
 type statusViewer struct{}
 
-// Status is a line that ends with a newline, and whether there is nothing more to wait for. A deployment that has failed is an error.
+// Status is a line that ends with a newline, and whether there is nothing more to wait for. A
+// deployment that has failed is an error.
 func (statusViewer) Status(object runtime.Unstructured, revision int64) (string, bool, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), dc); err != nil {

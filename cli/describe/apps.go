@@ -44,7 +44,8 @@ func deploymentConfig(p *page, c *appsv1.DeploymentConfig) error {
 	return deployments(p, c)
 }
 
-// triggers are what a configuration is deployed by, such as Config and Image(demo@latest, auto=true).
+// triggers are what a configuration is deployed by, such as Config and Image(demo@latest,
+// auto=true).
 func triggers(list []appsv1.DeploymentTriggerPolicy) (texts []string) {
 	for _, trigger := range list {
 		if trigger.Type == appsv1.DeploymentTriggerOnImageChange && trigger.ImageChangeParams != nil {

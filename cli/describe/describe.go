@@ -1,8 +1,9 @@
-// Package describe is `oc describe` for OpenShift's kinds, with the fields and headings of OpenShift 3.11; kinds of Kubernetes are
-// described by kubectl.
+// Package describe is `oc describe` for OpenShift's kinds, with the fields and headings of
+// OpenShift 3.11; kinds of Kubernetes are described by kubectl.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11 Cluster Administration, 3.4 (deployment
-// configurations), 15.3 (security context constraints) and 18.3 (quotas); the fields of the other kinds are those of the client of 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
+// Cluster Administration, 3.4 (deployment configurations), 15.3 (security context constraints) and
+// 18.3 (quotas); the fields of the other kinds are those of the client of 3.11.
 package describe
 
 import (
@@ -34,7 +35,8 @@ import (
 // none stands for what is not set.
 const none = "<none>"
 
-// For finds the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a DescriberFunc of kubectl.
+// For finds the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a
+// DescriberFunc of kubectl.
 func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectl.ResourceDescriber, error) {
 	write, ok := kinds()[mapping.GroupVersionKind.GroupKind()]
 	if !ok {
@@ -91,7 +93,8 @@ func (d describer) Describe(namespace, name string, settings kubectl.DescriberSe
 	return p.align()
 }
 
-// Given describes an object of OpenShift as it is given, which need not be stored. The client, which may be nil for a template, reads what belongs to it.
+// Given describes an object of OpenShift as it is given, which need not be stored. The client,
+// which may be nil for a template, reads what belongs to it.
 func Given(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]

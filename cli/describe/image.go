@@ -12,7 +12,8 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 )
 
-// imageStream writes a stream and for each tag where it comes from and what it was; a star marks what it is.
+// imageStream writes a stream and for each tag where it comes from and what it was; a star marks
+// what it is.
 func imageStream(p *page, s *imagev1.ImageStream) error {
 	p.metadata(s.ObjectMeta)
 	p.field("Docker Pull Spec", s.Status.DockerImageRepository)

@@ -124,10 +124,12 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	return template, nil
 }
 
-// serverFields are what the server fills into metadata; an author's project goes as well unless it is exact.
+// serverFields are what the server fills into metadata; an author's project goes as well unless it
+// is exact.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields are further fields, by kind, that belong to a cluster: those that always go, and those that exact keeps.
+// kindFields are further fields, by kind, that belong to a cluster: those that always go, and those
+// that exact keeps.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -191,7 +193,8 @@ func hasPrefixes(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
 }
 
-// stripTriggered takes from the triggers of a deployment configuration which image they saw last: elsewhere it is another one.
+// stripTriggered takes from the triggers of a deployment configuration which image they saw last:
+// elsewhere it is another one.
 func stripTriggered(object *unstructured.Unstructured) {
 	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
 	if !ok {
@@ -202,5 +205,6 @@ func stripTriggered(object *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(content, "imageChangeParams", "lastTriggeredImage")
 		}
 	}
-	_ = unstructured.SetNestedSlice(object.Object, triggers, "spec", "triggers") // it was a list before
+	// It was a list before.
+	_ = unstructured.SetNestedSlice(object.Object, triggers, "spec", "triggers")
 }

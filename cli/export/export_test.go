@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestExportedObjectsFitElsewhere strips the objects of testdata/export.yaml; the golden files have what is left.
+// TestExportedObjectsFitElsewhere strips the objects of testdata/export.yaml; the golden files have
+// what is left.
 func TestExportedObjectsFitElsewhere(t *testing.T) {
 	for name, exact := range map[string]bool{"export.golden": false, "export-exact.golden": true} {
 		text := ""

@@ -36,7 +36,8 @@ const (
 	ldapTimeKey   = "openshift.io/ldap.sync-time"
 )
 
-// ldapGroups are the groups of a directory beside those of the cluster, for the commands sync and prune.
+// ldapGroups are the groups of a directory beside those of the cluster, for the commands sync and
+// prune.
 type ldapGroups struct {
 	genericiooptions.IOStreams
 	configFile, whitelist, blacklist, kind string
@@ -198,7 +199,8 @@ func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstr
 	return found, nil
 }
 
-// sync makes and changes groups. It goes on after a group that cannot be read, and reports all problems.
+// sync makes and changes groups. It goes on after a group that cannot be read, and reports all
+// problems.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error

@@ -1,6 +1,8 @@
-// Package idle makes `oc idle`: services are marked, and what gives them pods is scaled down until somebody connects to them.
+// Package idle makes `oc idle`: services are marked, and what gives them pods is scaled down until
+// somebody connects to them.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the annotations and messages are those of its client.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
+// annotations and messages are those of its client.
 package idle
 
 import (

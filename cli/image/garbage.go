@@ -39,7 +39,8 @@ type shorter struct {
 	updated, deleted []string // tags that have less history, and those that have none any more
 }
 
-// find chooses the garbage. An image stays if anything refers to it, also if that is only one entry of one tag.
+// find chooses the garbage. An image stays if anything refers to it, also if that is only one entry
+// of one tag.
 func (k keeping) find(s state, now time.Time) (found garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.images {

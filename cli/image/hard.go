@@ -22,7 +22,8 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry makes `oc adm prune registry`, what `dockerregistry -prune=check` and `-prune=delete` do in OpenShift 3.11.
+// NewPruneRegistry makes `oc adm prune registry`, what `dockerregistry -prune=check` and
+// `-prune=delete` do in OpenShift 3.11.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{

@@ -98,7 +98,8 @@ func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	}
 }
 
-// followed is the tag that is pointed at something when one follows those that follow tags of the stream, nil if it does not exist or is pointed at nothing.
+// followed is the tag that is pointed at something when one follows those that follow tags of the
+// stream, nil if it does not exist or is pointed at nothing.
 func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, error) {
 	seen := map[string]bool{}
 	for !seen[name] {

@@ -136,7 +136,8 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 // maxRounds is how often a prune begins anew because streams change under it.
 const maxRounds = 5
 
-// remove takes images out of streams, and then removes those that are still garbage. It returns the images that went.
+// remove takes images out of streams, and then removes those that are still garbage. It returns the
+// images that went.
 func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (gone []imagev1.Image, err error) {
 	for round := 0; ; round++ {
 		found := p.keep.find(s, now())
@@ -144,7 +145,8 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 			return p.removeImages(ctx, found.images)
 		}
 		if round == maxRounds {
-			return p.removeImages(ctx, found.settled(s)) // streams change all the time: what they still name stays
+			// Streams change all the time: what they still name stays.
+			return p.removeImages(ctx, found.settled(s))
 		}
 		for _, less := range found.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
@@ -179,7 +181,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (gon
 	return gone, nil
 }
 
-// read reads images before streams and streams before what uses them: what is made meanwhile is seen by the later.
+// read reads images before streams and streams before what uses them: what is made meanwhile is
+// seen by the later.
 func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) {
 	images, err := p.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -211,7 +214,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 	return s, err
 }
 
-// addressOf is the host of the cluster's registry as streams name it, the one for other machines if there is one.
+// addressOf is the host of the cluster's registry as streams name it, the one for other machines if
+// there is one.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

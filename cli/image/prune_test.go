@@ -164,7 +164,8 @@ func TestWhatIsKeptIsTheUsersChoice(t *testing.T) {
 	}
 }
 
-// TestWhatObjectsReferToStays gives each kind of object in turn the image 1, which nothing else keeps.
+// TestWhatObjectsReferToStays gives each kind of object in turn the image 1, which nothing else
+// keeps.
 func TestWhatObjectsReferToStays(t *testing.T) {
 	loaded := objectstest.Load(t, "testdata/users.yaml")
 	if len(loaded) < 15 {

@@ -39,7 +39,8 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// workloads are the kinds that make pods. Deployment configurations are read apart, for their triggers.
+// workloads are the kinds that make pods. Deployment configurations are read apart, for their
+// triggers.
 func workloads() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		"replicationcontroller": {Version: "v1", Resource: "replicationcontrollers"},
@@ -52,7 +53,8 @@ func workloads() map[string]schema.GroupVersionResource {
 	}
 }
 
-// findReferences reads everything that may refer to an image. Pods that have ended count as long as they are younger than an age.
+// findReferences reads everything that may refer to an image. Pods that have ended count as long as
+// they are younger than an age.
 func findReferences(ctx context.Context, client dynamic.Interface, namespace string, since time.Time) (*references, error) {
 	r := &references{images: map[string][]string{}, tags: map[string][]string{}}
 	pods, err := objects.List[corev1.Pod](ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, metav1.ListOptions{})
@@ -123,8 +125,8 @@ func (r *references) addSpec(who, namespace string, spec *corev1.PodSpec) {
 	}
 }
 
-// addName notes an image as pods name it. A name with a tag may be that of a stream's, in whichever registry: the cluster's has many names, and none
-// for streams with local lookup.
+// addName notes an image as pods name it. A name with a tag may be that of a stream's, in whichever
+// registry: the cluster's has many names, and none for streams with local lookup.
 func (r *references) addName(who, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return

@@ -33,7 +33,8 @@ func (p *place) flags(flags *pflag.FlagSet) {
 // maxGarbage bounds the registry's answer, in bytes.
 const maxGarbage = 256 << 20
 
-// asking asks the cluster's registry to remove garbage. The address is used unless the user has given another.
+// asking asks the cluster's registry to remove garbage. The address is used unless the user has
+// given another.
 type asking func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
 // connect makes what asks the registry to remove garbage, with the token of the user.

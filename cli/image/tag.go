@@ -128,7 +128,8 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find says what a source is. A tag of a stream stands for its image of this moment, unless it is to be followed or only referred to.
+// find says what a source is. A tag of a stream stands for its image of this moment, unless it is
+// to be followed or only referred to.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
@@ -165,7 +166,8 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + found.Image.Name}, nil
 }
 
-// otherwise takes a source that is not in the cluster for one in a registry, unless the user says that it is in the cluster.
+// otherwise takes a source that is not in the cluster for one in a registry, unless the user says
+// that it is in the cluster.
 func (t *tagger) otherwise(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
 	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return image, nil

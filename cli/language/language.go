@@ -1,8 +1,10 @@
-// Package language keeps kubectl from reading a dictionary where its texts are in the right language already.
+// Package language keeps kubectl from reading a dictionary where its texts are in the right
+// language already.
 //
-// Importing it is what counts. kubectl's packages translate their texts while they are initialized, and the first that does reads a whole
-// dictionary, for English too, whose dictionary translates each text into itself: a third of what the start of the client takes. Go initializes
-// packages whose imports are ready in the order of their paths, and ours are before kubectl's.
+// Importing it is what counts. kubectl's packages translate their texts while they are initialized,
+// and the first that does reads a whole dictionary, for English too, whose dictionary translates
+// each text into itself: a third of what the start of the client takes. Go initializes packages
+// whose imports are ready in the order of their paths, and ours are before kubectl's.
 package language
 
 import (
@@ -20,7 +22,8 @@ var Late = i18n.SetLoadTranslationsFunc(func() error {
 	return i18n.LoadTranslations("kubectl", nil)
 })
 
-// english says whether the environment asks for kubectl's texts as they are: by a locale of English, or by none.
+// english says whether the environment asks for kubectl's texts as they are: by a locale of
+// English, or by none.
 func english(getenv func(string) string) bool {
 	for _, variable := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := getenv(variable); locale != "" {

@@ -63,7 +63,8 @@ What is not given as an argument or flag is asked for.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// Those of kubectl's own flags of the same meaning are at the root; user and password are not among them.
+	// Those of kubectl's own flags of the same meaning are at the root; user and password are not
+	// among them.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
@@ -160,7 +161,8 @@ type identity struct {
 	config *rest.Config
 }
 
-// authenticate uses the token that was given, credentials that are known already, or a user name and a password.
+// authenticate uses the token that was given, credentials that are known already, or a user name
+// and a password.
 func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
 	if o.token != "" {
 		who, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
@@ -188,7 +190,8 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	return who, "Login successful.", nil
 }
 
-// candidates are the credentials that the kubeconfig has for a server: without a user name those of the current context.
+// candidates are the credentials that the kubeconfig has for a server: without a user name those of
+// the current context.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -227,7 +230,8 @@ func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) 
 	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
-// credentials gives user name and password, and asks for what was not given. Who cannot be asked gets an error.
+// credentials gives user name and password, and asks for what was not given. Who cannot be asked
+// gets an error.
 func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
 	return func(realm string) (user, password string, err error) {
 		user, password = o.user, o.password
@@ -248,7 +252,8 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject is the project that commands are for from now on: the present one if the user sees it, else the first.
+// chooseProject is the project that commands are for from now on: the present one if the user sees
+// it, else the first.
 func (o *loginOptions) chooseProject(projects []string, user string) string {
 	for name, context := range o.config.Contexts {
 		if name == o.config.CurrentContext && slices.Contains(projects, context.Namespace) {

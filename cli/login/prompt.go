@@ -12,8 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// ask prints a question and reads one line of input. An empty line means fallback. It fails if the input has
-// ended and there is no fallback.
+// ask prints a question and reads one line of input. An empty line means fallback. It fails if the
+// input has ended and there is no fallback.
 func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fallback string) (string, error) {
 	fmt.Fprint(streams.ErrOut, question)
 	line, err := input.ReadString('\n')

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// normalizeServer gives an address its scheme and port: `host` is https://host:443, `host:8443` is https://host:8443.
+// normalizeServer gives an address its scheme and port: `host` is https://host:443, `host:8443` is
+// https://host:8443.
 func normalizeServer(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -31,8 +32,8 @@ func normalizeServer(text string) (string, error) {
 	return u.String(), nil
 }
 
-// connect finds out how the server's certificate is verified: by an authority that was given or is known from before, or, if the person wants
-// so, not at all.
+// connect finds out how the server's certificate is verified: by an authority that was given or is
+// known from before, or, if the person wants so, not at all.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure}
 	if strings.HasPrefix(o.server, "http://") || o.insecure {

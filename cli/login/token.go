@@ -24,7 +24,8 @@ const challengingClient = "openshift-challenging-client"
 // metadataPath is where a server describes its OAuth endpoints.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// tokenRequest is a request for a token by the authorization code grant with PKCE, without a browser.
+// tokenRequest is a request for a token by the authorization code grant with PKCE, without a
+// browser.
 type tokenRequest struct {
 	client                   *http.Client
 	issuer, authorize, token string
@@ -99,8 +100,9 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 // maxSteps limits how many redirects and challenges are followed.
 const maxSteps = 10
 
-// requestCode asks for a code, as OpenShift 3.9's architecture guide has it (4.1.4.6): a challenge is answered once, a redirect followed, and
-// one to the client's address brings the code or an error.
+// requestCode asks for a code, as OpenShift 3.9's architecture guide has it (4.1.4.6): a challenge
+// is answered once, a redirect followed, and one to the client's address brings the code or an
+// error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"

@@ -135,8 +135,8 @@ func webhooks(object map[string]any, _ string) string {
 	return note
 }
 
-// customResource brings a definition with one schema for all versions to the form with a schema for each. One
-// without a schema keeps fields that no schema knows, as it did.
+// customResource brings a definition with one schema for all versions to the form with a schema for
+// each. One without a schema keeps fields that no schema knows, as it did.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {

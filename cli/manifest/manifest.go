@@ -1,10 +1,10 @@
-// Package manifest brings objects of API versions that the cluster no longer serves to those that it does:
-// OpenShift's kinds without a group, as manifests of OpenShift 3 have them (`apiVersion: v1, kind: Route`),
-// and versions that Kubernetes has removed since. What a removed version filled in by itself is written
-// out where the current one fills in something else.
+// Package manifest brings objects of API versions that the cluster no longer serves to those that
+// it does: OpenShift's kinds without a group, as manifests of OpenShift 3 have them (`apiVersion:
+// v1, kind: Route`), and versions that Kubernetes has removed since. What a removed version filled
+// in by itself is written out where the current one fills in something else.
 //
-// Source: Kubernetes' deprecated API migration guide and the defaults of the removed versions; OpenShift
-// Container Platform 3.11, whose manifests use all of them.
+// Source: Kubernetes' deprecated API migration guide and the defaults of the removed versions;
+// OpenShift Container Platform 3.11, whose manifests use all of them.
 package manifest
 
 import (
@@ -37,10 +37,11 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert reads JSON or YAML documents and returns them with every object of an old version converted, and
-// what was changed. A list of which an object was changed becomes documents of their own: clients judge
-// those by the server's rules, and lists by schemas that insist on what the server would fill in. Without a change the text is returned as it is, and also when it cannot be read: whoever
-// uses it complains better.
+// Convert reads JSON or YAML documents and returns them with every object of an old version
+// converted, and what was changed. A list of which an object was changed becomes documents of their
+// own: clients judge those by the server's rules, and lists by schemas that insist on what the
+// server would fill in. Without a change the text is returned as it is, and also when it cannot be
+// read: whoever uses it complains better.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change

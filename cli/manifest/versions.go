@@ -2,8 +2,8 @@ package manifest
 
 import "strings"
 
-// adapter changes what a version bump alone does not; from is the old API version. It returns a note or
-// nothing.
+// adapter changes what a version bump alone does not; from is the old API version. It returns a
+// note or nothing.
 type adapter func(object map[string]any, from string) string
 
 // rule brings kinds of old versions to a current one.
@@ -26,7 +26,8 @@ var rules = []rule{
 	{"policy/v1beta1", "PodDisruptionBudget", "policy/v1", disruptionBudget},
 	{"policy/v1beta1", "Eviction", "policy/v1", nil},
 	{"batch/v1beta1 batch/v2alpha1", "CronJob", "batch/v1", nil},
-	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil}, // the first never existed, but OpenShift 3.9's documents have it
+	// The first never existed, but OpenShift 3.9's documents have it.
+	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil},
 	{"rbac.authorization.k8s.io/v1beta1 rbac.authorization.k8s.io/v1alpha1", "Role RoleBinding ClusterRole ClusterRoleBinding", "rbac.authorization.k8s.io/v1", roleRef},
 	{"storage.k8s.io/v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity", "storage.k8s.io/v1", nil},
 	{"scheduling.k8s.io/v1beta1 scheduling.k8s.io/v1alpha1", "PriorityClass", "scheduling.k8s.io/v1", nil},
@@ -55,7 +56,8 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// current is the version that a kind of an old version has now, or empty where it needs no conversion.
+// current is the version that a kind of an old version has now, or empty where it needs no
+// conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil

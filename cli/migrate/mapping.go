@@ -15,7 +15,8 @@ func docker() string {
 	return reference.Domain(named)
 }
 
-// mapping replaces registries and names of images. A * stands for any registry or name, and on the right for the one that was there.
+// mapping replaces registries and names of images. A * stands for any registry or name, and on the
+// right for the one that was there.
 type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
 
 // parseMapping reads REGISTRY/NAME=REGISTRY/NAME.
@@ -38,7 +39,8 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
-// replace gives the registry and the name that take the place of others, and says whether the mapping is for them.
+// replace gives the registry and the name that take the place of others, and says whether the
+// mapping is for them.
 func (m mapping) replace(registry, name string) (string, string, bool) {
 	if m.fromRegistry != "*" && m.fromRegistry != registry || m.fromName != "*" && m.fromName != name {
 		return registry, name, false
@@ -55,7 +57,8 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 // mappings are tried in their order; the first that fits counts.
 type mappings []mapping
 
-// image gives the reference that takes the place of another one; tags and digests stay. A name without a registry is one of Docker's.
+// image gives the reference that takes the place of another one; tags and digests stay. A name
+// without a registry is one of Docker's.
 func (all mappings) image(image string) string {
 	registry, rest, found := strings.Cut(image, "/")
 	implicit := !found || !strings.ContainsAny(registry, ".:") && registry != "localhost"
@@ -79,8 +82,8 @@ func (all mappings) image(image string) string {
 	return image
 }
 
-// account gives the place that takes the place of another one of which credentials are known: a registry, or one with a path, with or without https://, as
-// clients of Docker write them.
+// account gives the place that takes the place of another one of which credentials are known: a
+// registry, or one with a path, with or without https://, as clients of Docker write them.
 func (all mappings) account(place string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")
 	registry, name, _ := strings.Cut(bare, "/")

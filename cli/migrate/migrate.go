@@ -1,4 +1,5 @@
-// Package migrate makes `oc adm migrate`, which changes many objects of a cluster at once: it has them stored anew, or changes what they name where that has moved.
+// Package migrate makes `oc adm migrate`, which changes many objects of a cluster at once: it has
+// them stored anew, or changes what they name where that has moved.
 //
 // Source: the client of OpenShift Container Platform 3.11, whose flags and output these are.
 package migrate

@@ -63,7 +63,8 @@ func parseMappings(args []string) (all mappings, err error) {
 // references changes the images that objects name.
 type references struct{ mappings }
 
-// save stores an object. The status of an image stream goes first: a new specification lets tags be imported again, which the old status would hide.
+// save stores an object. The status of an image stream goes first: a new specification lets tags be
+// imported again, which the old status would hide.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		saved, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -179,7 +180,8 @@ func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// credentials changes the registries in a file of a secret, which within finds in it. What it is that cannot be read is not told: it is secret.
+// credentials changes the registries in a file of a secret, which within finds in it. What it is
+// that cannot be read is not told: it is secret.
 func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
 	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
 	data, err := base64.StdEncoding.DecodeString(text)

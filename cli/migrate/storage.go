@@ -47,7 +47,8 @@ defaults that it did not have before. Objects that others change meanwhile are t
 	w.addFlags(command)
 	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Megabits per second that the objects may take on the network; 0 does not limit them.")
 	for _, flag := range []string{"confirm", "output"} {
-		_ = command.Flags().MarkDeprecated(flag, "objects are stored as they are: there is nothing to try or to show") // the flag exists
+		// The flag exists.
+		_ = command.Flags().MarkDeprecated(flag, "objects are stored as they are: there is nothing to try or to show")
 	}
 	return command
 }

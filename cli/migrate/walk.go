@@ -74,7 +74,8 @@ type tally struct {
 	quiet                                       bool
 }
 
-// run migrates what the flags choose. All objects are tried; those that could not be migrated are an error at the end.
+// run migrates what the flags choose. All objects are tried; those that could not be migrated are
+// an error at the end.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {
@@ -160,10 +161,12 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored says that an object is left out: it is not there any more, takes no changes, or is of a kind that the migration does not know.
+// errIgnored says that an object is left out: it is not there any more, takes no changes, or is of
+// a kind that the migration does not know.
 var errIgnored = errors.New("object is left out")
 
-// migrate changes one object, again if somebody else has changed it meanwhile or the server is busy.
+// migrate changes one object, again if somebody else has changed it meanwhile or the server is
+// busy.
 func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *resource.Info, m migration, trial bool) (changed bool, err error) {
 	var objects dynamic.ResourceInterface = client.Resource(info.Mapping.Resource)
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {

@@ -40,7 +40,8 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	return made, nil
 }
 
-// CreateObject creates one object, in a namespace if it names none and its kind has them, and returns what it is called: service "web".
+// CreateObject creates one object, in a namespace if it names none and its kind has them, and
+// returns what it is called: service "web".
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Get reads one object. namespace is empty for a kind of the whole cluster. Errors of the server are returned as they are.
+// Get reads one object. namespace is empty for a kind of the whole cluster. Errors of the server
+// are returned as they are.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	found, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

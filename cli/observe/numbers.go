@@ -45,7 +45,8 @@ func (n *numbers) asked(took time.Duration, code int) {
 	n.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
 }
 
-// listen takes an address and gives what serves there until its context ends. ready is closed when all objects were seen.
+// listen takes an address and gives what serves there until its context ends. ready is closed when
+// all objects were seen.
 func (n *numbers) listen(address string, ready <-chan struct{}) (serve func(context.Context) error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package observe makes `oc observe`, which runs a command for every object of a kind, and again whenever one changes.
+// Package observe makes `oc observe`, which runs a command for every object of a kind, and again
+// whenever one changes.
 //
 // Source: OpenShift 3.11's client, whose flags, arguments and metrics these are.
 package observe

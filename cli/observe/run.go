@@ -99,7 +99,8 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 	return changes, problems, errors.Join(err, watch)
 }
 
-// loop runs one command after the other. listed is closed when the first list is there, and ready then.
+// loop runs one command after the other. listed is closed when the first list is there, and ready
+// then.
 func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, listed <-chan struct{}, ready chan<- struct{}) error {
 	var end, again <-chan time.Time
 	if o.exitAfter > 0 {
@@ -267,7 +268,8 @@ func (o *observation) say(text string) {
 	}
 }
 
-// line is a command line; what is not plain is quoted, so that nothing in an object controls a terminal.
+// line is a command line; what is not plain is quoted, so that nothing in an object controls a
+// terminal.
 func line(words []string) string {
 	var all []string
 	for _, word := range words {

@@ -209,8 +209,9 @@ func (b *binder) write(ctx context.Context, one bound) (err error) {
 	return err
 }
 
-// add binds the role: in the binding that was named, or else in a new one, which is named after the role and, where that name is taken,
-// numbered (admin, admin-0), as in OpenShift 3. Subjects that have the role already need none.
+// add binds the role: in the binding that was named, or else in a new one, which is named after the
+// role and, where that name is taken, numbered (admin, admin-0), as in OpenShift 3. Subjects that
+// have the role already need none.
 func (b *binder) add(ctx context.Context) error {
 	found, err := b.list(ctx)
 	if err != nil {
@@ -252,8 +253,9 @@ func (b *binder) add(ctx context.Context) error {
 	return b.write(ctx, bound{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing})
 }
 
-// remove takes the subjects out of the bindings of the role, or of every role when none is named. A binding that is left without
-// subjects goes, unless it is one of the defaults, which would come back.
+// remove takes the subjects out of the bindings of the role, or of every role when none is named. A
+// binding that is left without subjects goes, unless it is one of the defaults, which would come
+// back.
 func (b *binder) remove(ctx context.Context) error {
 	found, err := b.list(ctx)
 	if err != nil {

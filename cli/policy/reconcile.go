@@ -36,7 +36,8 @@ type changed struct {
 	name string
 }
 
-// command completes a command that finds the changes to the defaults which the arguments name, and makes them when it is confirmed.
+// command completes a command that finds the changes to the defaults which the arguments name, and
+// makes them when it is confirmed.
 func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
 	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
 	command.Run = func(command *cobra.Command, args []string) {

@@ -91,8 +91,8 @@ func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface,
 	return err
 }
 
-// merge is the default with the metadata of what the cluster has, which may be nothing, and unless additive is false with its users,
-// groups and priority.
+// merge is the default with the metadata of what the cluster has, which may be nothing, and unless
+// additive is false with its users, groups and priority.
 func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return wanted

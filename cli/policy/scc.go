@@ -16,7 +16,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newSCC makes the commands that let a user or group use security context constraints, or no longer.
+// newSCC makes the commands that let a user or group use security context constraints, or no
+// longer.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	var accounts []string
 	short := "Remove " + subject + "s from security context constraints"

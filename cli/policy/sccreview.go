@@ -37,7 +37,8 @@ type sccReview struct {
 	namespace string
 }
 
-// newSCCSubjectReview makes `scc-subject-review`: could a user or a service account make these pods?
+// newSCCSubjectReview makes `scc-subject-review`: could a user or a service account make these
+// pods?
 func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	account := ""
 	o := &sccReview{IOStreams: streams}
@@ -86,8 +87,8 @@ Without -z the question is about the service account that the pod names, or "def
 	return command
 }
 
-// command completes a command that asks question for each object of the files: it answers with what -o prints and the cells of a
-// table's rows after the name, with tabs between.
+// command completes a command that asks question for each object of the files: it answers with what
+// -o prints and the cells of a table's rows after the name, with tabs between.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)

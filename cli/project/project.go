@@ -131,7 +131,8 @@ func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	return err
 }
 
-// useProject makes a project the one of the kubeconfig's current context, in a context of its own as OpenShift does.
+// useProject makes a project the one of the kubeconfig's current context, in a context of its own
+// as OpenShift does.
 func useProject(factory util.Factory, name string) error {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()
@@ -186,7 +187,8 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// firstApplication is what the client of OpenShift 3 says after a new project, with a template that every cluster has.
+// firstApplication is what the client of OpenShift 3 says after a new project, with a template that
+// every cluster has.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 
@@ -195,7 +197,8 @@ You can add applications to this project with the 'new-app' command. For example
 to serve a page of your own.
 `
 
-// requestProject asks first whether the user may request projects, because that answer has the administrator's words.
+// requestProject asks first whether the user may request projects, because that answer has the
+// administrator's words.
 func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

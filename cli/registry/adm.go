@@ -11,7 +11,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// registrySettings are the flags of OpenShift 3's `oc adm registry` and what says the same of a registry that is a part of the control plane.
+// registrySettings are the flags of OpenShift 3's `oc adm registry` and what says the same of a
+// registry that is a part of the control plane.
 var registrySettings = map[string]string{
 	"mount-host":               "slipway.registry.directory of the MasterConfig",
 	"volume":                   "slipway.registry.directory of the MasterConfig, with the volume mounted there",
@@ -39,8 +40,9 @@ var registrySettings = map[string]string{
 	"disable-service-creation": "no setting",
 }
 
-// NewAdm makes `oc adm registry`, which in OpenShift 3 deploys the registry. Here each cluster has one from its first start, so that the command
-// says where it is, and where what its flags ask for is set.
+// NewAdm makes `oc adm registry`, which in OpenShift 3 deploys the registry. Here each cluster has
+// one from its first start, so that the command says where it is, and where what its flags ask for
+// is set.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "registry", Short: "Show the cluster's image registry, which is there from the start",

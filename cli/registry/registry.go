@@ -36,7 +36,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames are the names by which a registry is known: to pods and nodes, and to clients outside of the cluster, which may be empty.
+// registryNames are the names by which a registry is known: to pods and nodes, and to clients
+// outside of the cluster, which may be empty.
 type registryNames struct{ internal, public string }
 
 // preferred is the public name if there is one.
@@ -97,7 +98,8 @@ func (i *registryInfo) run(ctx context.Context, config *rest.Config, names regis
 	return nil
 }
 
-// checkRegistry asks for the health of a registry, whose certificate the cluster's authority has signed or one that the machine trusts.
+// checkRegistry asks for the health of a registry, whose certificate the cluster's authority has
+// signed or one that the machine trusts.
 func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second

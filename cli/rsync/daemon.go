@@ -15,9 +15,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// daemonScript runs an rsync daemon in the container until its input ends, be it that the client was killed. The first line of the input is the password of
-// the user "oc", without whom other containers of the pod could write to this one; the arguments are ports, of which the first that is free is taken. When
-// the daemon answers, the script writes the port and the working directory.
+// daemonScript runs an rsync daemon in the container until its input ends, be it that the client
+// was killed. The first line of the input is the password of the user "oc", without whom other
+// containers of the pod could write to this one; the arguments are ports, of which the first that
+// is free is taken. When the daemon answers, the script writes the port and the working directory.
 const daemonScript = `set -e
 read -r password
 directory=$(mktemp -d)
@@ -43,13 +44,15 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container: its port there, on the loopback interface, the directory that relative paths begin at, and the password of "oc".
+// daemon is an rsync daemon in the container: its port there, on the loopback interface, the
+// directory that relative paths begin at, and the password of "oc".
 type daemon struct {
 	port                int
 	directory, password string
 }
 
-// forwarder calls use with a port of this machine's loopback interface that leads to one of the pod's while use runs.
+// forwarder calls use with a port of this machine's loopback interface that leads to one of the
+// pod's while use runs.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
 // byDaemon copies with an rsync daemon that runs in the container while it does.
@@ -66,7 +69,8 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000))) // below the ports that connections come from
+		// Below the ports that connections come from.
+		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
@@ -84,7 +88,8 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()
-	_, _ = io.WriteString(stdin, d.password+"\n") // what keeps it from being read keeps the line below from being written
+	// What keeps it from being read keeps the line below from being written.
+	_, _ = io.WriteString(stdin, d.password+"\n")
 	line, err := bufio.NewReaderSize(stdout, 8192).ReadSlice('\n')
 	if err == nil {
 		err = d.read(strings.TrimSuffix(string(line), "\n"))

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// filter says what is copied. Its patterns are those of rsync without `**`: what has a slash at its end matches directories, what begins with one
-// the whole name, and what has neither the end of a name. What is included is not excluded.
+// filter says what is copied. Its patterns are those of rsync without `**`: what has a slash at its
+// end matches directories, what begins with one the whole name, and what has neither the end of a
+// name. What is included is not excluded.
 type filter struct{ include, exclude []string }
 
 func (f filter) validate() error {
@@ -20,7 +21,8 @@ func (f filter) validate() error {
 	return nil
 }
 
-// keeps says whether a file or directory is copied: neither it nor a directory above it is left out. name is relative, with slashes.
+// keeps says whether a file or directory is copied: neither it nor a directory above it is left
+// out. name is relative, with slashes.
 func (f filter) keeps(name string, directory bool) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {

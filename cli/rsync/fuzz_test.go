@@ -13,7 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// FuzzUnpack proves that an archive that a container sends leaves everything outside of the directory alone, and no link in it that leads out.
+// FuzzUnpack proves that an archive that a container sends leaves everything outside of the
+// directory alone, and no link in it that leads out.
 func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, tar.Header{Name: "a/b", Mode: 0o4755}, tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "../outside"}, tar.Header{Name: "link/x"}))
 	f.Add(tarOf(f, tar.Header{Name: "../outside/x"}, tar.Header{Name: "hard", Typeflag: tar.TypeLink, Linkname: "../outside/kept"}))

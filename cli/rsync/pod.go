@@ -92,7 +92,8 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 	return use(int(local[0].Local))
 }
 
-// dial speaks with the server through a WebSocket, and by SPDY where that is not to be had, as kubectl does.
+// dial speaks with the server through a WebSocket, and by SPDY where that is not to be had, as
+// kubectl does.
 func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where both sides have it, through `oc rsh` or with a daemon in
-// the container, else with tar.
+// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where
+// both sides have it, through `oc rsh` or with a daemon in the container, else with tar.
 //
-// What comes out of a container is not trusted: nothing in it leads out of the directory that it is written to.
+// What comes out of a container is not trusted: nothing in it leads out of the directory that it is
+// written to.
 //
-// Source: OpenShift 3.11's client, whose flags these are, and rsync(1) for the meaning of a slash behind a source.
+// Source: OpenShift 3.11's client, whose flags these are, and rsync(1) for the meaning of a slash
+// behind a source.
 package rsync
 
 import (
@@ -129,7 +131,8 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base is the name that a source has in the destination, and empty where its content is copied without it.
+// base is the name that a source has in the destination, and empty where its content is copied
+// without it.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
 		return name
@@ -180,7 +183,8 @@ func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
 }
 
-// quote writes the words of a remote shell for rsync, which splits them at blanks outside of quotes.
+// quote writes the words of a remote shell for rsync, which splits them at blanks outside of
+// quotes.
 func quote(words []string) string {
 	var quoted []string
 	for _, word := range words {

@@ -37,7 +37,8 @@ func container(directory string) inContainer {
 	}
 }
 
-// tree are the files below a directory with their content, links with their target, and directories with a slash.
+// tree are the files below a directory with their content, links with their target, and directories
+// with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -156,7 +157,8 @@ func TestPermissionsAndTimesTravelUnlessNotWanted(t *testing.T) {
 	}
 }
 
-// TestAHostileArchiveStaysInItsDirectory unpacks archives beside a directory that they want to reach.
+// TestAHostileArchiveStaysInItsDirectory unpacks archives beside a directory that they want to
+// reach.
 func TestAHostileArchiveStaysInItsDirectory(t *testing.T) {
 	file := func(name string) tar.Header {
 		return tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 4, Mode: 0o6777}

@@ -28,7 +28,8 @@ func (s *sync) byTar(ctx context.Context) error {
 
 // upload sends a local directory to the container's tar.
 func (s *sync) upload(ctx context.Context) error {
-	// The archive does not say who owns a file and has no entry for the destination itself, which may be somebody else's.
+	// The archive does not say who owns a file and has no entry for the destination itself, which
+	// may be somebody else's.
 	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
 	reader, writer := io.Pipe()
 	names := map[string]bool{}
@@ -163,7 +164,8 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	return nil
 }
 
-// surplus are those of the found names that shall be removed, and not the directories above what is left out.
+// surplus are those of the found names that shall be removed, and not the directories above what is
+// left out.
 func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
 	kept := map[string]bool{}
 	for _, name := range found {
@@ -245,7 +247,8 @@ func (u *unpacking) removeHere() error {
 	return nil
 }
 
-// say shows what is done, where that is wanted. Names come out of containers and are shown without what controls a terminal.
+// say shows what is done, where that is wanted. Names come out of containers and are shown without
+// what controls a terminal.
 func (s *sync) say(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// unpacking writes what an archive has below a directory. The archive may be hostile: nothing is written through a link of it or of the directory,
-// no link that is made leads out of the directory, and what is neither file, directory nor such a link is left out.
+// unpacking writes what an archive has below a directory. The archive may be hostile: nothing is
+// written through a link of it or of the directory, no link that is made leads out of the
+// directory, and what is neither file, directory nor such a link is left out.
 type unpacking struct {
 	sync *sync
 	root *os.Root
@@ -75,7 +76,8 @@ func (u *unpacking) one(header *tar.Header, name string, content io.Reader) erro
 	return nil
 }
 
-// parents makes the directories above a name. A link among them is refused: links would lead elsewhere from there.
+// parents makes the directories above a name. A link among them is refused: links would lead
+// elsewhere from there.
 func (u *unpacking) parents(name string) error {
 	for at, char := range name {
 		if char != '/' {
@@ -148,8 +150,9 @@ func (u *unpacking) clear(name string) error {
 	return u.root.Remove(name)
 }
 
-// stays says whether a symbolic link leads to something in the directory. Its target may go up only at the beginning: behind the name of another
-// link that would lead somewhere else than the text says.
+// stays says whether a symbolic link leads to something in the directory. Its target may go up only
+// at the beginning: behind the name of another link that would lead somewhere else than the text
+// says.
 func stays(name, target string) bool {
 	return target != "" && !strings.ContainsRune(target, '\\') && path.Clean(target) == strings.TrimSuffix(target, "/") && !path.IsAbs(target) &&
 		filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target)))

@@ -11,11 +11,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// calm is for how long nothing must change before it is copied, so that what is written at once is copied at once.
+// calm is for how long nothing must change before it is copied, so that what is written at once is
+// copied at once.
 const calm = 500 * time.Millisecond
 
-// watch copies at once, and again after every change below a directory, until ctx ends. What goes wrong with a later copy is reported: a file may
-// have vanished while it was copied, which is a change too.
+// watch copies at once, and again after every change below a directory, until ctx ends. What goes
+// wrong with a later copy is reported: a file may have vanished while it was copied, which is a
+// change too.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
 		changes, err := watchTree(directory) // before the copying, so that no change is missed

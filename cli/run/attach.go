@@ -35,7 +35,8 @@ type session struct {
 	patience   time.Duration
 }
 
-// readSession takes a session from the flags. Who gives the container an input or a terminal attaches, unless he says no.
+// readSession takes a session from the flags. Who gives the container an input or a terminal
+// attaches, unless he says no.
 func readSession(command *cobra.Command) (session, error) {
 	flags := command.Flags()
 	given := func(name string) bool { return util.GetFlagBool(command, name) }
@@ -68,7 +69,8 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	return nil
 }
 
-// open attaches to the first pod of an object, once it runs, or shows the log of one that has ended by then.
+// open attaches to the first pod of an object, once it runs, or shows the log of one that has ended
+// by then.
 func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
 	config, err := factory.ToRESTConfig()
 	if err != nil {

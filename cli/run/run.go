@@ -1,5 +1,5 @@
-// Package run makes `oc run`: kubectl's, which makes a pod, and as in OpenShift 3.11 what makes pods as well: a deployment configuration by default, a job
-// or a cron job.
+// Package run makes `oc run`: kubectl's, which makes a pod, and as in OpenShift 3.11 what makes
+// pods as well: a deployment configuration by default, a job or a cron job.
 //
 // Source: OpenShift 3.11's client, whose flags and generators these are.
 package run
@@ -98,7 +98,8 @@ func (w *wish) choose() (err error) {
 	return w.session.check(w.generator, w.replicas, dry != util.DryRunNone)
 }
 
-// run makes the objects, and attaches where that is wanted. What is made for the session alone goes with it.
+// run makes the objects, and attaches where that is wanted. What is made for the session alone goes
+// with it.
 func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
 	made, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {

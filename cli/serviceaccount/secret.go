@@ -89,7 +89,8 @@ func pulls(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 }
 
-// changeAccount changes the service account that the first argument names for each secret that the others name. exist says whether the secrets must be there.
+// changeAccount changes the service account that the first argument names for each secret that the
+// others name. exist says whether the secrets must be there.
 func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {

@@ -83,7 +83,8 @@ func endLine(streams genericiooptions.IOStreams) {
 	}
 }
 
-// token finds a token of the account in a secret, which lasts as long as the secret, or asks for one that ends.
+// token finds a token of the account in a secret, which lasts as long as the secret, or asks for
+// one that ends.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err

@@ -18,7 +18,8 @@ import (
 // triggerAnnotation on a workload lists its triggers by images, as JSON.
 const triggerAnnotation = "image.openshift.io/triggers"
 
-// containerOf finds the name of the container, or its number, in a field path such as spec.template.spec.containers[?(@.name=="web")].image.
+// containerOf finds the name of the container, or its number, in a field path such as
+// spec.template.spec.containers[?(@.name=="web")].image.
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
 // workload is an object whose triggers are an annotation, and where its pods are described.

@@ -35,7 +35,8 @@ type backends struct {
 type share struct {
 	service string
 	value   int
-	// percent says that the value is one of the traffic to this service and another, relative that it is added to what it has.
+	// percent says that the value is one of the traffic to this service and another, relative that
+	// it is added to what it has.
 	percent, relative bool
 }
 
@@ -185,8 +186,8 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 	return routev1.RouteTargetReference{Kind: cmp.Or(kind, "Service"), Name: name, Weight: &weight}
 }
 
-// adjust gives one of the backends its share. A percentage is one of what it and its partner have together: the two get weights that make 100,
-// and the others keep their proportion to the two.
+// adjust gives one of the backends its share. A percentage is one of what it and its partner have
+// together: the two get weights that make 100, and the others keep their proportion to the two.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(one routev1.RouteTargetReference) bool { return one.Name == s.service })
 	switch {
@@ -228,7 +229,8 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 	return nil
 }
 
-// shrink keeps the proportions of weights and brings the greatest one down to what a route may have.
+// shrink keeps the proportions of weights and brings the greatest one down to what a route may
+// have.
 func shrink(all []routev1.RouteTargetReference) {
 	most := int32(0)
 	for _, one := range all {

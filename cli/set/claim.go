@@ -93,13 +93,15 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims makes the new claim in the project of each object, before anything refers to it. One of its name that is there is none of ours.
+// makeClaims makes the new claim in the project of each object, before anything refers to it. One
+// of its name that is there is none of ours.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
 		return err
 	}
-	var trial []*cliresource.Info // what cannot have the volume, as the server sees it too, needs no claim
+	// What cannot have the volume, as the server sees it too, needs no claim.
+	var trial []*cliresource.Info
 	for _, info := range infos {
 		same := *info
 		same.Object = info.Object.DeepCopyObject()

@@ -19,7 +19,8 @@ import (
 type definition struct {
 	// name is that of the object as TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
-	// config says whether the object follows changes of its configuration; alwaysConfig, that it cannot but do so.
+	// config says whether the object follows changes of its configuration; alwaysConfig, that it
+	// cannot but do so.
 	config, alwaysConfig bool
 	images               []imageTrigger
 	hooks                []hookTrigger
@@ -36,7 +37,8 @@ type imageTrigger struct {
 	containers string // names with commas between them
 	auto       bool
 
-	deployment *appsv1.DeploymentTriggerImageChangeParams // what it was read from, with what it has brought last
+	// What it was read from, with what it has brought last.
+	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any
 }
@@ -164,7 +166,8 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	return d
 }
 
-// buildPolicies are triggers as a build config has them. One by the tag that the strategy starts from does not name it.
+// buildPolicies are triggers as a build config has them. One by the tag that the strategy starts
+// from does not name it.
 func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
 	all := []buildv1.BuildTriggerPolicy{}
 	for _, hook := range d.hooks {

@@ -43,7 +43,8 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// changeBuildEnv lets a function that changes the containers of pods change the environment of a strategy, as that of a container "build".
+// changeBuildEnv lets a function that changes the containers of pods change the environment of a
+// strategy, as that of a container "build".
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// resolveNames is the annotation of workloads whose images are looked up among the image streams of their project first; its value is *.
+// resolveNames is the annotation of workloads whose images are looked up among the image streams of
+// their project first; its value is *.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
 // lookup is `oc set image-lookup`.
@@ -71,7 +72,8 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	return t.change(command, infos, l.change)
 }
 
-// change switches the lookup of an object. Pods ask the annotation of their own, which they have from the template of their workload.
+// change switches the lookup of an object. Pods ask the annotation of their own, which they have
+// from the template of their workload.
 func (l *lookup) change(object runtime.Object) error {
 	if stream, ok := object.(*imagev1.ImageStream); ok {
 		stream.Spec.LookupPolicy.Local = l.enabled

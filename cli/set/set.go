@@ -1,5 +1,6 @@
-// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret, deployment-hook, image-lookup, probe, route-backends,
-// triggers and volume. Its env is kubectl's, for build configs too.
+// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret,
+// deployment-hook, image-lookup, probe, route-backends, triggers and volume. Its env is kubectl's,
+// for build configs too.
 package set
 
 import (
@@ -19,7 +20,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Teach registers routes and image streams with kubectl's scheme, by which it reads objects. It is for the start of a process.
+// Teach registers routes and image streams with kubectl's scheme, by which it reads objects. It is
+// for the start of a process.
 func Teach() error {
 	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
 		return fmt.Errorf("register routes and image streams: %w", err)
@@ -49,7 +51,8 @@ func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// targets are the objects that a command changes, which its flags name as those of kubectl's commands do.
+// targets are the objects that a command changes, which its flags name as those of kubectl's
+// commands do.
 type targets struct {
 	factory    util.Factory
 	streams    genericiooptions.IOStreams
@@ -120,8 +123,8 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
-// store changes the objects, stores them, or has the server say what it would make of that, and calls done with each. What cannot be changed does not keep others
-// from it.
+// store changes the objects, stores them, or has the server say what it would make of that, and
+// calls done with each. What cannot be changed does not keep others from it.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {

@@ -190,7 +190,8 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// removeFrom takes volumes from the chosen containers, and those from the pod that no container has any more.
+// removeFrom takes volumes from the chosen containers, and those from the pod that no container has
+// any more.
 func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	meant := func(name string) bool { return v.name == "" || v.name == name }
 	if !slices.ContainsFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) }) {

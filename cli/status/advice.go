@@ -110,7 +110,8 @@ func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	return &v.state.Streams[at]
 }
 
-// adviseConfigs looks for deployment configurations that wait for an image which does not come, and for deployments that failed.
+// adviseConfigs looks for deployment configurations that wait for an image which does not come, and
+// for deployments that failed.
 func (v *view) adviseConfigs() (all []advice) {
 	for _, config := range v.state.Configs {
 		name := v.name("dc", config.Namespace, config.Name)
@@ -211,7 +212,8 @@ func (v *view) adviseScalers() (all []advice) {
 	return all
 }
 
-// adviseTemplates looks for secrets that are not there, and for containers that nobody can tell the health of.
+// adviseTemplates looks for secrets that are not there, and for containers that nobody can tell the
+// health of.
 func (v *view) adviseTemplates() (all []advice) {
 	for _, p := range v.parts() {
 		name := v.name(p.kind, p.object.Namespace, p.object.Name)

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// adviseCycles looks for build configurations that build upon each other in a circle: each build starts the next one, for ever.
+// adviseCycles looks for build configurations that build upon each other in a circle: each build
+// starts the next one, for ever.
 func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
@@ -23,7 +24,8 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows the images that a configuration builds upon to those that build them; path is the way that led here, done what was followed to its end.
+// cycles follows the images that a configuration builds upon to those that build them; path is the
+// way that led here, done what was followed to its end.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (found [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
@@ -66,7 +68,8 @@ type selector struct {
 	matches labels.Selector
 }
 
-// adviseOverlaps looks for pods that more than one controller selects: each of them counts on pods of the other.
+// adviseOverlaps looks for pods that more than one controller selects: each of them counts on pods
+// of the other.
 func (v *view) adviseOverlaps() (all []advice) {
 	known, said := v.selectors(), map[[2]string]bool{}
 	for _, pod := range v.state.Pods {
@@ -87,7 +90,8 @@ func (v *view) adviseOverlaps() (all []advice) {
 	return all
 }
 
-// selectors are those of everything that keeps a number of pods, by project and in the order of names.
+// selectors are those of everything that keeps a number of pods, by project and in the order of
+// names.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {

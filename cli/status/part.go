@@ -27,7 +27,8 @@ type part struct {
 	below []string
 }
 
-// parts are everything in the state that runs pods of its own, in the order in which OpenShift 3 writes them.
+// parts are everything in the state that runs pods of its own, in the order in which OpenShift 3
+// writes them.
 func (v *view) parts() (all []part) {
 	s := v.state
 	for _, one := range s.Configs {
@@ -82,7 +83,8 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config is the part of a deployment configuration: what it deploys, who builds that, and its deployments.
+// config is the part of a deployment configuration: what it deploys, who builds that, and its
+// deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
 	if config.Spec.Template != nil {
@@ -117,7 +119,8 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 	return p
 }
 
-// deploymentLines are those of the deployments of a configuration that matter: the latest, and the one that runs meanwhile.
+// deploymentLines are those of the deployments of a configuration that matter: the latest, and the
+// one that runs meanwhile.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
 	if len(all) == 0 {
@@ -221,7 +224,8 @@ func (v *view) buildLine(one buildv1.Build) string {
 	return text + strings.ToLower(string(one.Status.Phase)) + " " + v.since(*cmp.Or(one.Status.CompletionTimestamp, &one.CreationTimestamp)) + " ago"
 }
 
-// count is how many pods are ready of those that are wanted, and how often their containers restarted.
+// count is how many pods are ready of those that are wanted, and how often their containers
+// restarted.
 func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {

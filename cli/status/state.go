@@ -43,8 +43,8 @@ type State struct {
 	secretsKnown bool
 }
 
-// Load reads what a project has, or every project when namespace is empty. Kinds that the user may not see, or that the server does not
-// have, are left out.
+// Load reads what a project has, or every project when namespace is empty. Kinds that the user may
+// not see, or that the server does not have, are left out.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
 	work, ctx := errgroup.WithContext(ctx)

@@ -1,4 +1,5 @@
-// Package status is `oc status`: what a project has, how its parts belong together, and what seems wrong with them.
+// Package status is `oc status`: what a project has, how its parts belong together, and what seems
+// wrong with them.
 //
 // Source: the output of OpenShift 3.11's client, whose wording people and scripts know.
 package status

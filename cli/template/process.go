@@ -121,7 +121,8 @@ func (o *processing) run(ctx context.Context, args []string, formatted bool) err
 	return o.show(ctx, processed)
 }
 
-// arguments reads the name of the template and, as older clients of OpenShift 3 have them, values of parameters.
+// arguments reads the name of the template and, as older clients of OpenShift 3 have them, values
+// of parameters.
 func (o *processing) arguments(args []string) (name string, err error) {
 	for _, arg := range args {
 		switch {

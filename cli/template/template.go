@@ -1,4 +1,5 @@
-// Package template reads templates and the values of their parameters for the commands that use them, and has them processed.
+// Package template reads templates and the values of their parameters for the commands that use
+// them, and has them processed.
 package template
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
-// Locate reads the name of a stored template: NAME, or PROJECT//NAME for one of another project than namespace. The forms TYPE/NAME and
-// PROJECT/TYPE/NAME are accepted where the type is that of templates.
+// Locate reads the name of a stored template: NAME, or PROJECT//NAME for one of another project
+// than namespace. The forms TYPE/NAME and PROJECT/TYPE/NAME are accepted where the type is that of
+// templates.
 func Locate(text, namespace string) (project, name string, err error) {
 	parts := strings.Split(text, "/")
 	kind := ""

@@ -15,8 +15,9 @@ import (
 // stdin is the file name of standard input.
 const stdin = "-"
 
-// Values are NAME=VALUE pairs and those of files, in which a line is a pair, a comment that begins with #, or empty. A pair that is given wins over
-// one of a file; what is not used is told to warnings. kind is what a pair is called in messages, such as "parameter".
+// Values are NAME=VALUE pairs and those of files, in which a line is a pair, a comment that begins
+// with #, or empty. A pair that is given wins over one of a file; what is not used is told to
+// warnings. kind is what a pair is called in messages, such as "parameter".
 func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -81,7 +82,8 @@ func unquote(value string) string {
 	return value
 }
 
-// Fill gives parameters of a template values. A name that is none of its parameters is an error unless unknown is true.
+// Fill gives parameters of a template values. A name that is none of its parameters is an error
+// unless unknown is true.
 func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
 	known := map[string]bool{}
 	for i := range template.Parameters {

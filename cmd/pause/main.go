@@ -1,10 +1,13 @@
-// Command pause is the process of a pod sandbox: it holds the namespaces that the containers of a pod share and does nothing.
+// Command pause is the process of a pod sandbox: it holds the namespaces that the containers of a
+// pod share and does nothing.
 //
-// Where the pod shares its process namespace, pause is process 1 there and inherits every orphan. It tells the kernel
-// to ignore SIGCHLD, and then the kernel itself reaps each child that ends (wait(2), notes): no loop, no memory.
+// Where the pod shares its process namespace, pause is process 1 there and inherits every orphan.
+// It tells the kernel to ignore SIGCHLD, and then the kernel itself reaps each child that ends
+// (wait(2), notes): no loop, no memory.
 //
-// It ends on SIGTERM and SIGINT by the default action of the Go runtime, which ends a process 1 too (exit status 2;
-// 143 and 130 elsewhere). os/signal would give a status of 0 for 100 kB and two threads more in each pod of the host.
+// It ends on SIGTERM and SIGINT by the default action of the Go runtime, which ends a process 1 too
+// (exit status 2; 143 and 130 elsewhere). os/signal would give a status of 0 for 100 kB and two
+// threads more in each pod of the host.
 package main
 
 import (
@@ -32,7 +35,8 @@ func main() {
 		syscall.Exit(1)
 	}
 	for {
-		// Without descriptors and without a timeout ppoll only returns for a signal. (select{} would be reported as a deadlock.)
+		// Without descriptors and without a timeout ppoll only returns for a signal. (select{}
+		// would be reported as a deadlock.)
 		syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
 }

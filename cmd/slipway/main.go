@@ -1,5 +1,5 @@
-// Command slipway is the whole platform in one program: the supervisor of a host, the processes below
-// it, and, also under the names oc and kubectl, the client.
+// Command slipway is the whole platform in one program: the supervisor of a host, the processes
+// below it, and, also under the names oc and kubectl, the client.
 package main
 
 import (

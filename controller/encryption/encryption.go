@@ -1,5 +1,5 @@
-// Package encryption stores objects again whose encryption has changed: those of a cluster that stored them as plain
-// text, and those that were encrypted with an earlier key.
+// Package encryption stores objects again whose encryption has changed: those of a cluster that
+// stored them as plain text, and those that were encrypted with an earlier key.
 package encryption
 
 import (
@@ -22,17 +22,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The ConfigMap that says under which version of the encryption everything is stored. It lies in the store
-// itself, so that it is true of a store that was restored from a backup.
+// The ConfigMap that says under which version of the encryption everything is stored. It lies in
+// the store itself, so that it is true of a store that was restored from a backup.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"
 	Key       = "version"
 )
 
-// Rewriter stores all objects of some resources again, once for each version of the encryption. The API server
-// writes an object that has not changed only if it is not encrypted with the present key, so a Rewriter that was
-// interrupted starts from the beginning.
+// Rewriter stores all objects of some resources again, once for each version of the encryption. The
+// API server writes an object that has not changed only if it is not encrypted with the present
+// key, so a Rewriter that was interrupted starts from the beginning.
 type Rewriter struct {
 	// Client may read and update the resources.
 	Client *rest.Config
@@ -45,8 +45,8 @@ type Rewriter struct {
 // Name is the part's name.
 func (*Rewriter) Name() string { return "encryption" }
 
-// checkInterval is the time after which the file is read again, and objects that could not be stored are tried again. The
-// API server reads its file once a minute.
+// checkInterval is the time after which the file is read again, and objects that could not be
+// stored are tried again. The API server reads its file once a minute.
 const checkInterval = 10 * time.Second
 
 // Run stores what has to be stored again until ctx ends.
@@ -156,7 +156,8 @@ func all(ctx context.Context, objects dynamic.NamespaceableResourceInterface) (c
 			switch {
 			case err == nil:
 				count++
-			case kerrors.IsNotFound(err) || kerrors.IsConflict(err): // deleted, or stored by somebody else meanwhile
+			case kerrors.IsNotFound(err) || kerrors.IsConflict(err):
+				// Deleted, or stored by somebody else meanwhile.
 			default:
 				problems = append(problems, fmt.Errorf("update %s/%s: %w", object.GetNamespace(), object.GetName(), err))
 			}

@@ -1,5 +1,6 @@
-// Command flexvolume-go is the FlexVolume driver example.com/directory: a volume is a directory of the machine, which outlives its pods.
-// It is for a cluster of one machine, or for a base directory that all machines share.
+// Command flexvolume-go is the FlexVolume driver example.com/directory: a volume is a directory of
+// the machine, which outlives its pods. It is for a cluster of one machine, or for a base directory
+// that all machines share.
 //
 // Options of a volume, both optional:
 //

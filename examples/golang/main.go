@@ -1,4 +1,5 @@
-// Command golang serves a page that says what serves it. It is built by source-to-image, and is a part of no other program.
+// Command golang serves a page that says what serves it. It is built by source-to-image, and is a
+// part of no other program.
 package main
 
 import (

@@ -3,7 +3,8 @@
 //	go run ./hack/coverage             prints the totals
 //	go run ./hack/coverage --markdown  writes the totals into docs/coverage.md
 //
-// It runs in the root folder of the repository and fails when the file is wrong or a proof is missing.
+// It runs in the root folder of the repository and fails when the file is wrong or a proof is
+// missing.
 package main
 
 import (

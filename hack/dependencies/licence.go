@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// phrases are by which licences are recognized, in lower case and with single spaces. All phrases of a row must be there.
+// phrases are by which licences are recognized, in lower case and with single spaces. All phrases
+// of a row must be there.
 var phrases = []struct {
 	licence string // as SPDX names it
 	text    []string
@@ -99,7 +100,8 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 // plain returns text on one line.
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// checkLicences reports linked modules whose licence is unknown, or neither permissive nor an exception, and exceptions without need.
+// checkLicences reports linked modules whose licence is unknown, or neither permissive nor an
+// exception, and exceptions without need.
 func checkLicences(linked []dependency) error {
 	var problems []error
 	needed := map[string]bool{}
@@ -123,7 +125,8 @@ func checkLicences(linked []dependency) error {
 	return errors.Join(problems...)
 }
 
-// checkNotice reports lines with a copyright in the notices of linked modules that our NOTICE lacks.
+// checkNotice reports lines with a copyright in the notices of linked modules that our NOTICE
+// lacks.
 func checkNotice(notice string, linked []dependency) error {
 	notice = plain(notice)
 	var problems []error

@@ -1,10 +1,12 @@
-// Command dependencies describes the modules that this repository requires, and those that its programs are linked with.
+// Command dependencies describes the modules that this repository requires, and those that its
+// programs are linked with.
 //
 //	go run ./hack/dependencies                    writes docs/dependencies.md
 //	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs that `make build` built
 //
-// It runs in the root folder of the repository. It fails if a module that go.mod requires directly has no row in docs/dependencies.tsv, if a linked
-// module has a licence that nobody allowed, and if NOTICE lacks what a linked module asks to pass on.
+// It runs in the root folder of the repository. It fails if a module that go.mod requires directly
+// has no row in docs/dependencies.tsv, if a linked module has a licence that nobody allowed, and if
+// NOTICE lacks what a linked module asks to pass on.
 package main
 
 import (
@@ -43,7 +45,8 @@ func run(ctx context.Context, bill, release string) error {
 	return section.Write(filepath.Join("docs", "dependencies.md"), page)
 }
 
-// document writes the tables of docs/dependencies.md and reports everything that is wrong with the modules.
+// document writes the tables of docs/dependencies.md and reports everything that is wrong with the
+// modules.
 func document(ctx context.Context, root string) (string, error) {
 	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsCurrent also fails for whatever `go run ./hack/dependencies` refuses: a dependency without a reason, a licence, a notice.
+// TestPageIsCurrent also fails for whatever `go run ./hack/dependencies` refuses: a dependency
+// without a reason, a licence, a notice.
 func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
 	content, err := document(t.Context(), root)
@@ -33,7 +34,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated leaves out when modules were released, which the go command does not know of all that it only finds in its cache.
+// undated leaves out when modules were released, which the go command does not know of all that it
+// only finds in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")
 }

@@ -34,7 +34,8 @@ func (d dependency) used() dependency {
 	return d
 }
 
-// directModules returns the modules that go.mod requires for packages of this repository, and those of its tools.
+// directModules returns the modules that go.mod requires for packages of this repository, and those
+// of its tools.
 func directModules(ctx context.Context, root string) ([]dependency, error) {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

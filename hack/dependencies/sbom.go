@@ -32,8 +32,9 @@ type program struct {
 	libraries     []cdx.Component // that are not Go
 }
 
-// writeBill writes the bill of materials of the programs in bin and of those embedded in slipway, in CycloneDX form. It is made of what the programs say of
-// themselves, and the same for the same programs.
+// writeBill writes the bill of materials of the programs in bin and of those embedded in slipway,
+// in CycloneDX form. It is made of what the programs say of themselves, and the same for the same
+// programs.
 func writeBill(ctx context.Context, root, path, release string) error {
 	programs, err := builtPrograms(ctx, root, release)
 	if err != nil {
@@ -101,7 +102,8 @@ func builtPrograms(ctx context.Context, root, release string) (programs []progra
 	return programs, ctx.Err()
 }
 
-// billOf describes programs and the modules that they say they are linked with, whose licences are those of linked.
+// billOf describes programs and the modules that they say they are linked with, whose licences are
+// those of linked.
 func billOf(programs []program, linked []dependency) (*cdx.BOM, error) {
 	known := map[string]dependency{}
 	for _, d := range linked {
@@ -185,7 +187,8 @@ func standardLibrary(release string) cdx.Component {
 	return describe(debug.Module{Path: "std", Version: strings.TrimPrefix(release, "go")}, []string{"BSD-3-Clause"})
 }
 
-// hostLibraries returns the libraries of the host that runc is linked with, as far as it names their versions.
+// hostLibraries returns the libraries of the host that runc is linked with, as far as it names
+// their versions.
 func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
 	dir, err := os.MkdirTemp("", "slipway-runc-")
 	if err != nil {

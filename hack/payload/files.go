@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// previous returns the manifest of the last run. Where there is none, or it is damaged, everything is built again.
+// previous returns the manifest of the last run. Where there is none, or it is damaged, everything
+// is built again.
 func previous(dir string) manifest.Manifest {
 	m, err := manifest.Read(os.DirFS(dir))
 	if err != nil {
@@ -54,12 +55,14 @@ func save(dir string, m manifest.Manifest) error {
 	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
-// temporary is where a file is written that then gets its name. A leftover begins with a dot, so it is not embedded.
+// temporary is where a file is written that then gets its name. A leftover begins with a dot, so it
+// is not embedded.
 func temporary(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }
 
-// compress writes the file at source to target in zstd form and returns target's size in bytes. What is read passes through tee.
+// compress writes the file at source to target in zstd form and returns target's size in bytes.
+// What is read passes through tee.
 func compress(source, target string, tee func(io.Reader) io.Reader) (int64, error) {
 	input, err := os.Open(source)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Command payload builds the native programs that are embedded in slipway and writes them, compressed, with their manifest
-// to internal/payload/files. `make build` runs it in the root of the repository before it builds slipway:
+// Command payload builds the native programs that are embedded in slipway and writes them,
+// compressed, with their manifest to internal/payload/files. `make build` runs it in the root of
+// the repository before it builds slipway:
 //
 //	go run ./hack/payload [program...]
 //
-// Everything is built from the versions in go.mod. A program whose inputs are the same as last time is kept: its recipe, the Go version,
-// go.mod and go.sum, and the packages of this repository that it is made of. Named programs only: the others are
-// kept as they are, or stay missing.
+// Everything is built from the versions in go.mod. A program whose inputs are the same as last time
+// is kept: its recipe, the Go version, go.mod and go.sum, and the packages of this repository that
+// it is made of. Named programs only: the others are kept as they are, or stay missing.
 package main
 
 import (

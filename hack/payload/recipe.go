@@ -23,7 +23,8 @@ type programRecipe struct {
 	ldflags []string
 }
 
-// recipes returns how each program is built. The version flags are those of the projects' own release builds.
+// recipes returns how each program is built. The version flags are those of the projects' own
+// release builds.
 func recipes(ctx context.Context) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
@@ -45,7 +46,8 @@ func (r programRecipe) arguments(output string) []string {
 	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
-	// Without the commit in it, a program stays the same until its own sources change, and with it the running pods'.
+	// Without the commit in it, a program stays the same until its own sources change, and with it
+	// the running pods'.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
 	if len(r.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(r.Tags, ","))
@@ -79,7 +81,8 @@ func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// build builds the program and writes its compressed form to dir. It returns the program and its compressed size in bytes.
+// build builds the program and writes its compressed form to dir. It returns the program and its
+// compressed size in bytes.
 func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program, int64, error) {
 	temp, err := os.MkdirTemp("", "slipway-payload-")
 	if err != nil {

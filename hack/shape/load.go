@@ -38,8 +38,8 @@ type listed struct {
 // problem is an error of the go tool.
 type problem struct{ Err string }
 
-// load reads the packages below root, sorted by folder. Packages that do not build are read as far as
-// possible and carry their problem.
+// load reads the packages below root, sorted by folder. Packages that do not build are read as far
+// as possible and carry their problem.
 func load(root string) ([]shape, error) {
 	list := exec.Command("go", "list", "-e",
 		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")

@@ -1,6 +1,6 @@
-// Command shape prints the shape of the repository: for every package its lines of code and of tests,
-// what it says it is for, and which packages of ours it imports. It informs, it does not judge; the rules
-// are in internal/repocheck.
+// Command shape prints the shape of the repository: for every package its lines of code and of
+// tests, what it says it is for, and which packages of ours it imports. It informs, it does not
+// judge; the rules are in internal/repocheck.
 //
 //	go run ./hack/shape
 package main

@@ -70,7 +70,8 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 func (t target) fuzz(ctx context.Context, share time.Duration) result {
 	r := result{target: t, duration: share}
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", share.String(), "./"+t.directory)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) } // go ends the workers
+	// Go ends the workers.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
 	if err == nil {
@@ -100,8 +101,8 @@ var (
 	failing  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
-// read takes the numbers of a line of progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec), new interesting: 5 (total: 20)", and the
-// name of a failing input.
+// read takes the numbers of a line of progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec),
+// new interesting: 5 (total: 20)", and the name of a failing input.
 func (r *result) read(line string) {
 	if match := progress.FindStringSubmatch(line); match != nil {
 		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // digits

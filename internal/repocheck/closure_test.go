@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestLightProgramsStayLight follows the imports of other modules too, which the rules on files do not see.
+// TestLightProgramsStayLight follows the imports of other modules too, which the rules on files do
+// not see.
 func TestLightProgramsStayLight(t *testing.T) {
 	graph := loadGraph(t)
 	for _, r := range light {
@@ -51,8 +52,8 @@ func way(cameFrom map[string]string, pkg string) string {
 	return strings.Join(chain, " > ")
 }
 
-// loadGraph asks the go tool for the imports of every package that ours depend on. Packages that do not
-// build are part of the graph as far as they can be read.
+// loadGraph asks the go tool for the imports of every package that ours depend on. Packages that do
+// not build are part of the graph as far as they can be read.
 func loadGraph(t *testing.T) map[string][]string {
 	t.Helper()
 	list := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports", "./...")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkPackageDocs finds packages without a doc comment, with one in an unexpected file, or with one that
-// does not begin as the go tool wants it.
+// checkPackageDocs finds packages without a doc comment, with one in an unexpected file, or with
+// one that does not begin as the go tool wants it.
 func checkPackageDocs(t *tree) (found findings) {
 	documented := map[string]bool{}
 	code := map[string]bool{} // folders with files that are not tests
@@ -43,8 +43,8 @@ func firstWords(text string) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// checkExported finds exported identifiers without a comment. Constants, variables and types may take the
-// comment of their group, or one at the end of the line.
+// checkExported finds exported identifiers without a comment. Constants, variables and types may
+// take the comment of their group, or one at the end of the line.
 func checkExported(t *tree) (found findings) {
 	t.goFiles(func(f file) {
 		if f.isTest() || f.syntax.Name.Name == "main" || ast.IsGenerated(f.syntax) {

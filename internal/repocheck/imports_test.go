@@ -33,8 +33,8 @@ func readVocabulary(table string) (read []layer) {
 	return read
 }
 
-// unit finds the layer that a folder belongs to and the unit within that layer; ok is false for a folder
-// without a meaning. The most specific pattern wins.
+// unit finds the layer that a folder belongs to and the unit within that layer; ok is false for a
+// folder without a meaning. The most specific pattern wins.
 func unit(folder string) (of layer, name string, ok bool) {
 	for _, l := range layers {
 		for _, pattern := range l.folders {
@@ -75,7 +75,8 @@ func checkFolders(t *tree) (found findings) {
 	return found
 }
 
-// checkImports finds imports of our packages that do not point down, and imports of upstream outside its layer.
+// checkImports finds imports of our packages that do not point down, and imports of upstream
+// outside its layer.
 func checkImports(t *tree) (found findings) {
 	t.goFiles(func(f file) {
 		from, fromUnit, known := unit(f.folder())

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// machinePath matches paths that exist on one machine only. A name in front, as in upper/work/, is a path
-// of our own.
+// machinePath matches paths that exist on one machine only. A name in front, as in upper/work/, is
+// a path of our own.
 var machinePath = regexp.MustCompile(`(?:^|[^\w.$})/*-])(/(?:work|root)/)`)
 
 // registryHost matches hosts that serve images or modules: nothing here depends on a network.

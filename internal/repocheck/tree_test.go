@@ -94,8 +94,11 @@ func (f file) folder() string { return path.Dir(f.path) }
 // isTest tells whether the file is compiled for tests only.
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// isTestCode tells whether the file belongs to the tests, the harness included.
-func (f file) isTestCode() bool { return f.isTest() || strings.HasPrefix(f.path, "test/") }
+// isTestCode tells whether the file belongs to the tests: the kit and packages such as apitest,
+// which only tests import, included.
+func (f file) isTestCode() bool {
+	return f.isTest() || strings.HasPrefix(f.path, "test/") || strings.HasSuffix(f.folder(), "test")
+}
 
 // imports calls visit for every import path with its line.
 func (f file) imports(visit func(importPath string, line int)) {

@@ -64,8 +64,8 @@ func (c *cluster) runLifecycles(random *rand.Rand, takeOver func()) {
 	lives.Wait()
 }
 
-// randomLifecycle runs one volume's lifecycle. The claim might be deleted before the volume exists, and
-// the attachment before it is attached.
+// randomLifecycle runs one volume's lifecycle. The claim might be deleted before the volume exists,
+// and the attachment before it is attached.
 func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.create(c.claim(name))
 	if c.pause(choice) {

@@ -12,7 +12,8 @@ import (
 const (
 	// apiCount is how many objects of each resource are made, read and watched.
 	apiCount = 500
-	// mostAPI is how much longer a request for an OpenShift resource may take than one for a ConfigMap.
+	// mostAPI is how much longer a request for an OpenShift resource may take than one for a
+	// ConfigMap.
 	mostAPI = 1.1
 )
 

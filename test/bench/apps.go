@@ -26,8 +26,9 @@ const (
 	appName    = "bench"
 )
 
-// apps is what was measured of applications: the times of rollouts of the same pods by a DeploymentConfig and by a Deployment, from the change of an image to
-// the new ReplicationController, of processing a template, and of the first request to an idle service.
+// apps is what was measured of applications: the times of rollouts of the same pods by a
+// DeploymentConfig and by a Deployment, from the change of an image to the new
+// ReplicationController, of processing a template, and of the first request to an idle service.
 type apps struct {
 	config, deployment    []time.Duration
 	image, template, wake []time.Duration
@@ -159,7 +160,8 @@ func (w *workshop) begin(ctx context.Context) error {
 	})
 }
 
-// configDone says whether the rollout of the present version is complete, as `oc rollout status` does.
+// configDone says whether the rollout of the present version is complete, as `oc rollout status`
+// does.
 func configDone(dc *openshiftapps.DeploymentConfig) bool {
 	for _, condition := range dc.Status.Conditions {
 		if condition.Type == openshiftapps.DeploymentProgressing && condition.Reason == string(openshiftapps.NewReplicationControllerAvailableReason) {

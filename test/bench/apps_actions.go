@@ -46,7 +46,8 @@ func (w *workshop) measureImages(ctx context.Context) error {
 			return err
 		}
 		w.result.image = append(w.result.image, took)
-		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) { // the next one would cancel it first
+		// The next one would cancel it first.
+		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
 			return err == nil && rc.Annotations[openshiftapps.DeploymentStatusAnnotation] == string(openshiftapps.DeploymentStatusComplete), err
 		}); err != nil {
@@ -56,7 +57,8 @@ func (w *workshop) measureImages(ctx context.Context) error {
 	return nil
 }
 
-// changeImage gives the tag another image and returns the time until the ReplicationController of that version is there.
+// changeImage gives the tag another image and returns the time until the ReplicationController of
+// that version is there.
 func (w *workshop) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
 	digest := fmt.Sprintf("sha256:%064x", version)
 	mapping := &imagev1.ImageStreamMapping{

@@ -39,7 +39,8 @@ func runApps(ctx context.Context, o options) error {
 	return appsSection.Write(o.markdown, conditions+"\n"+result.table().markdown())
 }
 
-// table is what was measured, with the aims. Rollouts are compared pair by pair: those of a pair were made one after the other.
+// table is what was measured, with the aims. Rollouts are compared pair by pair: those of a pair
+// were made one after the other.
 func (a *apps) table() table {
 	t := table{heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {

@@ -25,8 +25,9 @@ var stockPrograms = []struct{ name, pkg string }{
 	{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 }
 
-// buildStock builds the stock programs into dir with the versions of go.mod and the flags of the Makefile, so that their
-// packages are compiled once for them and slipway. The first time takes minutes.
+// buildStock builds the stock programs into dir with the versions of go.mod and the flags of the
+// Makefile, so that their packages are compiled once for them and slipway. The first time takes
+// minutes.
 func buildStock(ctx context.Context, dir string) error {
 	flags, err := linkerFlags(ctx)
 	if err != nil {
@@ -47,7 +48,8 @@ func buildStock(ctx context.Context, dir string) error {
 	return nil
 }
 
-// linkerFlags strip the programs and tell them their version: clients refuse a version that they cannot read.
+// linkerFlags strip the programs and tell them their version: clients refuse a version that they
+// cannot read.
 func linkerFlags(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	command.Stderr = os.Stderr
@@ -65,8 +67,9 @@ func linkerFlags(ctx context.Context) (string, error) {
 		variable + "gitTreeState=clean" + variable + "buildDate=1970-01-01T00:00:00Z", nil
 }
 
-// copyPrograms copies the programs of both sides to dir, so that no other program of the machine shares their pages, which
-// would divide the proportional set size. All of them are in the page cache afterwards and on the disk.
+// copyPrograms copies the programs of both sides to dir, so that no other program of the machine
+// shares their pages, which would divide the proportional set size. All of them are in the page
+// cache afterwards and on the disk.
 func copyPrograms(dir string, o options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("copy programs: %w", err)

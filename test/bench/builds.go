@@ -23,7 +23,8 @@ const (
 	// buildFiles files of buildFileSize bytes are the source, and layerSize bytes the base image's.
 	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
 	startedBuilds, triggeredBuilds       = 5, 5
-	// mostCold and mostCached are how much of buildah's time a build may take; mostStart and mostTrigger are seconds.
+	// mostCold and mostCached are how much of buildah's time a build may take; mostStart and
+	// mostTrigger are seconds.
 	mostCold, mostCached   = 1.2, 0.5
 	mostStart, mostTrigger = 3.0, 1.0
 	// The prefixes of images, as pods know the registry and as this machine does.
@@ -41,7 +42,8 @@ RUN dd if=/dev/zero of=/zeros bs=1M count=64
 
 // built are the times of one kind of build.
 type built struct {
-	// ours is the whole of `oc start-build --wait`, inside what its build says of its own stages: from the source to the pushed image.
+	// ours is the whole of `oc start-build --wait`, inside what its build says of its own stages:
+	// from the source to the pushed image.
 	ours, inside, buildah []time.Duration
 }
 
@@ -51,7 +53,8 @@ type builds struct {
 	started, triggered []time.Duration
 }
 
-// yard is where builds are measured: a cluster, and buildah beside it, which pushes to the cluster's registry too.
+// yard is where builds are measured: a cluster, and buildah beside it, which pushes to the
+// cluster's registry too.
 type yard struct {
 	*cluster
 	host       *host
@@ -124,7 +127,8 @@ func (y *yard) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget makes a build configuration that has never built, whose image stream has no image, and empties the storage of buildah.
+// forget makes a build configuration that has never built, whose image stream has no image, and
+// empties the storage of buildah.
 func (y *yard) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
 		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},

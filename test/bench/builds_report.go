@@ -15,7 +15,8 @@ func runBuilds(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
-	if err := os.Chmod(work, 0o755); err != nil { // the pods of builds have other users, and come this way to their files
+	// The pods of builds have other users, and come this way to their files.
+	if err := os.Chmod(work, 0o755); err != nil {
 		return fmt.Errorf("open working directory: %w", err)
 	}
 	result, err := measureBuilds(ctx, work, o)

@@ -34,7 +34,8 @@ func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, address, login) // for buildah: arguments are seen by everybody
+	// For buildah: arguments are seen by everybody.
+	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, address, login)
 	if err := os.WriteFile(y.host.path("auth.json"), file, 0o600); err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func (y *yard) push(ctx context.Context, image v1.Image) error {
 	return remote.Write(reference, image, y.options(ctx)...)
 }
 
-// await does something and returns the time until a build that has not been there before is as wanted.
+// await does something and returns the time until a build that has not been there before is as
+// wanted.
 func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.Build) bool) (took time.Duration, err error) {
 	listed, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -129,7 +131,8 @@ func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.
 			if ok && !seen && wanted(build) {
 				seen, took = true, time.Since(began)
 			}
-			if ok && seen && build.Status.CompletionTimestamp != nil { // so that it does not disturb the next one
+			// So that it does not disturb the next one.
+			if ok && seen && build.Status.CompletionTimestamp != nil {
 				return took, nil
 			}
 		case <-ctx.Done():
@@ -166,7 +169,8 @@ func (y *yard) measureStart(ctx context.Context) error {
 	return nil
 }
 
-// measureTriggers measures the time from the begin of the push of a base image, whose layers the registry has, until the build that it causes.
+// measureTriggers measures the time from the begin of the push of a base image, whose layers the
+// registry has, until the build that it causes.
 func (y *yard) measureTriggers(ctx context.Context) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
@@ -178,7 +182,8 @@ func (y *yard) measureTriggers(ctx context.Context) error {
 	}
 	made := func(*buildv1.Build) bool { return true }
 	trigger := buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}}
-	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, made); err != nil { // of the image that is there
+	// Of the image that is there.
+	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, made); err != nil {
 		return err
 	}
 	for i := range triggeredBuilds {

@@ -11,17 +11,20 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// callsPerOperation is how often each operation is called by the engine, and its driver executed without it, in turns.
+// callsPerOperation is how often each operation is called by the engine, and its driver executed
+// without it, in turns.
 const callsPerOperation = 100
 
 // callCost is what a call of one operation takes: medians.
 type callCost struct {
 	operation flexvolume.Operation
-	// bare is a fork and exec of the driver with the operation's arguments, engine a call through the engine.
+	// bare is a fork and exec of the driver with the operation's arguments, engine a call through
+	// the engine.
 	bare, engine time.Duration
 }
 
-// measureCalls calls the driver quick in a directory of its own through a registry, as kubelet does.
+// measureCalls calls the driver quick in a directory of its own through a registry, as kubelet
+// does.
 func measureCalls(ctx context.Context, dir string) (costs []callCost, err error) {
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept")}
 	const name = "example.com/quick"

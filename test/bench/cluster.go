@@ -57,8 +57,9 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 	return nil
 }
 
-// waitNode returns when the only node is ready by a word that its kubelet has given since the one at last, with the time of
-// this word. Without that, a node would be ready from the cluster's last life. At the first start last is zero.
+// waitNode returns when the only node is ready by a word that its kubelet has given since the one
+// at last, with the time of this word. Without that, a node would be ready from the cluster's last
+// life. At the first start last is zero.
 func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time, err error) {
 	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -118,7 +119,8 @@ func pausePod(name string) *corev1.Pod {
 	}
 }
 
-// startPod creates a pod and returns the time from the request to the watch event that says that it is running.
+// startPod creates a pod and returns the time from the request to the watch event that says that it
+// is running.
 func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	pods, name := c.client.CoreV1().Pods("default"), pod.Name
 	events, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -145,7 +147,8 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 	}
 }
 
-// deletePod deletes a pod and waits until kubelet has removed it, so that its end does not disturb what follows.
+// deletePod deletes a pod and waits until kubelet has removed it, so that its end does not disturb
+// what follows.
 func (c *cluster) deletePod(ctx context.Context, name string) error {
 	pods := c.client.CoreV1().Pods("default")
 	if err := pods.Delete(ctx, name, *metav1.NewDeleteOptions(1)); err != nil {

@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	csiVolumes   = 500                   // that are made, attached and detached
-	csiWarm      = 50                    // that are taken through the same before
-	csiLatency   = 10 * time.Millisecond // of each call of the driver
-	csiWrite     = 4 * time.Millisecond  // of each write of the API server, about what one with etcd takes
-	csiWorkers   = 5                     // calls of the driver at once: few enough that two cores are no limit for what is compared
-	csiDrivers   = 10                    // that one process serves for the larger measure of memory
-	csiMany      = 5000                  // volumes of these drivers
-	csiIdle      = 20 * time.Second      // until memory is read
+	csiVolumes = 500                   // that are made, attached and detached
+	csiWarm    = 50                    // that are taken through the same before
+	csiLatency = 10 * time.Millisecond // of each call of the driver
+	// Of each write of the API server, about what one with etcd takes.
+	csiWrite = 4 * time.Millisecond
+	// Calls of the driver at once: few enough that two cores are no limit for what is compared.
+	csiWorkers   = 5
+	csiDrivers   = 10               // that one process serves for the larger measure of memory
+	csiMany      = 5000             // volumes of these drivers
+	csiIdle      = 20 * time.Second // until memory is read
 	attacherFrom = "test/bench/attacher"
 	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
 )
@@ -25,9 +27,11 @@ const (
 // csiRates is what one side did with the volumes.
 type csiRates struct {
 	provision, attach, detach float64 // volumes in a second; 0 is not measured
-	requests                  float64 // of the API server to attach and detach one volume, events left out
-	life                      float64 // such requests from the claim to the deletion; 0 is not measured
-	processor                 float64 // seconds of processor time to attach and detach one volume
+	// Of the API server to attach and detach one volume, events left out.
+	requests float64
+	// Such requests from the claim to the deletion; 0 is not measured.
+	life      float64
+	processor float64 // seconds of processor time to attach and detach one volume
 }
 
 // csiResult is everything that was measured of what serves CSI drivers.
@@ -36,9 +40,10 @@ type csiResult struct {
 	started       time.Time
 	own, attacher []csiRates // of each round
 	byHand        csiRates   // ours, of volumes that somebody else has made
-	idle          [2]usage   // ours and the attacher's with one driver, after all volumes were detached
-	many          usage      // of our process with csiDrivers drivers and csiMany volumes
-	stockMany     usage      // of one attacher with one driver and csiMany volumes
+	// Ours and the attacher's with one driver, after all volumes were detached.
+	idle      [2]usage
+	many      usage // of our process with csiDrivers drivers and csiMany volumes
+	stockMany usage // of one attacher with one driver and csiMany volumes
 }
 
 // runCSI measures, prints and writes what serves CSI drivers.
@@ -97,7 +102,8 @@ func ownArguments(kubeconfig string, sockets []string) []string {
 	return arguments
 }
 
-// attacherArguments lift the attacher's own limit of five requests a second: the work is compared, not the limit.
+// attacherArguments lift the attacher's own limit of five requests a second: the work is compared,
+// not the limit.
 func attacherArguments(kubeconfig string, sockets []string) []string {
 	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(csiWorkers), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }

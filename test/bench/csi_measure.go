@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// rates lets the program attach and detach volumes: those that it has provisioned, and will delete, or such as somebody else has made. Then it is left alone.
+// rates lets the program attach and detach volumes: those that it has provisioned, and will delete,
+// or such as somebody else has made. Then it is left alone.
 func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, left usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
@@ -128,7 +129,8 @@ func (c *csiCluster) warmUp(ctx context.Context) error {
 	return c.until(ctx, "the program attaches", func() bool { return c.drivers[0].Attachments() == before+1 })
 }
 
-// requests counts what only the program asks: everything but what the benchmark makes and releases, lists and watches, and events.
+// requests counts what only the program asks: everything but what the benchmark makes and releases,
+// lists and watches, and events.
 func (c *csiCluster) requests() (sum int) {
 	for request, count := range c.api.Requests() {
 		verb, kind, _ := strings.Cut(request, " ")
@@ -174,7 +176,8 @@ func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, err
 	return float64(len(volumes)) / time.Since(began).Seconds(), err
 }
 
-// provision makes claims that the volume binder has given to the driver, and waits for their PersistentVolumes.
+// provision makes claims that the volume binder has given to the driver, and waits for their
+// PersistentVolumes.
 func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
 	class := "fast"
 	volumes = make([]string, count)
@@ -207,7 +210,8 @@ func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (v
 	return volumes, rate, err
 }
 
-// release says of provisioned volumes that their claims are gone, as the volume binder does, and waits until the program has deleted them.
+// release says of provisioned volumes that their claims are gone, as the volume binder does, and
+// waits until the program has deleted them.
 func (c *csiCluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -17,18 +17,21 @@ const (
 	// manyDrivers are watched while nothing changes for idleDiscovery.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
-	// singleChanges are made one after the other, each as soon as the one before is in force; burstChanges as fast as possible.
+	// singleChanges are made one after the other, each as soon as the one before is in force;
+	// burstChanges as fast as possible.
 	singleChanges = 10
 	burstChanges  = 10_000
 )
 
 // discovery is what finding drivers costs and how long it takes.
 type discovery struct {
-	// idle is the processor time per second, in seconds, of a process that watches drivers that do not change.
+	// idle is the processor time per second, in seconds, of a process that watches drivers that do
+	// not change.
 	idle float64
 	// changes are the times from the change of a driver until its new version can be used.
 	changes []time.Duration
-	// burst is how long the burst took, and apart the shortest time between the begins of two scans meanwhile.
+	// burst is how long the burst took, and apart the shortest time between the begins of two scans
+	// meanwhile.
 	burst, apart time.Duration
 }
 
@@ -60,7 +63,8 @@ func (s *scanTimes) apart() time.Duration {
 	return shortest
 }
 
-// measureDiscovery runs a registry with many drivers in this process, which does nothing else meanwhile.
+// measureDiscovery runs a registry with many drivers in this process, which does nothing else
+// meanwhile.
 func measureDiscovery(ctx context.Context, dir string) (result discovery, err error) {
 	scans := &scanTimes{}
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept"), Observer: scans}

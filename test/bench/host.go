@@ -21,18 +21,19 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// address is the machine's address in the namespace of each side, from the range for benchmarks (RFC 2544); nothing
-// answers at the gateway.
+// address is the machine's address in the namespace of each side, from the range for benchmarks
+// (RFC 2544); nothing answers at the gateway.
 const (
 	address = "198.18.0.10"
 	gateway = "198.18.0.1"
 )
 
-// cleanupTime is how long a side may take to go away after it was measured or the measurement was interrupted.
+// cleanupTime is how long a side may take to go away after it was measured or the measurement was
+// interrupted.
 const cleanupTime = 2 * time.Minute
 
-// host is what one side has for itself: a network namespace without a name, which goes with the last process in it, a
-// directory, and the name of a control group.
+// host is what one side has for itself: a network namespace without a name, which goes with the
+// last process in it, a directory, and the name of a control group.
 type host struct {
 	dir        string
 	cgroupRoot string
@@ -57,8 +58,8 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 	return h, nil
 }
 
-// connect makes the devices of the calling thread's namespace. The device with the address is a bridge without ports,
-// because not every kernel has dummy devices.
+// connect makes the devices of the calling thread's namespace. The device with the address is a
+// bridge without ports, because not every kernel has dummy devices.
 func connect() error {
 	if err := addBridge("eth0", address+"/24"); err != nil {
 		return err
@@ -116,7 +117,8 @@ func (h *host) dial(ctx context.Context, network, address string) (conn net.Conn
 	return conn, err
 }
 
-// start starts a command in the namespace and in a process group of its own, out of reach of the keyboard's interrupt.
+// start starts a command in the namespace and in a process group of its own, out of reach of the
+// keyboard's interrupt.
 func (h *host) start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return h.do(command.Start)
@@ -127,7 +129,8 @@ func (h *host) path(names ...string) string {
 	return filepath.Join(append([]string{h.dir}, names...)...)
 }
 
-// remove ends and removes whatever is left of the side, and returns an error that names what its own stop has left behind.
+// remove ends and removes whatever is left of the side, and returns an error that names what its
+// own stop has left behind.
 func (h *host) remove(ctx context.Context) error {
 	var left []string
 	processes, err := h.processes()

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// answerDelay is what each answer of the far registry takes, as one does that is in the same country.
+// answerDelay is what each answer of the far registry takes, as one does that is in the same
+// country.
 const answerDelay = 10 * time.Millisecond
 
 // farRegistry is a registry in a side's network with one repository, and counts what it is asked.

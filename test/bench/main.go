@@ -1,12 +1,14 @@
-// Command bench measures Slipway against the same upstream components (etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler, kubelet, kube-proxy, containerd) as separate stock programs, each its own binary, built from the same
-// go.mod. `make bench` runs it in the root of the repository; it needs root and some minutes:
+// Command bench measures Slipway against the same upstream components (etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler, kubelet, kube-proxy, containerd) as separate stock
+// programs, each its own binary, built from the same go.mod. `make bench` runs it in the root of
+// the repository; it needs root and some minutes:
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown docs/benchmark.md]
 //
-// The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory and a control group
-// of its own, and leave nothing behind, also when interrupted. docs/benchmark.md says what is measured and how the
-// stock side is set up. An aim that is missed is printed as missed: the exit code tells only whether measuring worked.
+// The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory
+// and a control group of its own, and leave nothing behind, also when interrupted.
+// docs/benchmark.md says what is measured and how the stock side is set up. An aim that is missed
+// is printed as missed: the exit code tells only whether measuring worked.
 package main
 
 import (
@@ -24,7 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users and projects, that of applications, that of the router, that of builds, and that of imports.
+// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users
+// and projects, that of applications, that of the router, that of builds, and that of imports.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	csiSection      = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}

@@ -10,7 +10,8 @@ import (
 
 // side is one of the two clusters that are compared.
 type side interface {
-	// start starts all processes and returns when the API server and the node are ready. last is waitNode's.
+	// start starts all processes and returns when the API server and the node are ready. last is
+	// waitNode's.
 	start(ctx context.Context, last time.Time) (*cluster, time.Time, error)
 	// stop ends all processes and keeps the data.
 	stop(ctx context.Context) error
@@ -25,20 +26,22 @@ var sideNames = [2]string{"slipway", "stock"}
 
 // round is what was measured of one side in one round.
 type round struct {
-	// Cold and Warm are the times from the start of the first process until the cluster is ready, with an empty
-	// data directory and with that of the life before.
+	// Cold and Warm are the times from the start of the first process until the cluster is ready,
+	// with an empty data directory and with that of the life before.
 	Cold, Warm time.Duration
 	// ColdSeconds is the processor time that the processes have used until the cold start was done.
 	ColdSeconds float64
-	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an attachable FlexVolume, and Hanging
-	// those while another driver hangs.
+	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an
+	// attachable FlexVolume, and Hanging those while another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
-	// Together is the time from the creation of the first of many such pods until all of them run; it is for that many.
+	// Together is the time from the creation of the first of many such pods until all of them run;
+	// it is for that many.
 	Together time.Duration
 	Count    int
 	// Requests are the times of requests to the API; stock has no OpenShift resources to measure.
 	Requests []apiTimes
-	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time per second.
+	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time
+	// per second.
 	Idle []usage
 }
 
@@ -132,8 +135,8 @@ func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cl
 	return time.Since(began), c, word, err
 }
 
-// measureIdle leaves the cluster alone and returns what its processes use then. Their processor time is that of the last
-// two thirds, because work that belongs to the start goes on for a while.
+// measureIdle leaves the cluster alone and returns what its processes use then. Their processor
+// time is that of the last two thirds, because work that belongs to the start goes on for a while.
 func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, error) {
 	if err := pause(ctx, idle/3); err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ type process struct {
 type usage struct {
 	// Name is that of process.
 	Name string
-	// PSS is the proportional set size: its memory, where what it shares with others counts in equal parts.
+	// PSS is the proportional set size: its memory, where what it shares with others counts in
+	// equal parts.
 	PSS int64
 	// Anonymous is the part of its memory that no file stands behind.
 	Anonymous int64
@@ -29,10 +30,12 @@ type usage struct {
 	Seconds float64
 }
 
-// ticksPerSecond is the unit of processor times in /proc (USER_HZ), the same on every architecture that Kubernetes runs on.
+// ticksPerSecond is the unit of processor times in /proc (USER_HZ), the same on every architecture
+// that Kubernetes runs on.
 const ticksPerSecond = 100
 
-// processes returns the processes in the side's namespace, and all below them: containers are in namespaces of their own.
+// processes returns the processes in the side's namespace, and all below them: containers are in
+// namespaces of their own.
 func (h *host) processes() ([]process, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", int(h.network)))
 	if err != nil {
@@ -68,8 +71,8 @@ func (h *host) processes() ([]process, error) {
 	return found, nil
 }
 
-// readProcess reads a process from its directory in /proc. One without a command line is an error: it is the kernel's,
-// or has ended and waits for its parent.
+// readProcess reads a process from its directory in /proc. One without a command line is an error:
+// it is the kernel's, or has ended and waits for its parent.
 func readProcess(dir string) (process, error) {
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
@@ -118,7 +121,8 @@ func readStat(dir string) (stat, error) {
 }
 
 func parseStat(line string) (stat, error) {
-	// The name in parentheses may have blanks and parentheses; the state, the third field, comes after it.
+	// The name in parentheses may have blanks and parentheses; the state, the third field, comes
+	// after it.
 	fields := strings.Fields(line[strings.LastIndex(line, ")")+1:])
 	const state, parent, userTime, childrenSystemTime = 3, 4, 14, 17
 	if len(fields) <= childrenSystemTime-state {

@@ -38,8 +38,9 @@ type registryRound struct {
 	anonymous  float64 // the memory that it has of its own afterwards, in bytes
 }
 
-// runRegistry measures ours without a cluster and the one of the distribution's package docker-registry, prints and writes it. In each round both run beside
-// each other, each with an empty directory on the same disk and the same configuration, and do everything in turns.
+// runRegistry measures ours without a cluster and the one of the distribution's package
+// docker-registry, prints and writes it. In each round both run beside each other, each with an
+// empty directory on the same disk and the same configuration, and do everything in turns.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -96,7 +97,8 @@ func compareRegistries(own, stock []registryRound) table {
 	return t
 }
 
-// measureRegistries starts both registries, measures them in turns and ends them. The one of each command comes with its configuration file as last argument.
+// measureRegistries starts both registries, measures them in turns and ends them. The one of each
+// command comes with its configuration file as last argument.
 func measureRegistries(ctx context.Context, image v1.Image, commands ...[]string) (results [2]registryRound, err error) {
 	var sides []*registrySide
 	for _, command := range commands {

@@ -20,7 +20,8 @@ type report struct {
 	discovery discovery
 }
 
-// row is one comparison. It takes a value of each side's rounds, prints it, and compares the ratio with the aim, if it has one.
+// row is one comparison. It takes a value of each side's rounds, prints it, and compares the ratio
+// with the aim, if it has one.
 type row struct {
 	name  string
 	value func([]round) float64
@@ -32,7 +33,8 @@ type row struct {
 type aim struct {
 	// most and least bound the ratio, and limit the value of slipway's own.
 	most, least, limit float64
-	// alone is the value of slipway's own, without a disturbance, that takes the place of stock's in the ratio.
+	// alone is the value of slipway's own, without a disturbance, that takes the place of stock's
+	// in the ratio.
 	alone func([]round) float64
 }
 

@@ -20,7 +20,8 @@ type routerResult struct {
 	scales  []routerScale
 }
 
-// runRouter measures, prints and writes what the router does beside HAProxy alone, and with many routes.
+// runRouter measures, prints and writes what the router does beside HAProxy alone, and with many
+// routes.
 func runRouter(ctx context.Context, o options) error {
 	var sizes []int
 	for word := range strings.SplitSeq(o.routes, ",") {

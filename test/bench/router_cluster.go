@@ -23,12 +23,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// routerCluster is an API server in memory with a router, and pods: a HAProxy that answers on every loopback address with the address.
+// routerCluster is an API server in memory with a router, and pods: a HAProxy that answers on every
+// loopback address with the address.
 type routerCluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
-	ports  map[string]string // those of the router by variable, and podHTTP, podHTTPS and the static ones
+	// Those of the router by variable, and podHTTP, podHTTPS and the static ones.
+	ports  map[string]string
 	router *exec.Cmd
 	end    []func()
 }
@@ -99,7 +101,8 @@ func (c *routerCluster) startProgram(command *exec.Cmd) error {
 	return nil
 }
 
-// startRouter starts the router and returns how long it took until it serves everything that there is.
+// startRouter starts the router and returns how long it took until it serves everything that there
+// is.
 func (c *routerCluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
 	c.router = exec.CommandContext(ctx, program, "router", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--working-dir", filepath.Join(c.dir, "router"), "--service-ca", "")
 	c.router.Env = append(os.Environ(), "ROUTER_BIND_PORTS_AFTER_SYNC=true")

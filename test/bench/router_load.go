@@ -17,14 +17,15 @@ type requestLoad struct {
 	failed int
 }
 
-// routerLoads is what was measured of one kind of requests, with the router and with HAProxy alone, in each round.
+// routerLoads is what was measured of one kind of requests, with the router and with HAProxy alone,
+// in each round.
 type routerLoads struct {
 	name        string
 	own, static []requestLoad
 }
 
-// kinds are the terminations of routes, with the hosts of their routes. These are addresses, which are names of hosts, too: so wrk finds them, and sends them
-// in the TLS handshake.
+// kinds are the terminations of routes, with the hosts of their routes. These are addresses, which
+// are names of hosts, too: so wrk finds them, and sends them in the TLS handshake.
 var kinds = []struct{ name, termination, host, port string }{
 	{"plain", "", "127.0.7.1", "podHTTP"}, {"edge", "edge", "127.0.7.2", "podHTTP"}, {"re-encrypt", "reencrypt", "127.0.7.3", "podHTTPS"},
 	{"passthrough", "passthrough", "127.0.7.4", "podHTTPS"},
@@ -126,8 +127,9 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static is what somebody would write by hand for these hosts and pods: sessions stick by a cookie, pods are checked and told who asks, and TLS is looked into for
-// the name of the host, since one port serves both connections that end here and such that pass.
+// static is what somebody would write by hand for these hosts and pods: sessions stick by a cookie,
+// pods are checked and told who asks, and TLS is looked into for the name of the host, since one
+// port serves both connections that end here and such that pass.
 func (c *routerCluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {

@@ -29,7 +29,8 @@ type routerScale struct {
 	routes int
 	// ready is the time from the start of the router's process until it serves all routes.
 	ready time.Duration
-	// created are the times from the request that makes a route until it is answered, changed those from a change of endpoints until the new one answers.
+	// created are the times from the request that makes a route until it is answered, changed those
+	// from a change of endpoints until the new one answers.
 	created, changed []time.Duration
 	// requests to routes that are there all the time, and how many of them failed.
 	requests, failed int64
@@ -79,12 +80,14 @@ func measureScale(ctx context.Context, program string, size int) (scale routerSc
 // firstPod is the part of an address that tells the generation of a pod.
 const firstPod = 20
 
-// podAddress is the address of a service's pod after so many changes, of which there are fewer than 200.
+// podAddress is the address of a service's pod after so many changes, of which there are fewer than
+// 200.
 func podAddress(service, generation int) string {
 	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
 }
 
-// churn makes changes, and asks for what they lead to, while others ask for routes that nobody changes.
+// churn makes changes, and asks for what they lead to, while others ask for routes that nobody
+// changes.
 func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,7 +158,8 @@ type replaced struct {
 	times int
 }
 
-// replacePod puts another pod in the place of a service's, and waits for its first answer, or that of the next one.
+// replacePod puts another pod in the place of a service's, and waits for its first answer, or that
+// of the next one.
 func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replaced, scale *routerScale) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
@@ -185,7 +189,8 @@ func (c *routerCluster) addRoute(ctx context.Context, name string, answered chan
 	return took, err
 }
 
-// until asks for a host until the answer, a pod's address or a status, is as it should be. Other answers than those of pods count as failures where scale is given.
+// until asks for a host until the answer, a pod's address or a status, is as it should be. Other
+// answers than those of pods count as failures where scale is given.
 func (c *routerCluster) until(ctx context.Context, host string, holds func(string) bool, scale *routerScale) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", host))
 	defer cancel()
@@ -220,7 +225,8 @@ func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
 	}
 }
 
-// get asks the router for a host on a connection of its own. The answer is that of the pod, another status, or why there is none.
+// get asks the router for a host on a connection of its own. The answer is that of the pod, another
+// status, or why there is none.
 func (c *routerCluster) get(ctx context.Context, host string) string {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+c.ports[httpPort])

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine. Like the stock side's, it evicts no pod because others have filled
-// the disk.
+// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine.
+// Like the stock side's, it evicts no pod because others have filled the disk.
 const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
@@ -46,8 +46,8 @@ func (s *slipway) data(names ...string) string {
 	return s.host.path(append([]string{"data"}, names...)...)
 }
 
-// start runs `slipway up`, which returns when everything is ready, and takes its word only if API server and node
-// say the same.
+// start runs `slipway up`, which returns when everything is ready, and takes its word only if API
+// server and node say the same.
 func (s *slipway) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
 	if err := s.run(ctx, "up"); err != nil {
 		return nil, time.Time{}, err
@@ -93,7 +93,8 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(said)), readErr)
 }
 
-// onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to use and removes it.
+// onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to
+// use and removes it.
 func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
 	h, err := newHost(dir, cgroupRoot)
 	if err != nil {

@@ -20,7 +20,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// percentile is the smallest value that at least percent of all values do not exceed (nearest rank); NaN without values.
+// percentile is the smallest value that at least percent of all values do not exceed (nearest
+// rank); NaN without values.
 func percentile(values []float64, percent int) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -38,7 +39,8 @@ func seconds(durations []time.Duration) []float64 {
 	return values
 }
 
-// perPod are the programs that run once a pod, the same ones on both sides. They are listed, and not summed up.
+// perPod are the programs that run once a pod, the same ones on both sides. They are listed, and
+// not summed up.
 var perPod = []string{"containerd-shim-runc-v2", "pause"}
 
 // total sums a quantity of all processes but those of pods.

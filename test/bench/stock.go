@@ -41,8 +41,8 @@ type program struct {
 	err   error
 }
 
-// newStock writes everything that a stock cluster needs before its first start: certificates, configuration files, the
-// pods' network and its control group. None of it counts as time to ready.
+// newStock writes everything that a stock cluster needs before its first start: certificates,
+// configuration files, the pods' network and its control group. None of it counts as time to ready.
 func newStock(h *host, programs string) (side, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -74,9 +74,10 @@ func newStock(h *host, programs string) (side, error) {
 	return s, makeCgroups(h.cgroupRoot)
 }
 
-// start starts the programs in the order that makes the cluster ready first: etcd, the API server and containerd at once,
-// kubelet as soon as it can reach containerd (without it ends), so that its own start passes while the API server's does,
-// and the others when the API server is ready. Started before, they only take processor time from it.
+// start starts the programs in the order that makes the cluster ready first: etcd, the API server
+// and containerd at once, kubelet as soon as it can reach containerd (without it ends), so that its
+// own start passes while the API server's does, and the others when the API server is ready.
+// Started before, they only take processor time from it.
 func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -112,7 +113,8 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	return c, word, nil
 }
 
-// launch starts programs in the namespace, each with a log of its own. One that ends cancels with what it said last.
+// launch starts programs in the namespace, each with a log of its own. One that ends cancels with
+// what it said last.
 func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
@@ -180,7 +182,8 @@ func (s *stock) waitProxy(ctx context.Context) error {
 // busybox is where Debian's busybox-static installs it.
 const busybox = "/bin/busybox"
 
-// prepare loads the images that Slipway loads at its start, which a person would have pulled before.
+// prepare loads the images that Slipway loads at its start, which a person would have pulled
+// before.
 func (s *stock) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// The networks of the stock side are kubeadm's services and, for pods, the subnet that the controllers give the first node of
-// Slipway's default network.
+// The networks of the stock side are kubeadm's services and, for pods, the subnet that the
+// controllers give the first node of Slipway's default network.
 const (
 	serviceCIDR    = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1"
@@ -22,8 +22,9 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with control groups of version 1, the
-// control group of its own, certificates that are given instead of made or rotated, and no eviction on a machine whose disk is nearly full.
+// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with control
+// groups of version 1, the control group of its own, certificates that are given instead of made or
+// rotated, and no eviction on a machine whose disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -46,8 +47,8 @@ staticPodPath: $dir/manifests
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
-// proxyFile is what kubeadm writes, except: nftables, and no write of the sysctl nf_conntrack_max, which the kernel refuses in a
-// network namespace.
+// proxyFile is what kubeadm writes, except: nftables, and no write of the sysctl nf_conntrack_max,
+// which the kernel refuses in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -57,8 +58,9 @@ hostnameOverride: $node
 conntrack: {maxPerCore: 0}
 `
 
-// containerdFile leaves everything at its default except what is needed to run at all beside another containerd, with these
-// programs, and where nobody may lower an oom_score_adj (without CAP_SYS_RESOURCE).
+// containerdFile leaves everything at its default except what is needed to run at all beside
+// another containerd, with these programs, and where nobody may lower an oom_score_adj (without
+// CAP_SYS_RESOURCE).
 const containerdFile = `version = 4
 root = "$dir/containerd"
 state = "$dir/run"
@@ -123,7 +125,8 @@ func (s *stock) writeFiles() error {
 
 func (s *stock) containerdSocket() string { return s.host.path("run", "containerd.sock") }
 
-// lowersOOMScore tells whether this process, and so those that it starts, may lower an oom_score_adj: it tries.
+// lowersOOMScore tells whether this process, and so those that it starts, may lower an
+// oom_score_adj: it tries.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)
@@ -133,7 +136,8 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups makes a control group in each hierarchy: kubelet refuses to start without the one that it is told to use.
+// makeCgroups makes a control group in each hierarchy: kubelet refuses to start without the one
+// that it is told to use.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

@@ -1,7 +1,8 @@
 package main
 
-// arguments are the command lines of the stock programs: those that kubeadm writes, except that nothing waits for leases
-// (a control plane of one has nobody to share with) and that etcd serves on loopback alone.
+// arguments are the command lines of the stock programs: those that kubeadm writes, except that
+// nothing waits for leases (a control plane of one has nobody to share with) and that etcd serves
+// on loopback alone.
 func (s *stock) arguments() map[string][]string {
 	f := s.identity.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"

@@ -33,8 +33,8 @@ const (
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
 
-// tenantsMaster is the configuration of the cluster of tenants: a namespace gets no service accounts and nothing that follows from them, so that ten thousand
-// projects are made in a minute.
+// tenantsMaster is the configuration of the cluster of tenants: a namespace gets no service
+// accounts and nothing that follows from them, so that ten thousand projects are made in a minute.
 const tenantsMaster = `apiVersion: v1
 kind: MasterConfig
 serviceAccountConfig: {managedNames: []}
@@ -45,11 +45,12 @@ kubernetesMasterConfig:
 
 // tenants is what was measured of a user who works in a cluster of many.
 type tenants struct {
-	loginRate                  float64 // logins in a second
-	certificate, hit, miss     []time.Duration
-	pods                       []time.Duration // requests to create one
-	scc                        float64         // seconds of each that were SCC admission's
-	projects, command, nothing []time.Duration // the request for the projects; `oc get projects`; `oc version --client`
+	loginRate              float64 // logins in a second
+	certificate, hit, miss []time.Duration
+	pods                   []time.Duration // requests to create one
+	scc                    float64         // seconds of each that were SCC admission's
+	// The request for the projects; `oc get projects`; `oc version --client`.
+	projects, command, nothing []time.Duration
 }
 
 // measureTenants measures a cluster of its own and removes it.
@@ -77,7 +78,8 @@ type town struct {
 	result *tenants
 }
 
-// hostConfig is the connection of the kubeconfig at path for a client outside of the host's namespace.
+// hostConfig is the connection of the kubeconfig at path for a client outside of the host's
+// namespace.
 func hostConfig(h *host, path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -87,7 +89,8 @@ func hostConfig(h *host, path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// measure measures everything, and the projects last: ten thousand of them would be in the way of the others.
+// measure measures everything, and the projects last: ten thousand of them would be in the way of
+// the others.
 func (t *town) measure(ctx context.Context, password string) error {
 	tokens, err := t.measureLogins(ctx, password)
 	if err != nil {

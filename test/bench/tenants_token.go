@@ -44,7 +44,8 @@ func (t *town) measureLogins(ctx context.Context, password string) ([]string, er
 	return tokens, errors.Join(problems...)
 }
 
-// login asks for a token by the implicit grant of the client that answers challenges; it is in the fragment of where it is sent to.
+// login asks for a token by the implicit grant of the client that answers challenges; it is in the
+// fragment of where it is sent to.
 func login(ctx context.Context, client *http.Client, server, password string) (token string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/oauth/authorize?client_id=openshift-challenging-client&response_type=token", nil)
 	if err != nil {
@@ -69,7 +70,8 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 	return values.Get("access_token"), err
 }
 
-// measureTokens asks for the version with a client certificate's identity, with tokens that were never used, and with one again and again.
+// measureTokens asks for the version with a client certificate's identity, with tokens that were
+// never used, and with one again and again.
 func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial, anonymous.QPS = t.host.dial, -1
@@ -109,7 +111,8 @@ func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 	return nil
 }
 
-// measureSCC lets the tenant create pods up to the point where they would be stored, and reads from the server how long its checks of SCC took.
+// measureSCC lets the tenant create pods up to the point where they would be stored, and reads from
+// the server how long its checks of SCC took.
 func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 	project := projectName(0)
 	if err := t.waitKept(ctx, 0); err != nil {

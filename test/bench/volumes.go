@@ -45,7 +45,8 @@ func installDriver(pluginDir, name, file string) (flexvolume.Installation, error
 	return flexvolume.Install(pluginDir, name, source.Name())
 }
 
-// measureVolumes measures pods with an attachable FlexVolume. Drivers are installed for it and removed again.
+// measureVolumes measures pods with an attachable FlexVolume. Drivers are installed for it and
+// removed again.
 func measureVolumes(ctx context.Context, h *host, c *cluster, o options, result *round) (err error) {
 	if _, err := installDriver(h.path("drivers"), attachable, "attachable"); err != nil {
 		return err
@@ -72,7 +73,8 @@ func measureVolumes(ctx context.Context, h *host, c *cluster, o options, result 
 	return err
 }
 
-// measureHanging measures such pods while another driver hangs in its init; not after the first that has taken hangLimit.
+// measureHanging measures such pods while another driver hangs in its init; not after the first
+// that has taken hangLimit.
 func measureHanging(ctx context.Context, h *host, c *cluster, count int) (all []time.Duration, err error) {
 	dir := filepath.Join(h.path("drivers"), flexvolume.EscapeName(hanging))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -100,8 +102,8 @@ func measureHanging(ctx context.Context, h *host, c *cluster, count int) (all []
 	return all, nil
 }
 
-// volumePod is a pod with one attachable FlexVolume of its own. The volume is called like the pod, because upstream takes volumes
-// that are called alike for the same.
+// volumePod is a pod with one attachable FlexVolume of its own. The volume is called like the pod,
+// because upstream takes volumes that are called alike for the same.
 func volumePod(name string) *corev1.Pod {
 	pod := pausePod(name)
 	pod.Spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{
@@ -111,8 +113,8 @@ func volumePod(name string) *corev1.Pod {
 	return pod
 }
 
-// cycleVolume starts a pod with a volume, ends it, and waits until the volume is detached, so that it does not disturb what follows. It returns what startPod
-// returns.
+// cycleVolume starts a pod with a volume, ends it, and waits until the volume is detached, so that
+// it does not disturb what follows. It returns what startPod returns.
 func (c *cluster) cycleVolume(ctx context.Context, name string) (time.Duration, error) {
 	took, err := c.startPod(ctx, volumePod(name))
 	if err != nil {
@@ -140,8 +142,8 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether creates so many pods with a volume each at once, and returns the time until all of them run. They are gone
-// when it returns.
+// startTogether creates so many pods with a volume each at once, and returns the time until all of
+// them run. They are gone when it returns.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
 	const group = "bench=together"

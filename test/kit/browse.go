@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Browse opens a page in Chromium on the machine and returns what it shows when its scripts have run, as HTML. Every name leads to the
-// machine, and an address that begins with http is not tried with https first.
+// Browse opens a page in Chromium on the machine and returns what it shows when its scripts have
+// run, as HTML. Every name leads to the machine, and an address that begins with http is not tried
+// with https first.
 func (c *Cluster) Browse(ctx context.Context, url string) (string, error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output; an exit
-// code other than 0 fails the test.
+// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output; an
+// exit code other than 0 fails the test.
 func (c *Cluster) OC(args ...string) string {
 	c.t.Helper()
 	return c.ocWithInput("", args...)
@@ -35,8 +35,8 @@ func (c *Cluster) Exec(pod string, command ...string) string {
 	return c.OC(append([]string{"exec", pod, "--"}, command...)...)
 }
 
-// StartOC starts `bin/oc` in the cluster's network and leaves it running until the test ends. It returns
-// the lines of standard output.
+// StartOC starts `bin/oc` in the cluster's network and leaves it running until the test ends. It
+// returns the lines of standard output.
 func (c *Cluster) StartOC(args ...string) *bufio.Reader {
 	c.t.Helper()
 	return c.startOC((*exec.Cmd).StdoutPipe, args)
@@ -125,8 +125,8 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 // waitLimit is how long a condition may take to hold; most hold within seconds.
 const waitLimit = 2 * time.Minute
 
-// WaitFor waits until condition returns nil, and fails the test with its last error when that takes too
-// long.
+// WaitFor waits until condition returns nil, and fails the test with its last error when that takes
+// too long.
 func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
 	c.t.Helper()
 	if err := waitFor(condition); err != nil {
@@ -135,7 +135,8 @@ func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
 }
 
 func waitFor(condition func(context.Context) error) error {
-	// The condition has a little longer, so that its last error is what it saw and not that the time is over.
+	// The condition has a little longer, so that its last error is what it saw and not that the
+	// time is over.
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
 	limit := time.After(waitLimit)

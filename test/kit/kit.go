@@ -1,10 +1,10 @@
 // Package kit boots a real cluster from bin/slipway for a test and gives it verbs that read like
 // sentences: Start, Apply, WaitPodRunning, Exec, Kill, Down.
 //
-// Each cluster has a network namespace, a data directory and a control group root of its own, so that
-// several can run on one machine with the default ports, and a test never meets the cluster of the
-// person who runs it. When a test ends, `slipway down --purge` is run and whatever it leaves behind is
-// an error of the test. When a test fails, the cluster's state is printed.
+// Each cluster has a network namespace, a data directory and a control group root of its own, so
+// that several can run on one machine with the default ports, and a test never meets the cluster of
+// the person who runs it. When a test ends, `slipway down --purge` is run and whatever it leaves
+// behind is an error of the test. When a test fails, the cluster's state is printed.
 //
 // It needs root and what `make build` makes.
 package kit
@@ -123,13 +123,15 @@ func (c *Cluster) makeFiles(options Options) (err error) {
 	return c.configure(options)
 }
 
-// diskLeft is what kubelet leaves free of the disk: it evicts no pod because others have filled most of the machine's.
+// diskLeft is what kubelet leaves free of the disk: it evicts no pod because others have filled
+// most of the machine's.
 const diskLeft = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
 // registryReserve is what pushes leave free of the disk, a little for the same reason.
 const registryReserve = "slipway: {registry: {reserve: 1%}}"
 
-// configure writes the configuration files: the few settings that keep clusters apart, and the test's.
+// configure writes the configuration files: the few settings that keep clusters apart, and the
+// test's.
 func (c *Cluster) configure(options Options) error {
 	apart := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, diskLeft, c.CgroupRoot)
 	for path, documents := range map[string][]string{
@@ -191,8 +193,8 @@ func (c *Cluster) RepositoryFile(names ...string) string {
 	return filepath.Join(append([]string{c.repository}, names...)...)
 }
 
-// findRepository goes up from the test's directory to the one with go.mod, and checks that the programs
-// under test are there.
+// findRepository goes up from the test's directory to the one with go.mod, and checks that the
+// programs under test are there.
 func findRepository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// dispose takes the cluster down with its data, removes what the kit made, and returns what was left
-// behind.
+// dispose takes the cluster down with its data, removes what the kit made, and returns what was
+// left behind.
 func (c *Cluster) dispose() []error {
 	var problems []error
 	if c.runs {

@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// Machine is a network namespace that stands for a machine: it has a device eth0 with an address, and
-// reaches what this machine reaches through it.
+// Machine is a network namespace that stands for a machine: it has a device eth0 with an address,
+// and reaches what this machine reaches through it.
 type Machine struct {
 	// Address is the address of eth0.
 	Address netip.Addr
@@ -111,7 +111,8 @@ func (m *Machine) remove() error {
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
 	}
-	if m.Address.IsValid() { // declared first, so that the deletion of a table that was never made is none
+	// Declared first, so that the deletion of a table that was never made is none.
+	if m.Address.IsValid() {
 		errs = append(errs, nft(fmt.Sprintf("table ip %s; delete table ip %s", m.name, m.name)))
 	}
 	return errors.Join(append(errs, m.namespace.Close())...)

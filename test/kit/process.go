@@ -27,8 +27,8 @@ func (p Process) String() string {
 // Program is the file name of the program.
 func (p Process) Program() string { return filepath.Base(p.Args[0]) }
 
-// Processes are those of the cluster: programs that have the data directory in their command line, and
-// containers.
+// Processes are those of the cluster: programs that have the data directory in their command line,
+// and containers.
 func (c *Cluster) Processes() ([]Process, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Cluster) Processes() ([]Process, error) {
 	return found, nil
 }
 
-// commandLine reads the arguments of a process. A process whose main thread has ended may have other
-// threads, which keep its files and ports until they end too.
+// commandLine reads the arguments of a process. A process whose main thread has ended may have
+// other threads, which keep its files and ports until they end too.
 func commandLine(entry string) []byte {
 	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
 	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {
@@ -73,8 +73,8 @@ func (c *Cluster) Kill(name string) {
 	c.kill(Process{PID: c.pid(name)})
 }
 
-// KillEverything ends all processes at once with SIGKILL, containers included, like a machine that loses
-// power.
+// KillEverything ends all processes at once with SIGKILL, containers included, like a machine that
+// loses power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()
 	// The supervisor first, so that nothing is started again.

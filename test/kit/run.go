@@ -27,7 +27,8 @@ type Result struct {
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args in the cluster's network; the environment names its data directory.
+// Slipway runs `bin/slipway` with args in the cluster's network; the environment names its data
+// directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)
@@ -79,15 +80,16 @@ func (c *Cluster) UpFails() string {
 	return result.Stdout + result.Stderr
 }
 
-// StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running. It is
-// killed when the test ends, if it still runs then; a test that fails prints what it wrote.
+// StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running.
+// It is killed when the test ends, if it still runs then; a test that fails prints what it wrote.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Env = append(command.Env, environment...)
-	log, err := os.Create(filepath.Join(c.t.TempDir(), "log")) // no pipe, which a child could keep open
+	// No pipe, which a child could keep open.
+	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -168,8 +170,8 @@ func (c *Cluster) up() (string, error) {
 	return output, c.connect()
 }
 
-// connect makes the client. The API server listens in the namespace only, so the client dials from a
-// thread in there.
+// connect makes the client. The API server listens in the namespace only, so the client dials from
+// a thread in there.
 func (c *Cluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Path("admin.kubeconfig"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared is the one cluster of a test process, booted by the first test that asks for it. It outlives
-// that test, so it cannot be a local of any.
+// shared is the one cluster of a test process, booted by the first test that asks for it. It
+// outlives that test, so it cannot be a local of any.
 var shared struct {
 	once    sync.Once
 	options Options
@@ -22,8 +22,8 @@ var shared struct {
 	err     error
 }
 
-// Main is a package's TestMain: it runs the tests, then takes the shared cluster down. What that leaves
-// behind fails the package.
+// Main is a package's TestMain: it runs the tests, then takes the shared cluster down. What that
+// leaves behind fails the package.
 func Main(m *testing.M) { MainWith(m, Options{}) }
 
 // MainWith is Main for a shared cluster that differs from one with defaults.
@@ -40,8 +40,8 @@ func MainWith(m *testing.M, options Options) {
 }
 
 // Shared is the cluster that the tests of a package use together, because a boot takes seconds; the
-// package needs Main. Each test has a namespace of its own there, which ends with it. A test that stops
-// or damages the cluster uses Start instead.
+// package needs Main. Each test has a namespace of its own there, which ends with it. A test that
+// stops or damages the cluster uses Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {
@@ -82,7 +82,8 @@ func (c *Cluster) makeNamespace() {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceOf makes a namespace's name of a test's, TestPodHasAddress/case_1 to podhasaddress-case-1.
+// namespaceOf makes a namespace's name of a test's, TestPodHasAddress/case_1 to
+// podhasaddress-case-1.
 func namespaceOf(test string) string {
 	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
 	return strings.Trim(name[:min(len(name), 63)], "-")

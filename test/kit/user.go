@@ -23,7 +23,8 @@ type User struct {
 	t testing.TB
 }
 
-// User returns a person who logged in. The groups are added to the two virtual groups of such users.
+// User returns a person who logged in. The groups are added to the two virtual groups of such
+// users.
 func (c *Cluster) User(name string, groups ...string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -60,8 +61,8 @@ func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
 	return NewUser(c.t, c.Config, identity)
 }
 
-// NewUser returns a user who connects with a client configuration of the test's own and impersonates
-// an identity, if one is given.
+// NewUser returns a user who connects with a client configuration of the test's own and
+// impersonates an identity, if one is given.
 func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationConfig) *User {
 	t.Helper()
 	config := rest.CopyConfig(connection)
@@ -73,8 +74,8 @@ func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationC
 	return &User{Name: identity.UserName, Rest: client.Discovery().RESTClient(), t: t}
 }
 
-// Try sends a request and returns the body of the response. The request body is YAML or JSON; a PATCH is a JSON merge
-// patch. A path that ends with "?" makes a dry run.
+// Try sends a request and returns the body of the response. The request body is YAML or JSON; a
+// PATCH is a JSON merge patch. A path that ends with "?" makes a dry run.
 func (u *User) Try(verb, path, body string) (string, error) {
 	path, dryRun := strings.CutSuffix(path, "?")
 	request := u.Rest.Verb(verb).AbsPath(path)
@@ -101,13 +102,15 @@ func (u *User) May(verb, path, body string) string {
 	return response
 }
 
-// MayNot sends a request that the API server must forbid for the given reason, which is a part of its message.
+// MayNot sends a request that the API server must forbid for the given reason, which is a part of
+// its message.
 func (u *User) MayNot(verb, path, body, reason string) {
 	u.t.Helper()
 	u.Refused(verb, path, body, reason, apierrors.IsForbidden)
 }
 
-// Refused sends a request that must fail with an error of the given kind and with a message that has the given part.
+// Refused sends a request that must fail with an error of the given kind and with a message that
+// has the given part.
 func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
 	u.t.Helper()
 	response, err := u.Try(verb, path, body)

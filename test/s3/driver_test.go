@@ -16,8 +16,8 @@ import (
 	storage "github.com/slipway-platform/slipway/registry/s3"
 )
 
-// limit makes distribution's tests write no file of 5 GiB, and bounds the memory of this process: they compare files of megabytes with a
-// library that takes gigabytes to print a difference.
+// limit makes distribution's tests write no file of 5 GiB, and bounds the memory of this process:
+// they compare files of megabytes with a library that takes gigabytes to print a difference.
 func limit(t *testing.T) {
 	t.Helper()
 	before := flag.Lookup("test.short").Value.String()
@@ -37,7 +37,8 @@ func limit(t *testing.T) {
 	}
 }
 
-// open returns a function that makes drivers with more settings, for a bucket that is made if it is missing.
+// open returns a function that makes drivers with more settings, for a bucket that is made if it is
+// missing.
 func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) {
 	t.Helper()
 	program, err := filepath.Abs("../../bin/versitygw")
@@ -74,8 +75,8 @@ func TestDriverDoesWhatDistributionExpects(t *testing.T) {
 	}
 }
 
-// TestUploadGoesOnAfterSmallPart writes with a new writer for each piece. S3 allows a part below 5 MiB at the end only, so that what there is must be
-// copied before more can follow it.
+// TestUploadGoesOnAfterSmallPart writes with a new writer for each piece. S3 allows a part below 5
+// MiB at the end only, so that what there is must be copied before more can follow it.
 func TestUploadGoesOnAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20

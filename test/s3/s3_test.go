@@ -1,5 +1,7 @@
-// Package s3 proves on a real cluster that the registry keeps its images in a real server of S3 (versitygw), and that `oc image mirror` makes a bucket there that is
-// pulled from. They build that server first, and stand beside the scenarios so that it alone need not be built where only those are run.
+// Package s3 proves on a real cluster that the registry keeps its images in a real server of S3
+// (versitygw), and that `oc image mirror` makes a bucket there that is pulled from. They build that
+// server first, and stand beside the scenarios so that it alone need not be built where only those
+// are run.
 package s3
 
 import (
@@ -25,7 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// registry is the registry of a cluster whose images are in S3, for somebody who may do everything in the project `default`.
+// registry is the registry of a cluster whose images are in S3, for somebody who may do everything
+// in the project `default`.
 type registry struct {
 	*kit.Cluster
 	*server
@@ -212,7 +215,8 @@ func (r *registry) interrupt(stream string) {
 	}
 }
 
-// mirror copies an image of the cluster's registry to a path of the bucket, from which it is pulled without a registry.
+// mirror copies an image of the cluster's registry to a path of the bucket, from which it is pulled
+// without a registry.
 func (r *registry) mirror(made v1.Image) {
 	r.t.Helper()
 	r.t.Setenv("AWS_ACCESS_KEY_ID", accessKey)

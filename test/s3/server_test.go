@@ -18,7 +18,8 @@ const (
 	bucket    = "images"
 )
 
-// server is a server of S3 that runs on this machine's side of a cluster's network. Its objects are files below dir.
+// server is a server of S3 that runs on this machine's side of a cluster's network. Its objects are
+// files below dir.
 type server struct {
 	address string
 	dir     string

@@ -1,5 +1,6 @@
-// Package failoverpod makes the objects of pods that share virtual addresses between hosts, as OpenShift 3's `oc adm ipfailover` does: a deployment
-// configuration with its service account and rights.
+// Package failoverpod makes the objects of pods that share virtual addresses between hosts, as
+// OpenShift 3's `oc adm ipfailover` does: a deployment configuration with its service account and
+// rights.
 package failoverpod
 
 import (
@@ -63,7 +64,8 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must answer on a host for it to have addresses; 0 for none.")
 	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none") // the flag is there
+	// The flag is there.
+	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
 }
 
 // Objects are what is made, in this order. All problems of the flags are reported together.
@@ -96,7 +98,8 @@ func (r *Request) Objects() ([]runtime.Object, error) {
 
 func (r *Request) labels() map[string]string { return map[string]string{"ipfailover": r.Name} }
 
-// validate checks what the flags say, as far as the pods' own check does not go further, and returns the labels of the nodes.
+// validate checks what the flags say, as far as the pods' own check does not go further, and
+// returns the labels of the nodes.
 func (r *Request) validate() (nodes map[string]string, err error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -142,7 +145,8 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	return nodes, errors.Join(problems...)
 }
 
-// pod is what shares the addresses of a host: it changes the host's network, and nothing else of it.
+// pod is what shares the addresses of a host: it changes the host's network, and nothing else of
+// it.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: r.account, DeprecatedServiceAccount: r.account, HostNetwork: true, DNSPolicy: corev1.DNSClusterFirstWithHostNet, NodeSelector: nodes,

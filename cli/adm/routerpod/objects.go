@@ -23,8 +23,8 @@ import (
 // servingCertificate is the annotation by which a service asks for a certificate.
 const servingCertificate = "service.alpha.openshift.io/serving-cert-secret-name"
 
-// Objects are what the router is made of, in the order in which they are made. notes say what the user should know about them. All problems of
-// the flags are reported together.
+// Objects are what the router is made of, in the order in which they are made. notes say what the
+// user should know about them. All problems of the flags are reported together.
 func (r *Request) Objects() (objects []runtime.Object, notes []string, err error) {
 	p, err := r.read()
 	if err != nil {
@@ -148,7 +148,8 @@ func (p *plan) service() *corev1.Service {
 // listen is the port of health, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
 
-// config is the deployment configuration. While pods have ports of their hosts, a new one finds them free only when an old one has gone.
+// config is the deployment configuration. While pods have ports of their hosts, a new one finds
+// them free only when an old one has gone.
 func (p *plan) config() *appsv1.DeploymentConfig {
 	unavailable := intstr.FromString("25%")
 	rolling := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: &unavailable}

@@ -12,13 +12,15 @@ import (
 )
 
 const (
-	// certificateDir is where the default certificate lies in the pods, clientDir what clients' certificates are checked with, secretDir the SSH key for an
-	// external load balancer and logDir the socket of the log.
+	// certificateDir is where the default certificate lies in the pods, clientDir what clients'
+	// certificates are checked with, secretDir the SSH key for an external load balancer and logDir
+	// the socket of the log.
 	certificateDir = "/etc/pki/tls/private"
 	clientDir      = "/etc/pki/tls/client"
 	secretDir      = "/etc/secret-volume"
 	logDir         = "/var/lib/rsyslog"
-	// leave is how long a pod that is to end still serves, until nobody sends it connections any more; finish bounds the whole of its ending.
+	// leave is how long a pod that is to end still serves, until nobody sends it connections any
+	// more; finish bounds the whole of its ending.
 	leave, finish = "5s", 60
 )
 

@@ -1,5 +1,5 @@
-// Package routerpod makes the objects of a router that runs in pods, as OpenShift 3's `oc adm router` does: a deployment configuration with its
-// service, service account, rights and secrets.
+// Package routerpod makes the objects of a router that runs in pods, as OpenShift 3's `oc adm
+// router` does: a deployment configuration with its service, service account, rights and secrets.
 package routerpod
 
 import (
@@ -84,7 +84,8 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password at the external load balancer.")
 	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key for the external load balancer.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account") // the flag is there
+	// The flag is there.
+	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
 
 const (
@@ -197,8 +198,9 @@ func (r *Request) readPorts() (ports []port, err error) {
 	return ports, nil
 }
 
-// inner are the two ports inside the machine by which HAProxy hands TLS connections to itself: the usual ones beside the usual port for HTTPS, and
-// otherwise the next two after that, so that routers of one host differ.
+// inner are the two ports inside the machine by which HAProxy hands TLS connections to itself: the
+// usual ones beside the usual port for HTTPS, and otherwise the next two after that, so that
+// routers of one host differ.
 func (p *plan) inner() (sni, noSNI int32) {
 	https := p.ports[1].container
 	if !p.hostNetwork || https == 443 {

@@ -18,7 +18,8 @@ import (
 // openshift is the project whose streams and templates everybody may use.
 const openshift = "openshift"
 
-// Finder looks for images and templates in the current project, in the project openshift and in registries.
+// Finder looks for images and templates in the current project, in the project openshift and in
+// registries.
 type Finder struct {
 	Images    imageclient.ImageV1Interface
 	Templates templateclient.TemplateV1Interface
@@ -28,7 +29,8 @@ type Finder struct {
 	Insecure bool
 	// AllowMissing takes an image that is not found for one that will be there later.
 	AllowMissing bool
-	// AllowMissingTags takes a tag without an image, of an image stream that there is, for one that will have an image later.
+	// AllowMissingTags takes a tag without an image, of an image stream that there is, for one that
+	// will have an image later.
 	AllowMissingTags bool
 }
 
@@ -136,8 +138,9 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// empty is an error where an image stream has the tag and no image for it: what is in a registry under that name is something else. Where tags
-// without an image are allowed it is what will be there later.
+// empty is an error where an image stream has the tag and no image for it: what is in a registry
+// under that name is something else. Where tags without an image are allowed it is what will be
+// there later.
 func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -202,7 +205,8 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	return image, image.describe(found.Image)
 }
 
-// Builder looks for an image that builds a language: a stream of which a tag supports it, or an image of its name.
+// Builder looks for an image that builds a language: a stream of which a tag supports it, or an
+// image of its name.
 func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})

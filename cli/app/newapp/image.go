@@ -20,7 +20,8 @@ import (
 type Image struct {
 	// Name is what was asked for, Reference how the image is pulled.
 	Name, Reference string
-	// Namespace, Stream and Tag are the tag of an image stream; Namespace and Stream are empty for an image of a registry, Tag is set always.
+	// Namespace, Stream and Tag are the tag of an image stream; Namespace and Stream are empty for
+	// an image of a registry, Tag is set always.
 	Namespace, Stream, Tag string
 	// ID and Created are the image's, where it is known.
 	ID      string

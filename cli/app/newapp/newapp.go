@@ -1,7 +1,8 @@
-// Package newapp makes the objects of an application or a build from images, image streams, templates and source: the pieces that `oc new-app` and
-// `oc new-build` are put together from.
+// Package newapp makes the objects of an application or a build from images, image streams,
+// templates and source: the pieces that `oc new-app` and `oc new-build` are put together from.
 //
-// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications; the objects, names and messages are those of its client.
+// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications; the
+// objects, names and messages are those of its client.
 package newapp
 
 import (
@@ -31,7 +32,8 @@ type Request struct {
 	Sources []string
 	// Name is what the first pod and its objects are called, instead of after the source or image.
 	Name string
-	// Strategy is how source is built, empty for what the source suggests; ContextDir is the directory within it.
+	// Strategy is how source is built, empty for what the source suggests; ContextDir is the
+	// directory within it.
 	Strategy, ContextDir string
 	// Environment and BuildEnvironment are variables of containers and of builds.
 	Environment, BuildEnvironment []corev1.EnvVar

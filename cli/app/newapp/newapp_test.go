@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// cluster is a finder of the project shop. There are a builder ruby in the project openshift, one of Python that has no image yet, and a database in the
-// current one.
+// cluster is a finder of the project shop. There are a builder ruby in the project openshift, one
+// of Python that has no image yet, and a database in the current one.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
 	if err := imagev1.Install(scheme.Scheme); err != nil { // by which the server names lists

@@ -26,7 +26,8 @@ const importedFrom = "openshift.io/imported-from"
 // entrypoint is the annotation of pods that says what a container's image runs, as a JSON array.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
-// Objects are those of a plan's parts: image streams first, since others refer to them, then builds, deployments and services.
+// Objects are those of a plan's parts: image streams first, since others refer to them, then
+// builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
 	var builds, deployments, services []runtime.Object
 	streams := map[string]bool{}
@@ -63,7 +64,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked is what the stream is called that follows a part's image of a registry. What is built from the image has another one.
+// tracked is what the stream is called that follows a part's image of a registry. What is built
+// from the image has another one.
 func (part Part) tracked() string {
 	name := Name(part.Image.Name)
 	if part.Build != nil && name == part.Name {

@@ -12,13 +12,16 @@ import (
 
 // BuildOptions are what flags say of the builds alone that are made.
 type BuildOptions struct {
-	// Inline is the text of a Dockerfile that is built without other source. Binary says that the source is sent to each build.
+	// Inline is the text of a Dockerfile that is built without other source. Binary says that the
+	// source is sent to each build.
 	Inline string
 	Binary bool
-	// To is where the image goes, nil for an image stream of the build's own name; NoOutput keeps none.
+	// To is where the image goes, nil for an image stream of the build's own name; NoOutput keeps
+	// none.
 	To       *corev1.ObjectReference
 	NoOutput bool
-	// PushSecret and SourceSecret are names of secrets, for the image's registry and the source's repository.
+	// PushSecret and SourceSecret are names of secrets, for the image's registry and the source's
+	// repository.
 	PushSecret, SourceSecret string
 	// Secrets and ConfigMaps are laid into the source.
 	Secrets    []buildv1.SecretBuildSource
@@ -49,7 +52,8 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	return nil
 }
 
-// alone is a build without source of its own: of a Dockerfile that is given, or of what is sent to it.
+// alone is a build without source of its own: of a Dockerfile that is given, or of what is sent to
+// it.
 func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Component is one argument: an image, a template or source, or a builder image with the source that it builds.
+// Component is one argument: an image, a template or source, or a builder image with the source
+// that it builds.
 type Component struct {
 	// From is the image, image stream or template; empty for source whose builder is to be found.
 	From string
@@ -15,7 +16,8 @@ type Component struct {
 	Kind Kind
 	// Source is a Git URL or a local directory, or empty.
 	Source string
-	// Group is the number of the pod that the component's container belongs to; components with the same one share it.
+	// Group is the number of the pod that the component's container belongs to; components with the
+	// same one share it.
 	Group int
 }
 
@@ -31,8 +33,8 @@ const (
 	FileKind
 )
 
-// Arguments sorts the arguments of a command: variables such as KEY=VALUE, and components, where image~source is a builder with source and a+b are
-// containers of one pod.
+// Arguments sorts the arguments of a command: variables such as KEY=VALUE, and components, where
+// image~source is a builder with source and a+b are containers of one pod.
 func Arguments(args []string) (components []Component, variables []string, err error) {
 	group := 0
 	for _, arg := range args {
@@ -100,7 +102,8 @@ func parse(text string) (Component, error) {
 	return Component{From: from, Source: of}, nil
 }
 
-// IsSource says whether an argument is a Git URL or a local directory, with a reference behind # or not.
+// IsSource says whether an argument is a Git URL or a local directory, with a reference behind # or
+// not.
 func IsSource(text string) bool {
 	if remote.MatchString(text) {
 		return true
@@ -115,7 +118,8 @@ var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// Name makes a name of an object from that of an image or a repository, as short as services need it.
+// Name makes a name of an object from that of an image or a repository, as short as services need
+// it.
 func Name(from string) string {
 	from, _, _ = strings.Cut(from, "#")
 	from = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(from, "/"), ".git"), "/")
@@ -130,5 +134,6 @@ func Name(from string) string {
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// maxName leaves room for the suffixes of deployments and their pods within a label of 63 characters.
+// maxName leaves room for the suffixes of deployments and their pods within a label of 63
+// characters.
 const maxName = 58

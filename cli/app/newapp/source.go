@@ -13,7 +13,8 @@ import (
 
 // Source is a directory with the source of an application, or a Git repository that has one.
 type Source struct {
-	// URL and Ref are where builds get the source from; URL is empty where it is sent to them from a directory.
+	// URL and Ref are where builds get the source from; URL is empty where it is sent to them from
+	// a directory.
 	URL, Ref string
 	// ContextDir is the directory within the repository.
 	ContextDir string
@@ -23,7 +24,8 @@ type Source struct {
 	dir, clone string
 }
 
-// Open finds the source that a text names. A repository is cloned only when Files is called. context is the directory within it, or empty.
+// Open finds the source that a text names. A repository is cloned only when Files is called.
+// context is the directory within it, or empty.
 func Open(ctx context.Context, text, context string) (*Source, error) {
 	location, ref, _ := strings.Cut(text, "#")
 	if strings.HasPrefix(ref, "-") || strings.HasPrefix(location, "-") {

@@ -1,6 +1,7 @@
-// Package groupsync reads groups of users from an LDAP directory as a sync configuration of OpenShift 3 describes them (kind LDAPSyncConfig):
-// after RFC 2307, where groups list their members, after Active Directory, where users list their groups, or the latter with entries of groups
-// that name them.
+// Package groupsync reads groups of users from an LDAP directory as a sync configuration of
+// OpenShift 3 describes them (kind LDAPSyncConfig): after RFC 2307, where groups list their
+// members, after Active Directory, where users list their groups, or the latter with entries of
+// groups that name them.
 package groupsync
 
 import (
@@ -22,7 +23,8 @@ var ErrNoGroup = errors.New("the directory has no such group")
 
 // Group is a group of the directory.
 type Group struct {
-	// UID is what the directory identifies it by, Name what the cluster calls it, and Users are the names of its users there.
+	// UID is what the directory identifies it by, Name what the cluster calls it, and Users are the
+	// names of its users there.
 	UID, Name string
 	Users     []string
 }

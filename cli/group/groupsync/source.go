@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// one finds the entry whose attribute has a value: by its name for `dn`, else by a search. None is nil.
+// one finds the entry whose attribute has a value: by its name for `dn`, else by a search. None is
+// nil.
 func one(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
 	if attribute == "dn" {
 		q = q.Entry(value)

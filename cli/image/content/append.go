@@ -137,7 +137,8 @@ func (a *appending) base(registries *registries) (v1.Image, error) {
 	return mutate.ConfigFile(empty.Image, config)
 }
 
-// addLayers puts archives on an image. They are read when they are pushed, and once before for their digests.
+// addLayers puts archives on an image. They are read when they are pushed, and once before for
+// their digests.
 func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, error) {
 	kind := types.DockerLayer
 	if media, err := image.MediaType(); err != nil {

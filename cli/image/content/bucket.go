@@ -25,8 +25,9 @@ import (
 // s3Scheme begins a destination in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
 const s3Scheme = "s3://"
 
-// bucket is a bucket of S3 that images are copied to. Its objects are named as a registry's resources are (v2/REPOSITORY/manifests/TAG), so that whoever may
-// read them by HTTP pulls from the bucket without a registry.
+// bucket is a bucket of S3 that images are copied to. Its objects are named as a registry's
+// resources are (v2/REPOSITORY/manifests/TAG), so that whoever may read them by HTTP pulls from the
+// bucket without a registry.
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
@@ -49,7 +50,8 @@ type buckets struct {
 	known   map[string]*bucket
 }
 
-// of is the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is connected to when something is sent.
+// of is the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is connected
+// to when something is sent.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
@@ -81,14 +83,16 @@ func connect(host, region string, reached registryclient.Client) (*minio.Client,
 	return minio.New(host, &minio.Options{Creds: found, Secure: secure, Region: region, Transport: carrier})
 }
 
-// push copies an image or a manifest list with all that belongs to it, the manifest last: what can be pulled is whole.
+// push copies an image or a manifest list with all that belongs to it, the manifest last: what can
+// be pulled is whole.
 func (b *bucket) push(ctx context.Context, to name.Reference, what remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
 	if named, ok := to.(name.Tag); ok {
 		tag = named.TagStr()
 	}
-	if err := b.put(ctx, "v2/", "application/json", nil); err != nil { // by which clients know a registry
+	// By which clients know a registry.
+	if err := b.put(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
 	return b.pushManifest(ctx, repository, tag, what)
@@ -167,7 +171,8 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
-// put writes a small object. Its content is not signed: without TLS the signature of an empty one is a body of unknown length, which few servers take.
+// put writes a small object. Its content is not signed: without TLS the signature of an empty one
+// is a body of unknown length, which few servers take.
 func (b *bucket) put(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
@@ -190,7 +195,8 @@ func (b *bucket) use(do func(*minio.Client) error) error {
 	return do(client)
 }
 
-// pushBlob copies a layer or a configuration, unless the bucket has it or can take it from elsewhere.
+// pushBlob copies a layer or a configuration, unless the bucket has it or can take it from
+// elsewhere.
 func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
 	mediaType, err := blob.MediaType()
 	if err != nil || !mediaType.IsDistributable() {
@@ -225,7 +231,8 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// take has S3 copy a blob that was sent to another repository, or that lies in one of the source buckets.
+// take has S3 copy a blob that was sent to another repository, or that lies in one of the source
+// buckets.
 func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if there, ok := b.sent.Load(digest); ok && !b.alone && !b.force {

@@ -1,6 +1,8 @@
-// Package content makes the commands below `oc image`, which work with what registries hold and need no cluster: info, mirror, append and extract.
+// Package content makes the commands below `oc image`, which work with what registries hold and
+// need no cluster: info, mirror, append and extract.
 //
-// Source: the client of OpenShift Container Platform 3.11, whose flags and output these are. Layers go from registry to registry, or to files, as streams.
+// Source: the client of OpenShift Container Platform 3.11, whose flags and output these are. Layers
+// go from registry to registry, or to files, as streams.
 package content
 
 import (
@@ -103,8 +105,8 @@ func explain(verb, what string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, what, err)
 }
 
-// insisting carries requests to registries. With force it says that a registry has nothing yet, with alone (or force) that layers are to be
-// mounted from nowhere, so that everything is sent.
+// insisting carries requests to registries. With force it says that a registry has nothing yet,
+// with alone (or force) that layers are to be mounted from nowhere, so that everything is sent.
 type insisting struct {
 	http.RoundTripper
 	force, alone bool

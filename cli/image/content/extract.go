@@ -102,7 +102,8 @@ func (e *extract) run(ctx context.Context, arg string) error {
 
 // want is something of an image and where it goes.
 type want struct {
-	// source is a path within the image without a / at its front; it may be a pattern. all takes everything below it, but not itself.
+	// source is a path within the image without a / at its front; it may be a pattern. all takes
+	// everything below it, but not itself.
 	source string
 	all    bool
 	// directory is where it is put, single says that it is a file that must be there.
@@ -181,7 +182,8 @@ func (w *want) target(entry string) (string, bool) {
 	return rest, rest != "" && (!w.single || len(parts) == below+1)
 }
 
-// layerChoice chooses layers by digest or by a half-open range, whose negative numbers count from the end.
+// layerChoice chooses layers by digest or by a half-open range, whose negative numbers count from
+// the end.
 type layerChoice struct {
 	digest   string
 	from, to int

@@ -85,8 +85,9 @@ func (e errSeveral) Error() string {
 	return text.String()
 }
 
-// one gives the single image that a manifest is, or that is chosen of a manifest list. With own, the one for Linux on processors of this machine's
-// kind is meant where no filter is given. What is neither an image nor a manifest list is an error.
+// one gives the single image that a manifest is, or that is chosen of a manifest list. With own,
+// the one for Linux on processors of this machine's kind is meant where no filter is given. What is
+// neither an image nor a manifest list is an error.
 func (f *filter) one(found *remote.Descriptor, own bool) (v1.Image, error) {
 	if !found.MediaType.IsIndex() {
 		if !found.MediaType.IsImage() {

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// mapping is one image and a place that it is copied to. A destination without a tag gets the image by its digest alone.
+// mapping is one image and a place that it is copied to. A destination without a tag gets the image
+// by its digest alone.
 type mapping struct{ source, destination string }
 
 // parseMappings reads arguments: SOURCE DESTINATION..., or SOURCE=DESTINATION...
@@ -46,8 +47,9 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket says whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot nor a port is no host, as in the names of images: it would be
-// taken for a part of the repository in the default registry.
+// namesBucket says whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot
+// nor a port is no host, as in the names of images: it would be taken for a part of the repository
+// in the default registry.
 func namesBucket(destination string) bool {
 	parts := strings.SplitN(destination, "/", 4)
 	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
@@ -84,7 +86,8 @@ func tagged(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
-// readMappings reads a file of lines with one source and its destinations each; - is standard input. Lines after # are comments.
+// readMappings reads a file of lines with one source and its destinations each; - is standard
+// input. Lines after # are comments.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -110,7 +113,8 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	return all, errors.Join(problems...)
 }
 
-// expand replaces a source whose tag has a * by the tags of its repository that match, each under its own name at the destination.
+// expand replaces a source whose tag has a * by the tags of its repository that match, each under
+// its own name at the destination.
 func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 	for _, m := range all {
 		at := strings.LastIndex(m.source, ":")

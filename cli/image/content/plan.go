@@ -51,7 +51,8 @@ func (m *mirror) plan(registries *registries, all []mapping) (made plan, err err
 	return made, errors.Join(problems...)
 }
 
-// prepare reads one manifest. A manifest list is copied as it is, unless a filter leaves only some of its images, or a single one.
+// prepare reads one manifest. A manifest list is copied as it is, unless a filter leaves only some
+// of its images, or a single one.
 func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) {
 	found, from, err := registries.get(one.source)
 	if err != nil {
@@ -141,7 +142,8 @@ func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
 	return append(all, manifest.Config), nil
 }
 
-// print shows what goes where: registries, their repositories, and the blobs and manifests that come to them.
+// print shows what goes where: registries, their repositories, and the blobs and manifests that
+// come to them.
 func (p plan) print(out io.Writer) {
 	registry, repository := "", ""
 	seen := map[string]bool{}

@@ -16,7 +16,8 @@ import (
 // drawEvery is how often the line on a terminal changes.
 const drawEvery = 200 * time.Millisecond
 
-// progress tells of what is sent to registries: on a terminal one line that changes, elsewhere a line for each layer that has arrived.
+// progress tells of what is sent to registries: on a terminal one line that changes, elsewhere a
+// line for each layer that has arrived.
 type progress struct {
 	out      io.Writer
 	terminal bool

@@ -15,19 +15,22 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Names by which a layer takes away what those below it have: a file, or all that is in a directory.
+// Names by which a layer takes away what those below it have: a file, or all that is in a
+// directory.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacking is an image that is being unpacked. It goes from the last layer to the first: what a later one has written or removed is not
-// touched by earlier ones, so that nothing that was on the disk before is ever removed.
+// unpacking is an image that is being unpacked. It goes from the last layer to the first: what a
+// later one has written or removed is not touched by earlier ones, so that nothing that was on the
+// disk before is ever removed.
 type unpacking struct {
 	*extract
 	wanted []*want
 	roots  map[string]*os.Root
-	// taken are paths of the image that later layers have decided, hidden those below which nothing of earlier layers counts.
+	// taken are paths of the image that later layers have decided, hidden those below which nothing
+	// of earlier layers counts.
 	taken, hidden map[string]bool
 	// links are hard links of the layer that is being read, by what they are linked to.
 	links map[string][]string
@@ -127,7 +130,8 @@ func (u *unpacking) layer(layer v1.Layer) error {
 	return err
 }
 
-// each calls do with the entries of a layer. The layer is read to its end, where it is compared with its digest.
+// each calls do with the entries of a layer. The layer is read to its end, where it is compared
+// with its digest.
 func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
 	digest, err := layer.Digest()
 	if err != nil {
@@ -157,7 +161,8 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// covered says whether a later layer, or an earlier entry of this one, has decided what is at a path.
+// covered says whether a later layer, or an earlier entry of this one, has decided what is at a
+// path.
 func (u *unpacking) covered(name string) bool {
 	if u.taken[name] {
 		return true
@@ -191,7 +196,8 @@ func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) er
 	switch header.Typeflag {
 	case tar.TypeReg:
 		return u.files([]string{name}, header, content)
-	case tar.TypeLink: // its content may not be wanted, or be replaced by a later layer: it is read again
+	case tar.TypeLink:
+		// Its content may not be wanted, or be replaced by a later layer: it is read again.
 		target := inside(header.Linkname)
 		u.links[target] = append(u.links[target], name)
 		return nil

@@ -38,8 +38,8 @@ type signedText struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// open verifies that a signature was made by one of the keys, and reads what it says. A signature by an expired key, or one that itself has expired
-// or is encrypted, is an error.
+// open verifies that a signature was made by one of the keys, and reads what it says. A signature
+// by an expired key, or one that itself has expired or is encrypted, is an error.
 func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
 	if err != nil {
@@ -69,7 +69,8 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	return read, nil
 }
 
-// parse reads the text of a signature. What is not known in it may change its meaning, so that it is an error, except among what is optional.
+// parse reads the text of a signature. What is not known in it may change its meaning, so that it
+// is an error, except among what is optional.
 func parse(text []byte) (*claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

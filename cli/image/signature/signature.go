@@ -1,7 +1,9 @@
-// Package signature makes `oc adm verify-image-signature`: it verifies the signatures that images have, which are OpenPGP messages, with public keys,
-// and notes in them whether they are to be trusted.
+// Package signature makes `oc adm verify-image-signature`: it verifies the signatures that images
+// have, which are OpenPGP messages, with public keys, and notes in them whether they are to be
+// trusted.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12; the signed text is an "atomic container signature".
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12; the signed text is
+// an "atomic container signature".
 package signature
 
 import (
@@ -210,7 +212,8 @@ func clearResult(signature *imagev1.ImageSignature) {
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 }
 
-// store writes results into the image by the names of signatures. One whose content has changed meanwhile is left as it is.
+// store writes results into the image by the names of signatures. One whose content has changed
+// meanwhile is left as it is.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {

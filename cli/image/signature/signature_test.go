@@ -35,7 +35,8 @@ func newSigner(t *testing.T) signer {
 	}
 	s := signer{t, home}
 	t.Cleanup(func() {
-		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() // the directory goes either way
+		// The directory goes either way.
+		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
 	s.gpg("", "--passphrase", "", "--quick-gen-key", "signer@example.com", "ed25519", "sign", "never")

@@ -1,4 +1,5 @@
-// Package objectstest is a cluster made of a file, for tests of what commands say of objects, and the files with what they should say.
+// Package objectstest is a cluster made of a file, for tests of what commands say of objects, and
+// the files with what they should say.
 package objectstest
 
 import (
@@ -43,7 +44,8 @@ func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Client serves objects, and empty lists of the kinds that are named as apiVersion and kind, such as {"v1", "Pod"}.
+// Client serves objects, and empty lists of the kinds that are named as apiVersion and kind, such
+// as {"v1", "Pod"}.
 func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, kind := range kinds {

@@ -30,7 +30,8 @@ func request(b *csitest.Bench, size string) {
 	})
 }
 
-// claimStatus returns the claim's capacity, the state of its resize, its allocated size and its condition.
+// claimStatus returns the claim's capacity, the state of its resize, its allocated size and its
+// condition.
 func claimStatus(b *csitest.Bench) string {
 	claim := b.Claim()
 	condition := ""

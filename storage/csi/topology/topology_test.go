@@ -13,7 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// randomNodes creates random nodes: most with the same keys, some with others, some without a label.
+// randomNodes creates random nodes: most with the same keys, some with others, some without a
+// label.
 func randomNodes(random *rand.Rand) []Node {
 	var nodes []Node
 	for i := range 1 + random.IntN(12) {

@@ -35,7 +35,8 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// ask makes a request for a user, if one is named, and decodes the answer if there is a place for it.
+// ask makes a request for a user, if one is named, and decodes the answer if there is a place for
+// it.
 func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))

@@ -24,7 +24,8 @@ func publishBuilders(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	for _, language := range languages {
 		rootfs := fileSystem(t, c, language)
-		c.WaitFor("builder of "+language, func(ctx context.Context) error { // the project may still get its accounts
+		// The project may still get its accounts.
+		c.WaitFor("builder of "+language, func(ctx context.Context) error {
 			made := exec.CommandContext(ctx, c.RepositoryFile("examples", "builders", "make.sh"), language)
 			made.Env = append(os.Environ(), "SLIPWAY="+c.RepositoryFile("bin", "slipway"), "SLIPWAY_DATA_DIR="+c.DataDir, "ROOTFS="+rootfs)
 			return finish(made, func(made *exec.Cmd) error { return c.Do(made.Start) })
@@ -32,7 +33,8 @@ func publishBuilders(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// fileSystem unpacks the packages of a language, unless an earlier run has. What it makes takes long, and is kept beside the programs under test.
+// fileSystem unpacks the packages of a language, unless an earlier run has. What it makes takes
+// long, and is kept beside the programs under test.
 func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
 	t.Helper()
 	file = c.RepositoryFile("bin", "rootfs-"+language+".tar")
@@ -63,7 +65,8 @@ func finish(command *exec.Cmd, start func(*exec.Cmd) error) error {
 	return nil
 }
 
-// repository is a Git repository with the examples, which a server on the machine's side of the cluster's network has at an address.
+// repository is a Git repository with the examples, which a server on the machine's side of the
+// cluster's network has at an address.
 type repository struct {
 	t         *testing.T
 	url, work string

@@ -41,7 +41,8 @@ func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 	waitOutput(c, "dc/front", `{.metadata.annotations.openshift\.io/generated-by} {.spec.template.metadata.annotations.openshift\.io/generated-by}`, "OpenShiftNewApp OpenShiftNewApp")
 	waitOutput(c, "svc/front", "{.spec.ports[0].name} {.spec.selector.deploymentconfig}", "8080-tcp front")
 
-	// Source of a directory that has a Git repository, built by the image that is named; nothing is made.
+	// Source of a directory that has a Git repository, built by the image that is named; nothing is
+	// made.
 	dir := t.TempDir()
 	for _, args := range []string{"init --quiet --initial-branch=main", "remote add origin https://example.com/app.git"} {
 		if output, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {

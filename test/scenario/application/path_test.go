@@ -18,7 +18,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 	publishBuilders(t, c)
 	source := newRepository(t, c)
 
-	// Three languages, three ways: builder and source by name, a quickstart, and one that keeps data. The language is found where nothing names it.
+	// Three languages, three ways: builder and source by name, a quickstart, and one that keeps
+	// data. The language is found where nothing names it.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("the builder that is found for the source is in\n%s", plan)
 	}
@@ -37,7 +38,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// The host of the repository calls the hooks: one of GitHub's, and the generic one by the command for a repository of one's own.
+	// The host of the repository calls the hooks: one of GitHub's, and the generic one by the
+	// command for a repository of one's own.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
@@ -61,7 +63,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder leads to a build, an image and a deployment, and what is on the volume is still there.
+	// A new builder leads to a build, an image and a deployment, and what is on the volume is still
+	// there.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/builder-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)

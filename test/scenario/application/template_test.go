@@ -1,5 +1,5 @@
-// Package application proves how applications come to be and are worked with: templates and their instances, new-app, idling, and the client's
-// commands around running pods.
+// Package application proves how applications come to be and are worked with: templates and their
+// instances, new-app, idling, and the client's commands around running pods.
 package application
 
 import (

@@ -1,4 +1,5 @@
-// Package boot proves that one command boots a whole cluster, and what the commands say that look at it.
+// Package boot proves that one command boots a whole cluster, and what the commands say that look
+// at it.
 package boot
 
 import (
@@ -126,7 +127,8 @@ func TestLogsOfAPart(t *testing.T) {
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`) // of the client, then of the server
+	// Of the client, then of the server.
+	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
 	found := number.FindAllStringSubmatch(version, -1)
 	if len(found) != 2 || found[0][1] != found[1][1] {
 		t.Fatalf("oc version:\n%s", version)

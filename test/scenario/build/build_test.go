@@ -1,5 +1,7 @@
-// Package build proves on a real cluster that builds are started, run in pods, followed, cancelled and started anew by triggers. What runs in the
-// pods is a custom builder, made here. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11 Cluster Administration, chapter 14.
+// Package build proves on a real cluster that builds are started, run in pods, followed, cancelled
+// and started anew by triggers. What runs in the pods is a custom builder, made here. Sources:
+// OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11 Cluster
+// Administration, chapter 14.
 package build
 
 import (
@@ -50,7 +52,8 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// A test before this one may have killed the node. Builds that start before the kubelet knows the driver again get no volume for layers.
+	// A test before this one may have killed the node. Builds that start before the kubelet knows
+	// the driver again get no volume for layers.
 	p.waitOutput("csinode", "{.items[*].spec.drivers[*].name}", local.DriverName)
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
@@ -117,7 +120,8 @@ func busybox(t *testing.T) []byte {
 	return layer.Bytes()
 }
 
-// configure makes a build configuration for the custom builder; spec are further fields of its specification.
+// configure makes a build configuration for the custom builder; spec are further fields of its
+// specification.
 func (p *project) configure(name, mode, spec string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {

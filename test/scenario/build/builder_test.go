@@ -19,7 +19,8 @@ func (p *project) base() string {
 	return "docker-registry.default.svc:5000/" + p.Namespace + "/base:latest"
 }
 
-// dockerConfig makes a build configuration for a Dockerfile; source are further fields of its source, output the stream tag.
+// dockerConfig makes a build configuration for a Dockerfile; source are further fields of its
+// source, output the stream tag.
 func (p *project) dockerConfig(name, source, output string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
@@ -73,7 +74,8 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("a Dockerfile adds metadata of the node: %v\n%s", err, log)
 	}
-	p.OC("delete", "istag", "app:latest") // so that the layers can only be those that the node has kept
+	// So that the layers can only be those that the node has kept.
+	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build makes its layers anew:\n%s", log)
 	}
@@ -104,7 +106,8 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with files in it, and one that leads to another address, on the machine's side of the cluster's network.
+// repository serves a Git repository with files in it, and one that leads to another address, on
+// the machine's side of the cluster's network.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
 	dir := files(p.t, content)

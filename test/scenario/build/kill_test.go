@@ -74,7 +74,8 @@ func left(t *testing.T, uid string) (found []string) {
 			found = append(found, line)
 		}
 	}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error { // groups come and go meanwhile
+	// Groups come and go meanwhile.
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
 			found = append(found, path)
 		}

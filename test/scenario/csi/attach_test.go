@@ -68,7 +68,8 @@ func TestAPodWaitsForTheAttachment(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 }
 
-// A node that has failed keeps its pods and volumes until an administrator says that it is out of service.
+// A node that has failed keeps its pods and volumes until an administrator says that it is out of
+// service.
 func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
 	const lost = "lost.example.com"
@@ -92,7 +93,8 @@ func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-// The controller part is stopped, the nodes are upgraded, and the controller part is started: several instances, of which one leads.
+// The controller part is stopped, the nodes are upgraded, and the controller part is started:
+// several instances, of which one leads.
 func TestAnUpgradeAndTheEndOfALeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)

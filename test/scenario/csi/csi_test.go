@@ -114,7 +114,8 @@ func TestAClaimGrowsWhileItIsUsed(t *testing.T) {
 	i.WaitPodRunning("data")
 	i.OC("patch", "pvc", "data", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	i.waitText("FileSystemResizePending", "pvc", "data", "-o", "jsonpath={.status.conditions[*].type}")
-	i.OC("annotate", "pod", "data", "look=again") // kubelet looks at a pod that has not changed every minute
+	// Kubelet looks at a pod that has not changed every minute.
+	i.OC("annotate", "pod", "data", "look=again")
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {
 		t.Error("the node was not asked to follow")

@@ -1,5 +1,5 @@
-// Package csi proves that a CSI driver of somebody else works in a cluster by its socket alone: the driver knows nothing of
-// Kubernetes, and everything that it needs is done for it.
+// Package csi proves that a CSI driver of somebody else works in a cluster by its socket alone: the
+// driver knows nothing of Kubernetes, and everything that it needs is done for it.
 package csi
 
 import (
@@ -29,8 +29,8 @@ type installation struct {
 	node       *exec.Cmd // slipway csi node
 }
 
-// install serves a driver of the test's own, starts what makes it known and used, with further flags of the controller, and makes a StorageClass and a
-// VolumeSnapshotClass of its name.
+// install serves a driver of the test's own, starts what makes it known and used, with further
+// flags of the controller, and makes a StorageClass and a VolumeSnapshotClass of its name.
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// What kubelet writes about drivers: their names, everything in the CSINode of one driver, and the annotation of the Node.
+// What kubelet writes about drivers: their names, everything in the CSINode of one driver, and the
+// annotation of the Node.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`

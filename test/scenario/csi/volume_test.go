@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume makes a volume in the storage, for a PersistentVolume that is made by hand, and returns its handle.
+// volume makes a volume in the storage, for a PersistentVolume that is made by hand, and returns
+// its handle.
 func (i *installation) volume(name string) string {
 	i.t.Helper()
 	answer, err := i.storage.CreateVolume(i.t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
@@ -77,7 +78,8 @@ func TestSecretsOfAClassReachTheNode(t *testing.T) {
 	secret := func(name, value string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {key: %s}}\n", name, value)
 	}
-	// The driver of this example wants its binary key in base64, which its users encode once more as every value of a secret.
+	// The driver of this example wants its binary key in base64, which its users encode once more
+	// as every value of a secret.
 	i.Apply(secret("stage", "c3RhZ2Vk") + secret("publish", "QVBfK0E9PQ==") + secret("other", "b3RoZXI=") + fmt.Sprintf(`---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

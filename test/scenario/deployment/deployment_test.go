@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// configuration is a DeploymentConfig whose pods sleep; spec are further fields of its specification, container of its container.
+// configuration is a DeploymentConfig whose pods sleep; spec are further fields of its
+// specification, container of its container.
 func configuration(name, spec, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
 		metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: %[4]q, command: [sleep, "100000"], %[3]s}]}}}}`,
@@ -126,7 +127,8 @@ func TestANewImageIsDeployed(t *testing.T) {
 		}
 		t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
 	}
-	waitOutput(c, "dc/app", "{.status.observedGeneration} {.status.latestVersion}", "1 0") // it waits for an image
+	// It waits for an image.
+	waitOutput(c, "dc/app", "{.status.observedGeneration} {.status.latestVersion}", "1 0")
 	push("a", "localhost/missing:1")
 	waitPhase(c, "app-1", running)
 	push("b", kit.ToolsImage)

@@ -118,7 +118,8 @@ func TestAProjectAndItsDataAreRestoredFromFiles(t *testing.T) {
 	write(t, filepath.Join(data, "new"), "")
 	waitFiles(c, "/data/watched", "a c.log new")
 
-	// The pods begin anew, and the data is still there; then another claim takes its place and is filled.
+	// The pods begin anew, and the data is still there; then another claim takes its place and is
+	// filled.
 	c.OC("scale", "--replicas=0", "dc/kept")
 	waitReplicas(c, "kept-1", 0)
 	c.OC("scale", "--replicas=1", "dc/kept")

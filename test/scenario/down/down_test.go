@@ -1,5 +1,6 @@
-// Package down proves that `slipway down` leaves nothing behind but the data, and the data goes with
-// --purge. Every other scenario ends with `slipway down --purge` and fails for what is left, too.
+// Package down proves that `slipway down` leaves nothing behind but the data, and the data goes
+// with --purge. Every other scenario ends with `slipway down --purge` and fails for what is left,
+// too.
 package down
 
 import (

@@ -1,4 +1,5 @@
-// Package failure proves that a start that cannot succeed says what is wrong, where, and what mends it.
+// Package failure proves that a start that cannot succeed says what is wrong, where, and what mends
+// it.
 package failure
 
 import (

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author is a directory as the author of a driver has it: the example's recipe and script, with a driver of its own.
+// author is a directory as the author of a driver has it: the example's recipe and script, with a
+// driver of its own.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +52,8 @@ func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
 }
 
-// daemonSet is the example's object with this cluster's directory, another driver and another image in their places.
+// daemonSet is the example's object with this cluster's directory, another driver and another image
+// in their places.
 func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
@@ -78,8 +80,9 @@ spec:
 `, name, kit.ToolsImage, driver)
 }
 
-// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice makes images of her drivers, Bob runs them with a DaemonSet, Charlie
-// uses volumes of them; then an update, another driver, and a removal. Nobody logs in to a machine or restarts anything.
+// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice makes images
+// of her drivers, Bob runs them with a DaemonSet, Charlie uses volumes of them; then an update,
+// another driver, and a removal. Nobody logs in to a machine or restarts anything.
 func TestDriversAreDeployedFromImages(t *testing.T) {
 	c := kit.Shared(t)
 	page := func(pod, want string) {
@@ -121,7 +124,8 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	c.Apply(reader("late", "first")) // before kubelet forgets the driver, which is a few seconds later, or after
+	// Before kubelet forgets the driver, which is a few seconds later, or after.
+	c.Apply(reader("late", "first"))
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)
 		for event := range strings.Lines(events) {
@@ -135,7 +139,8 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	c.OC("delete", "pods", "--all", "--wait=false")
 }
 
-// waitVersion waits until the node uses the version of a driver that has a text: it keeps a copy of it.
+// waitVersion waits until the node uses the version of a driver that has a text: it keeps a copy of
+// it.
 func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 	t.Helper()
 	kept := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)

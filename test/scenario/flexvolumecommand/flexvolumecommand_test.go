@@ -1,5 +1,5 @@
-// Package flexvolumecommand proves the commands of `slipway flexvolume` on a cluster that runs: a driver is installed, used, looked at,
-// updated and removed without a restart of anything.
+// Package flexvolumecommand proves the commands of `slipway flexvolume` on a cluster that runs: a
+// driver is installed, used, looked at, updated and removed without a restart of anything.
 package flexvolumecommand
 
 import (

@@ -35,7 +35,8 @@ func pidOf(c *kit.Cluster, name string) int {
 	return 0
 }
 
-// interrupted are operations of one driver that wait, before or after their work, until their caller has been killed.
+// interrupted are operations of one driver that wait, before or after their work, until their
+// caller has been killed.
 type interrupted struct {
 	*driver
 	starting, stopping, growing []string // operations
@@ -72,7 +73,8 @@ func (i interrupted) begin() {
 	i.each(i.all(), i.waitHeld)
 }
 
-// end wants every volume to get where it was going. The calls of before the kill still wait unless they have been ended, as they must be.
+// end wants every volume to get where it was going. The calls of before the kill still wait unless
+// they have been ended, as they must be.
 func (i interrupted) end() {
 	i.each(i.starting, func(_, _, name string) {
 		i.waitRunning(name)
@@ -120,7 +122,8 @@ func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
 	i.end()
 }
 
-// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes, and wants the pods not to notice.
+// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes, and wants the pods not
+// to notice.
 func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	tests := []struct {
@@ -148,7 +151,8 @@ func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
 	}
 }
 
-// fuseDaemon is a volume that a daemon of its driver serves: it outlives the node's process, and ends with the volume.
+// fuseDaemon is a volume that a daemon of its driver serves: it outlives the node's process, and
+// ends with the volume.
 func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
 	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
@@ -193,8 +197,9 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// inTree leaves on the machine what another cluster's in-tree plug-in has there when its kubelet ends under a pod: directories and mounts without any
-// record. The new cluster releases them, and the volume works after its objects are imported.
+// inTree leaves on the machine what another cluster's in-tree plug-in has there when its kubelet
+// ends under a pod: directories and mounts without any record. The new cluster releases them, and
+// the volume works after its objects are imported.
 func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")
@@ -206,7 +211,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
-		// Kubelet, which still runs, removes directories of pods that it does not know while nothing is mounted there.
+		// Kubelet, which still runs, removes directories of pods that it does not know while
+		// nothing is mounted there.
 		c.WaitFor(args[0], func(context.Context) error {
 			output, err := exec.Command(d.file(), args...).CombinedOutput()
 			if err != nil {
@@ -230,7 +236,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// grownAfterwards is a volume that grows after the restart, whose file system the node has to grow: the driver lacks expandfs.
+// grownAfterwards is a volume that grows after the restart, whose file system the node has to grow:
+// the driver lacks expandfs.
 func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
 		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)

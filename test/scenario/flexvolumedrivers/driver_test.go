@@ -29,11 +29,13 @@ type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
 	name string // vendor/driver
-	// dir has, of a driver of the script disk, a file <volume>.img for each volume, attached.<volume> while it is attached, and calls.
+	// dir has, of a driver of the script disk, a file <volume>.img for each volume,
+	// attached.<volume> while it is attached, and calls.
 	dir string
 }
 
-// install installs the script disk under a name, waits until it can be used and, when the test ends, checks that nothing of it is left. replace are changes of the script.
+// install installs the script disk under a name, waits until it can be used and, when the test
+// ends, checks that nothing of it is left. replace are changes of the script.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -74,7 +76,8 @@ func (d *driver) update(replace ...string) {
 	d.put(disk, replace...)
 }
 
-// put puts a version of the driver in place as the discovery document asks for: under a name with a dot, then renamed.
+// put puts a version of the driver in place as the discovery document asks for: under a name with a
+// dot, then renamed.
 func (d *driver) put(script string, replace ...string) {
 	d.t.Helper()
 	hidden := filepath.Join(d.folder(), ".new")
@@ -123,7 +126,8 @@ func (d *driver) wasCalled(op, name string, times int) {
 	}
 }
 
-// fault makes shell code run before ("begin") or after ("end") the work of an operation for a volume, from now on. In the code, $fault is its file.
+// fault makes shell code run before ("begin") or after ("end") the work of an operation for a
+// volume, from now on. In the code, $fault is its file.
 func (d *driver) fault(op, where, name, code string) {
 	d.t.Helper()
 	path := d.faultFile(op, where, name)
@@ -181,8 +185,8 @@ func (d *driver) clearFaults() {
 	}
 }
 
-// waitReady waits until both processes that call drivers have called the driver's init, and kept a copy of it. A pod that is made before waits for
-// kubelet's next look at it, ten seconds later.
+// waitReady waits until both processes that call drivers have called the driver's init, and kept a
+// copy of it. A pod that is made before waits for kubelet's next look at it, ten seconds later.
 func (d *driver) waitReady() {
 	d.t.Helper()
 	d.c.WaitFor("init of "+d.name, func(context.Context) error {
@@ -233,7 +237,8 @@ func (d *driver) attached(name string) error {
 	if name != "" {
 		pattern = "attached." + d.volume(name)
 	}
-	if found, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(found) > 0 { // the pattern is a good one
+	// The pattern is a good one.
+	if found, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(found) > 0 {
 		return fmt.Errorf("attached: %q", found)
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// grown is the size that claims of large volumes are given; a file system that has grown to it has at least grownBytes for files.
+// grown is the size that claims of large volumes are given; a file system that has grown to it has
+// at least grownBytes for files.
 const (
 	grown      = "400Mi"
 	grownBytes = 330 << 20
@@ -107,8 +108,8 @@ func waitGrown(d *driver, claim string) {
 	}
 }
 
-// pokeUntil changes a pod until there is no error: kubelet looks whether a volume has grown when it looks at the pod anyway, and it does that
-// once a minute without a reason.
+// pokeUntil changes a pod until there is no error: kubelet looks whether a volume has grown when it
+// looks at the pod anyway, and it does that once a minute without a reason.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {
@@ -140,7 +141,8 @@ func has(claim *corev1.PersistentVolumeClaim, wanted corev1.PersistentVolumeClai
 	return false
 }
 
-// checkMetrics looks for the driver in the metrics of both processes, and for its volume in kubelet's.
+// checkMetrics looks for the driver in the metrics of both processes, and for its volume in
+// kubelet's.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
 	const controlPlane = "/metrics"

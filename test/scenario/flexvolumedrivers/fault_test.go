@@ -16,7 +16,8 @@ var (
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a volume for each operation, which is named for it, and puts the fault of the operation in its way.
+// through runs a volume for each operation, which is named for it, and puts the fault of the
+// operation in its way.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)
@@ -32,7 +33,8 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
 	c.WaitFor("init in both processes", func(context.Context) error {
-		if held, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(held) < 2 { // the pattern is a good one
+		// The pattern is a good one.
+		if held, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(held) < 2 {
 			return fmt.Errorf("it runs in %q", held)
 		}
 		return nil
@@ -63,7 +65,8 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	hung.remove(append(forth, back...)...)
 }
 
-// TestADriverThatExceedsItsDeadlineIsEnded has a driver that ignores SIGTERM and leaves a grandchild that holds its output, in each operation once.
+// TestADriverThatExceedsItsDeadlineIsEnded has a driver that ignores SIGTERM and leaves a
+// grandchild that holds its output, in each operation once.
 func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -92,7 +95,8 @@ func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...st
 	}
 }
 
-// TestADriverThatPrintsGarbageIsNamedInEvents has answers that are none: binary, too long, with noise, of no status.
+// TestADriverThatPrintsGarbageIsNamedInEvents has answers that are none: binary, too long, with
+// noise, of no status.
 func TestADriverThatPrintsGarbageIsNamedInEvents(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -34,7 +34,8 @@ func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	}
 }
 
-// TestDriversMountWhatTheyLike has drivers in shell, Python and Go, and volumes of each kind that drivers make.
+// TestDriversMountWhatTheyLike has drivers in shell, Python and Go, and volumes of each kind that
+// drivers make.
 func TestDriversMountWhatTheyLike(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -20,8 +20,8 @@ import (
 // callers makes a driver note which process has called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// TestANodeThatAttachesByItselfOnASmallDisk has a cluster of its own, because its node differs: the controller is told not to attach, and kubelet's
-// directory is on a disk that a driver can fill.
+// TestANodeThatAttachesByItselfOnASmallDisk has a cluster of its own, because its node differs: the
+// controller is told not to attach, and kubelet's directory is on a disk that a driver can fill.
 func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(
@@ -31,7 +31,8 @@ func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
 	t.Run("goes on when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
 }
 
-// smallDisk makes and mounts a disk with little more room than a cluster wants at its start, and returns where it is.
+// smallDisk makes and mounts a disk with little more room than a cluster wants at its start, and
+// returns where it is.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -73,7 +74,8 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// nodeDetachesAfterRestart kills the node while a volume is used, and while another is being attached for a pod that is gone when the node is back.
+// nodeDetachesAfterRestart kills the node while a volume is used, and while another is being
+// attached for a pod that is gone when the node is back.
 func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d := install(t, c, "again.example.com/disk")
 	d.run("used")
@@ -92,8 +94,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount: the pod waits with an event that says so, a volume that is in use
-// can be released, and when there is space again the pod starts.
+// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount: the pod waits with
+// an event that says so, a volume that is in use can be released, and when there is space again the
+// pod starts.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -119,7 +122,8 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails for good: a Node object without a machine stands for it.
+// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails for good:
+// a Node object without a machine stands for it.
 func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -139,7 +143,8 @@ func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
 	})
 	waitHolder(d, "moves", "ghost")
 
-	// The machine has mounted the volume, fails, and is declared out of service; its pod goes without anyone's confirmation.
+	// The machine has mounted the volume, fails, and is declared out of service; its pod goes
+	// without anyone's confirmation.
 	c.WaitFor("status of the ghost", func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
 		if err != nil {

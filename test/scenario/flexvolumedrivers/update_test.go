@@ -57,8 +57,8 @@ func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
 	d.remove(names...)
 }
 
-// TestADriverLosesAttachAndGetsItBack updates the driver under a volume that is attached: it is detached all the same, and new volumes follow what the
-// driver is capable of when they are used.
+// TestADriverLosesAttachAndGetsItBack updates the driver under a volume that is attached: it is
+// detached all the same, and new volumes follow what the driver is capable of when they are used.
 func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -75,7 +75,8 @@ func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
 	d.takeOver(`"attach":true`)
 	d.run("after")
 	d.remove("before", "without", "after")
-	// A volume in use that can be attached now is attached too, which upstream does not tell from a new one; it is detached like any other.
+	// A volume in use that can be attached now is attached too, which upstream does not tell from a
+	// new one; it is detached like any other.
 	for name, times := range map[string]int{"before": 1, "without": 0, "after": 1} {
 		d.wasCalled("mountdevice", name, times)
 		d.wasCalled("mount", name, 1)
@@ -83,7 +84,8 @@ func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
 	}
 }
 
-// takeOver updates the driver by command, which waits until both processes that call drivers have taken it over.
+// takeOver updates the driver by command, which waits until both processes that call drivers have
+// taken it over.
 func (d *driver) takeOver(capabilities string) {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "disk")
@@ -94,7 +96,8 @@ func (d *driver) takeOver(capabilities string) {
 	d.c.MustSlipway("flexvolume", "install", file, "--driver", d.name)
 }
 
-// TestADriverIsRemovedWhileItsVolumesAreInUse removes it under a running pod, which keeps its volume, and installs it again.
+// TestADriverIsRemovedWhileItsVolumesAreInUse removes it under a running pod, which keeps its
+// volume, and installs it again.
 func TestADriverIsRemovedWhileItsVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -18,8 +18,8 @@ import (
 // password is in a secret, and must be nowhere else.
 const password = "the-password-of-the-storage"
 
-// TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions has what a pod can ask of a volume, of a driver with attach. Its first mount fails and prints
-// all that it was given.
+// TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions has what a pod can ask of a volume, of a
+// driver with attach. Its first mount fails and prints all that it was given.
 func TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -56,13 +56,15 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large makes the volume one whose file system can grow while it is mounted, also where the machine lacks CAP_SYS_RESOURCE, which ext4 needs.
+// large makes the volume one whose file system can grow while it is mounted, also where the machine
+// lacks CAP_SYS_RESOURCE, which ext4 needs.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
 	pv.Spec.FlexVolume.FSType = "xfs"
 }
 
-// pod makes a pod that uses the claim of its name, and notes its start on the volume. change may change the pod.
+// pod makes a pod that uses the claim of its name, and notes its start on the volume. change may
+// change the pod.
 func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	d.t.Helper()
 	pod := &corev1.Pod{
@@ -145,7 +147,8 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until the driver holds nothing, and deletes the claims and volumes; the volumes' data stays.
+// remove deletes pods, waits until the driver holds nothing, and deletes the claims and volumes;
+// the volumes' data stays.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()
 	d.deletePods(names...)

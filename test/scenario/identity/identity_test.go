@@ -1,5 +1,5 @@
-// Package identity proves that a running cluster keeps up with what its identity rests on: certificates
-// are issued anew, and the machine's address may change, without anyone's help.
+// Package identity proves that a running cluster keeps up with what its identity rests on:
+// certificates are issued anew, and the machine's address may change, without anyone's help.
 package identity
 
 import (

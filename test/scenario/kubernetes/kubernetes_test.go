@@ -1,8 +1,10 @@
-// Package kubernetes proves that what stock Kubernetes promises holds on a cluster of ours, for those promises that an
-// administrator of OpenShift 3 counts on: placement, priority, quota, roles, workloads, services and volumes.
+// Package kubernetes proves that what stock Kubernetes promises holds on a cluster of ours, for
+// those promises that an administrator of OpenShift 3 counts on: placement, priority, quota, roles,
+// workloads, services and volumes.
 //
-// A cluster here has one machine. Where a promise is about several, a test adds nodes: objects without a machine, which
-// the scheduler and the controllers take for any other node, and on which a pod is placed but never runs.
+// A cluster here has one machine. Where a promise is about several, a test adds nodes: objects
+// without a machine, which the scheduler and the controllers take for any other node, and on which
+// a pod is placed but never runs.
 package kubernetes
 
 import (
@@ -27,7 +29,8 @@ const master = "networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// sleeper is a container that runs until it is told to end; fields are further ones of it, such as `ports: [...]`.
+// sleeper is a container that runs until it is told to end; fields are further ones of it, such as
+// `ports: [...]`.
 func sleeper(fields ...string) string {
 	return container("sleep infinity", fields...)
 }
@@ -38,7 +41,8 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod is the manifest of a pod with a label app of its own name; fields are those of its spec, one line each.
+// pod is the manifest of a pod with a label app of its own name; fields are those of its spec, one
+// line each.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -50,7 +54,8 @@ spec:
 `, name, strings.Join(fields, "\n  "))
 }
 
-// create makes the object of a manifest with `oc create -f`; the error has what the API server says.
+// create makes the object of a manifest with `oc create -f`; the error has what the API server
+// says.
 func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -94,8 +99,9 @@ func machine(c *kit.Cluster) string {
 	return ""
 }
 
-// addNode adds a node without a machine, which is ready for four CPUs and 8 GiB of pods, and removes it when the test
-// ends. After about 40 seconds without a word from it, it is taken for lost.
+// addNode adds a node without a machine, which is ready for four CPUs and 8 GiB of pods, and
+// removes it when the test ends. After about 40 seconds without a word from it, it is taken for
+// lost.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()
 	labels = maps.Clone(labels)
@@ -147,7 +153,8 @@ func waitTaints(c *kit.Cluster, name string, want ...string) {
 	})
 }
 
-// placement waits until the scheduler has decided about a pod, and returns the node's name or "" for none.
+// placement waits until the scheduler has decided about a pod, and returns the node's name or ""
+// for none.
 func placement(c *kit.Cluster, name string) (node string) {
 	c.WaitFor("decision on pod "+name, func(context.Context) error {
 		pod := c.Pod(name)

@@ -49,7 +49,8 @@ spec:
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
 `)
-	waitUsed(c, "objects", "configmaps=2", "pods=0", "secrets=6") // two secrets of each service account; the authorities' certificates are in ConfigMaps
+	// Two secrets of each service account; the authorities' certificates are in ConfigMaps.
+	waitUsed(c, "objects", "configmaps=2", "pods=0", "secrets=6")
 	c.Apply(`
 apiVersion: v1
 kind: ResourceQuota
@@ -188,7 +189,8 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
-	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi") // which are names of the requests
+	// Which are names of the requests.
+	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi")
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {
 		got := container.Resources

@@ -17,7 +17,8 @@ import (
 
 // can says whether a user may do something, as `oc auth can-i` answers.
 func can(c *kit.Cluster, user string, what ...string) bool {
-	answer, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, what...)...) // "no" has exit code 1
+	// "no" has exit code 1.
+	answer, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, what...)...)
 	return strings.TrimSpace(answer) == "yes"
 }
 

@@ -18,7 +18,8 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user is a pod that has a claim at /data; fields are those of its volume's source, such as `readOnly: true`.
+// user is a pod that has a claim at /data; fields are those of its volume's source, such as
+// `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)
 	for _, field := range fields {
@@ -124,7 +125,8 @@ func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
 	removeVolumes(t, c, "late")
 	c.Apply(volume("late", "5Gi", once, class, hostPath))
 	waitVolume(c, "waits", "late")
-	// The volume with further modes would do and is smaller; the one with just those asked for comes first.
+	// The volume with further modes would do and is smaller; the one with just those asked for
+	// comes first.
 	removeVolumes(t, c, "smaller", "larger")
 	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", once, class, hostPath))
 	waitVolumePhase(c, "smaller", "Available")
@@ -155,7 +157,8 @@ func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
 	refused(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+once+"}}", "spec.resources[storage]: Required value")
 }
 
-// The kernel that the tests run on has neither NFS nor SCSI: the plug-ins of kubelet are there and say what they miss.
+// The kernel that the tests run on has neither NFS nor SCSI: the plug-ins of kubelet are there and
+// say what they miss.
 func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-remote"

@@ -112,7 +112,8 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 			wantPlace(t, c, tt.app, tt.want)
 		})
 	}
-	// Two that repel each other, as two registries on infrastructure nodes, wait rather than share the last node.
+	// Two that repel each other, as two registries on infrastructure nodes, wait rather than share
+	// the last node.
 	registry := rule("podAntiAffinity", required, near("registry-1, registry-2", host))
 	for i, want := range []string{"three", ""} {
 		name := fmt.Sprintf("registry-%d", i+1)
@@ -216,7 +217,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestAnotherSchedulerPlacesItsPods is a scheduler: it binds the pod that names it, which the default one leaves alone.
+// TestAnotherSchedulerPlacesItsPods is a scheduler: it binds the pod that names it, which the
+// default one leaves alone.
 func TestAnotherSchedulerPlacesItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))

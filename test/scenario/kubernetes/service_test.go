@@ -21,7 +21,8 @@ func server(fields ...string) string {
 		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
 }
 
-// service is the manifest of a service of the pods with label app=web; fields are those of its spec.
+// service is the manifest of a service of the pods with label app=web; fields are those of its
+// spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
 }
@@ -106,7 +107,8 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 	refused(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until a name has all of the texts in the answer that a pod gets, and none of the others.
+// lookup waits until a name has all of the texts in the answer that a pod gets, and none of the
+// others.
 func lookup(c *kit.Cluster, name string, texts []string, others ...string) {
 	c.WaitFor("answer to "+name, func(context.Context) error {
 		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
@@ -158,7 +160,8 @@ func TestNamesOfServicesWithoutAnAddress(t *testing.T) {
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
 }
 
-// TestServiceLeadsToAHostOutside has a web server and a DNS server outside of the cluster, one for TCP and one for UDP.
+// TestServiceLeadsToAHostOutside has a web server and a DNS server outside of the cluster, one for
+// TCP and one for UDP.
 func TestServiceLeadsToAHostOutside(t *testing.T) {
 	c := kit.Shared(t)
 	pages, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))

@@ -227,7 +227,8 @@ func TestNodesGetSubnetsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// onlyPending waits until one pod with a label is pending on a node and the others have ended, and returns its name.
+// onlyPending waits until one pod with a label is pending on a node and the others have ended, and
+// returns its name.
 func onlyPending(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one pending pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Pending,spec.nodeName!="})

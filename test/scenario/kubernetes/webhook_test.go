@@ -45,11 +45,13 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// reservations is where the webhook of Architecture 3.9, 4.6.2.3, is asked whether the name of a namespace is reserved.
+// reservations is where the webhook of Architecture 3.9, 4.6.2.3, is asked whether the name of a
+// namespace is reserved.
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
-// review answers a question of the API server: at /label an object gets the label checked, at /sidecar a pod gets a container more, at /labelled an
-// object without the label is refused, at reservations a namespace with a reserved name is, and at /first and /second everything is.
+// review answers a question of the API server: at /label an object gets the label checked, at
+// /sidecar a pod gets a container more, at /labelled an object without the label is refused, at
+// reservations a namespace with a reserved name is, and at /first and /second everything is.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
@@ -94,7 +96,8 @@ func meet(r *http.Request, meeting chan struct{}) bool {
 	}
 }
 
-// serveWebhooks serves reviews as the service webhooks of the test's namespace, whose pod carries the connections to the test. It returns the authority.
+// serveWebhooks serves reviews as the service webhooks of the test's namespace, whose pod carries
+// the connections to the test. It returns the authority.
 func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	t.Helper()
 	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitPods waits until a number of pods with a label is ready and none of them is on its way out, and returns their names.
+// waitPods waits until a number of pods with a label is ready and none of them is on its way out,
+// and returns their names.
 func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})

@@ -1,5 +1,5 @@
-// Package localstorage proves what the default storage class gives to pods: volumes on the node's own disk that hold their size, with every
-// capability of the driver local.csi.slipway.io.
+// Package localstorage proves what the default storage class gives to pods: volumes on the node's
+// own disk that hold their size, with every capability of the driver local.csi.slipway.io.
 package localstorage
 
 import (
@@ -21,8 +21,8 @@ func claim(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod is the manifest of a pod that runs until it is told to end, with volumes at /<name>; each is `name: source`, a claim's name or the fields of
-// another source.
+// pod is the manifest of a pod that runs until it is told to end, with volumes at /<name>; each is
+// `name: source`, a claim's name or the fields of another source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -156,7 +156,8 @@ func TestASnapshotIsRestored(t *testing.T) {
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
 	sh(c, "source", "echo first >/data/a && sync")
-	c.WaitFor("class of snapshots", func(context.Context) error { // it comes a moment after the cluster is ready
+	// It comes a moment after the cluster is ready.
+	c.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
 	})
@@ -226,7 +227,8 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 
 func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
 	c := kit.Shared(t)
-	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`) // which grows also where the machine lacks CAP_SYS_RESOURCE
+	// Which grows also where the machine lacks CAP_SYS_RESOURCE.
+	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
 	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
 	before := c.WaitPodRunning("user")
 	sh(c, "user", "echo kept >/data/a")

@@ -91,7 +91,8 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("an account that wants challenges: %s, %s", got.Status, got.body)
 	}
-	s.form(browser, "file", "developer", s.developer()) // the account that wants challenges has ended the session
+	// The account that wants challenges has ended the session.
+	s.form(browser, "file", "developer", s.developer())
 	for name, refused := range map[string]string{
 		"another address":      ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
 		"another's project":    ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),

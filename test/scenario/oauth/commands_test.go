@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command and what its output has; one that must fail says so in its error output. With lacks, the output has none of these.
+// step is a command and what its output has; one that must fail says so in its error output. With
+// lacks, the output has none of these.
 type step struct {
 	command string
 	want    []string
@@ -207,7 +208,8 @@ groups: [my-admin-group]
 func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
-	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer()) // makes the user and a token to describe
+	// Makes the user and a token to describe.
+	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer())
 	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
 	t.Cleanup(func() {
 		s.OC("delete", "clusterquota/limit-developer", "template/project-request", "-n", "default", "--ignore-not-found")

@@ -23,7 +23,8 @@ func (s *server) client() *client {
 	return &client{s, filepath.Join(s.t.TempDir(), "kubeconfig")}
 }
 
-// try runs oc. SLIPWAY_DATA_DIR, which names the administrator's connection, is elsewhere for a stranger.
+// try runs oc. SLIPWAY_DATA_DIR, which names the administrator's connection, is elsewhere for a
+// stranger.
 func (c *client) try(environment []string, args ...string) kit.Result {
 	c.s.t.Helper()
 	return c.s.SlipwayWith(append([]string{"KUBECONFIG=" + c.file}, environment...), append([]string{"oc"}, args...)...)

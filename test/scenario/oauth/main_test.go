@@ -1,5 +1,6 @@
-// Package oauth proves on a real cluster that people and programs get tokens from the OAuth server and can do with them what the user may, as
-// OpenShift 3.9's architecture guide describes it (4.1.4), and that attackers do not.
+// Package oauth proves on a real cluster that people and programs get tokens from the OAuth server
+// and can do with them what the user may, as OpenShift 3.9's architecture guide describes it
+// (4.1.4), and that attackers do not.
 package oauth
 
 import (

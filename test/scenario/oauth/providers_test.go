@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPeopleOfEveryProviderLogIn walks through a cluster whose configuration has a provider of each kind, and changes that configuration while
-// the cluster runs.
+// TestPeopleOfEveryProviderLogIn walks through a cluster whose configuration has a provider of each
+// kind, and changes that configuration while the cluster runs.
 func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	b := build(t, c)
@@ -117,7 +117,8 @@ func passwords(t *testing.T, _ *town, s *server) {
 	}
 }
 
-// otherServers logs in by providers that the browser is sent to. Alice of LDAP has the user alice already.
+// otherServers logs in by providers that the browser is sent to. Alice of LDAP has the user alice
+// already.
 func otherServers(t *testing.T, b *town, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
@@ -176,7 +177,8 @@ func behindAProxy(t *testing.T, b *town, s *server) {
 	if who := s.self(fragment.Get("access_token")); who.Metadata.Name != "dave" || !slices.Equal(who.Identities, []string{"proxy:dave"}) {
 		t.Errorf("behind the proxy: %+v", who)
 	}
-	// A code by curl, as the guide shows it: the proxy answers for the user, the code is exchanged without it.
+	// A code by curl, as the guide shows it: the proxy answers for the user, the code is exchanged
+	// without it.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code goes to %s", page)
@@ -216,7 +218,8 @@ func (s *server) tokenOf(browser *http.Client) string {
 	return values.Get("access_token")
 }
 
-// visit goes to the server of a provider, which logs everybody in, and gives where that sends the browser back to.
+// visit goes to the server of a provider, which logs everybody in, and gives where that sends the
+// browser back to.
 func (s *server) visit(browser *http.Client, there *httptest.Server, provider string) string {
 	s.t.Helper()
 	start := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).location(s.t)

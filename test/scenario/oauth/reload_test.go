@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// reloads changes the configuration of a cluster that runs. Nobody who is logged in, or about to, notices.
+// reloads changes the configuration of a cluster that runs. Nobody who is logged in, or about to,
+// notices.
 func reloads(t *testing.T, b *town, s *server) {
 	before := s.pid()
 	token, browser := s.token("developer", s.developer()), s.browser()

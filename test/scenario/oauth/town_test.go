@@ -20,14 +20,17 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// town is a machine with servers of each kind that know persons. Everywhere there is an Alice, whose password is `secret`.
+// town is a machine with servers of each kind that know persons. Everywhere there is an Alice,
+// whose password is `secret`.
 type town struct {
 	*kit.Cluster
 	t *testing.T
-	// ldap is OpenLDAP's slapd, remote answers to Basic authentication, keystone as OpenStack does; the others are OAuth servers.
+	// ldap is OpenLDAP's slapd, remote answers to Basic authentication, keystone as OpenStack does;
+	// the others are OAuth servers.
 	ldap                                     *ldaptest.Server
 	remote, keystone, github, gitlab, openid *httptest.Server
-	// proxy is HAProxy in front of the master, which asks for a password itself and shows the certificate of a client.
+	// proxy is HAProxy in front of the master, which asks for a password itself and shows the
+	// certificate of a client.
 	proxy string
 	// audit is a line of the configuration that has everything audited.
 	audit string

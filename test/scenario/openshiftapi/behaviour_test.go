@@ -48,7 +48,8 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("/openapi/v3/%s?hash=%X", path, sha512.Sum512(document)) // by which clients know that theirs is the present one
+		// By which clients know that theirs is the present one.
+		want := fmt.Sprintf("/openapi/v3/%s?hash=%X", path, sha512.Sum512(document))
 		if got := list.Paths[path].ServerRelativeURL; got != want {
 			t.Errorf("the document of %s is at %s, want %s", path, got, want)
 		}
@@ -276,7 +277,8 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 }
 
 func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
-	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"}) // an encrypted object shows no encoding
+	// An encrypted object shows no encoding.
+	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
 	file := filepath.Join(t.TempDir(), "route.yaml")
 	write(t, file, "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {host: www.example.com, to: {name: web}}}")

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resource is a stored resource: what an object needs beside its name, the columns of its table after the name, and the
-// names that `oc get` knows it by.
+// resource is a stored resource: what an object needs beside its name, the columns of its table
+// after the name, and the names that `oc get` knows it by.
 type resource struct {
 	group, plural, kind string
 	clusterwide         bool

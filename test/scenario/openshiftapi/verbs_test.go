@@ -1,5 +1,5 @@
-// Package openshiftapi proves that OpenShift's API groups are served as Kubernetes' own are: with every verb, patch, selector,
-// policy and quota, by their current and their old names.
+// Package openshiftapi proves that OpenShift's API groups are served as Kubernetes' own are: with
+// every verb, patch, selector, policy and quota, by their current and their old names.
 package openshiftapi
 
 import (
@@ -48,7 +48,8 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + b.GetName()}); err != nil {
 				t.Fatal(err)
 			}
-			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error { // finalizers first
+			// Finalizers first.
+			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
 				if errors.IsNotFound(err) {
 					return nil

@@ -1,5 +1,5 @@
-// Package options proves settings and commands that change what a cluster keeps: the audit log, encrypted
-// secrets, and images that are loaded from archives.
+// Package options proves settings and commands that change what a cluster keeps: the audit log,
+// encrypted secrets, and images that are loaded from archives.
 package options
 
 import (
@@ -97,8 +97,8 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key. The control plane ends meanwhile, which also spares the minute after
-// which the API server reads its file again.
+// rotatesKeys encrypts everything with another key. The control plane ends meanwhile, which also
+// spares the minute after which the API server reads its file again.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")

@@ -1,4 +1,5 @@
-// Package pod proves what pods get from the node: lives, volumes, and the commands that look into them.
+// Package pod proves what pods get from the node: lives, volumes, and the commands that look into
+// them.
 package pod
 
 import (

@@ -1,5 +1,5 @@
-// Package recovery proves that running pods outlive the end of every process of the host, and that the
-// host comes back by itself or by the next `slipway up`.
+// Package recovery proves that running pods outlive the end of every process of the host, and that
+// the host comes back by itself or by the next `slipway up`.
 package recovery
 
 import (

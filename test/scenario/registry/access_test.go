@@ -138,7 +138,8 @@ func private(p *project, made v1.Image) (reference, host string) {
 	return host + "/team/app:v1", host
 }
 
-// hosts tells the node where it finds the images of a registry, as an administrator does: by containerd's hosts.toml.
+// hosts tells the node where it finds the images of a registry, as an administrator does: by
+// containerd's hosts.toml.
 func hosts(p *project, registry, at string) {
 	p.t.Helper()
 	dir := p.Path("registries.d", registry)

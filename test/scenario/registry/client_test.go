@@ -25,8 +25,9 @@ func file(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// TestImagesAreMirroredAppendedAndExtracted copies an image of another registry into the cluster's by `oc image`, adds a layer and takes a file out again;
-// a deployment follows, by a trigger that the client has written.
+// TestImagesAreMirroredAppendedAndExtracted copies an image of another registry into the cluster's
+// by `oc image`, adds a layer and takes a file out again; a deployment follows, by a trigger that
+// the client has written.
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
 	_, made := image(t, "mirrored")
@@ -81,7 +82,8 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreAddedAndVerified signs an image with GnuPG, adds the signature by the registry's interface, and verifies what it answers.
+// TestSignaturesAreAddedAndVerified signs an image with GnuPG, adds the signature by the registry's
+// interface, and verifies what it answers.
 func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	p := newProject(t)
 	dir, made := image(t, "signed")
@@ -192,7 +194,8 @@ func sign(t *testing.T, text string) (content []byte, key string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() // the directory goes either way
+		// The directory goes either way.
+		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
 	gpg := func(in string, args ...string) []byte {

@@ -116,7 +116,8 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 	}
 }
 
-// interrupt begins an upload, ends the registry in the middle of it, and gives the directory of what it has left.
+// interrupt begins an upload, ends the registry in the middle of it, and gives the directory of
+// what it has left.
 func (p *project) interrupt(stream string) (left string) {
 	p.t.Helper()
 	client := &http.Client{Transport: p.transport()}
@@ -220,7 +221,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control plane, in KiB: half a MiB each.
+// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control
+// plane, in KiB: half a MiB each.
 const reads, maxGrowth = 1000, 512 << 10
 
 func TestAThousandReadersOfAManifest(t *testing.T) {

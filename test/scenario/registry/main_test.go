@@ -1,5 +1,6 @@
-// Package registry proves on a real cluster that stock clients push images to the cluster's own registry and pull them from it, that image streams
-// follow, and that pods run what their project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the integrated
+// Package registry proves on a real cluster that stock clients push images to the cluster's own
+// registry and pull them from it, that image streams follow, and that pods run what their project
+// has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the integrated
 // registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14 and 19.
 package registry
 
@@ -105,7 +106,8 @@ func (p *project) pull(from, token string) (dir string, err error) {
 	return dir, err
 }
 
-// image makes an image whose container says a word and then sleeps; the directory has it in OCI's layout.
+// image makes an image whose container says a word and then sleeps; the directory has it in OCI's
+// layout.
 func image(t *testing.T, word string) (dir string, made v1.Image) {
 	t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")

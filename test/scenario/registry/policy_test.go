@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// imagePolicy lets the cluster's images run, those of one other registry, and those of a vendor; names become those with digests.
+// imagePolicy lets the cluster's images run, those of one other registry, and those of a vendor;
+// names become those with digests.
 const imagePolicy = `
 apiVersion: v1
 kind: ImagePolicyConfig
@@ -77,7 +78,8 @@ func (p *project) pod(name, image string) (string, error) {
 	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
 }
 
-// TestThePolicyDecidesWhichImagesRun tries images of registries, and what annotations of images and of the project change.
+// TestThePolicyDecidesWhichImagesRun tries images of registries, and what annotations of images and
+// of the project change.
 func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 	p := newProject(t)
 	dir, made := image(t, "policy")

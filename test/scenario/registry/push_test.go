@@ -60,7 +60,8 @@ spec:
   containers: [{name: app, image: "%[2]s/%[1]s/app:v1", imagePullPolicy: Always}]
 `, p.Namespace, routeHost))
 	p.WaitPodRunning("app")
-	p.WaitPodRunning("outside") // by the name of the route, which nobody resolves, and with the secret of its service account
+	// By the name of the route, which nobody resolves, and with the secret of its service account.
+	p.WaitPodRunning("outside")
 	p.WaitFor("the pod says what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
 			return fmt.Errorf("it says %q, %v", got, err)

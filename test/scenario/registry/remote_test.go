@@ -20,7 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// transport reaches the cluster by any name: all are this cluster's one address. It trusts the cluster's authority alone.
+// transport reaches the cluster by any name: all are this cluster's one address. It trusts the
+// cluster's authority alone.
 func (p *project) transport() *http.Transport {
 	p.t.Helper()
 	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))

@@ -1,5 +1,6 @@
-// Package rights proves who may do what on a real cluster: projects and who sees them, roles, security context constraints and the
-// checks of pods. Users are impersonated, which the administrator may do.
+// Package rights proves who may do what on a real cluster: projects and who sees them, roles,
+// security context constraints and the checks of pods. Users are impersonated, which the
+// administrator may do.
 package rights
 
 import (

@@ -137,7 +137,8 @@ func TestKillsUnderLoad(t *testing.T) {
 	}
 	c.OC("delete", "pod", pods.Items[0].Name, "--force", "--grace-period=0")
 	c.OC("rollout", "status", "deployment/kills", "--timeout=120s")
-	// Each of those who ask may lose a request that the pod had, and one that is on its way when it ends.
+	// Each of those who ask may lose a request that the pod had, and one that is on its way when it
+	// ends.
 	if failures := stop(); len(failures) > 2*loaders {
 		t.Errorf("%d requests failed when a pod was killed, with %d at a time, the first with: %s", len(failures), loaders, failures[0])
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// ask sends a request to an address that the machine reaches, and returns its status, headers and body.
+// ask sends a request to an address that the machine reaches, and returns its status, headers and
+// body.
 func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status int, header http.Header, body string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp", address) },
@@ -78,7 +79,8 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	}
 	eventually.Equal(t, "status of a route outside of the shard", func() string { return decided(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
-		fetch(c, 81, "gold.example.com") // the container of the log may have started after the router served
+		// The container of the log may have started after the router served.
+		fetch(c, 81, "gold.example.com")
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
 	})

@@ -87,7 +87,8 @@ func load(c *kit.Cluster, host string) (stop func() []string) {
 	})
 }
 
-// repeat does something all the time, three times at once, until it is stopped, which returns what failed.
+// repeat does something all the time, three times at once, until it is stopped, which returns what
+// failed.
 func repeat(do func() (failure string)) (stop func() []string) {
 	var end atomic.Bool
 	var group sync.WaitGroup
@@ -116,7 +117,8 @@ func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
 }
 
-// decided is what routers say in the status of a route: "public:True other:False/HostAlreadyClaimed".
+// decided is what routers say in the status of a route: "public:True
+// other:False/HostAlreadyClaimed".
 func decided(c *kit.Cluster, name string) string {
 	out, err := c.TryOC("get", "route", name, "-o", "json")
 	var found routev1.Route
@@ -164,10 +166,12 @@ func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(made) > time.Second }, true) // ages are in seconds
+	// Ages are in seconds.
+	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(made) > time.Second }, true)
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
-	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") }) // and its claim, which is older than those of the next run
+	// And its claim, which is older than those of the next run.
+	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") })
 	other.Apply(fmt.Sprintf(route, "younger", "", "claimed.example.com", "nothing"))
 	eventually.Equal(t, "status of the second route", func() string { return decided(other, "younger") }, "public:False/HostAlreadyClaimed")
 	c.OC("delete", "route", "older")

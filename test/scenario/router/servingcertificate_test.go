@@ -42,8 +42,8 @@ metadata: {name: %[1]s}
 spec: {host: %[1]s.reencrypt.example.com, to: {kind: Service, name: %[1]s}, tls: {termination: reencrypt}}
 `
 
-// serveTLS serves HTTPS on a port of the machine with the certificate that a secret will hold: it answers reviews of admission with a refusal, and
-// anything else with a text.
+// serveTLS serves HTTPS on a port of the machine with the certificate that a secret will hold: it
+// answers reviews of admission with a refusal, and anything else with a text.
 func serveTLS(t *testing.T, c *kit.Cluster, secret string) (host, port string) {
 	t.Helper()
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

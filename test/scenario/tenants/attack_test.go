@@ -65,7 +65,8 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 		kit.NewUser(t, robot, who).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
-	// Through templates, which are the administrator's, webhooks and policies, which see the objects of everyone.
+	// Through templates, which are the administrator's, webhooks and policies, which see the
+	// objects of everyone.
 	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
 		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
@@ -94,7 +95,9 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
 	for _, name := range []string{
-		"a/b", "..", ".", "a%2fb", "a:b", "~", strings.Repeat("a", 300), "adm\u0456n" /* Cyrillic */, "A", "a_b", "a b", "\u202eadmin", "a\x00b",
+		"a/b", "..", ".", "a%2fb", "a:b", "~", strings.Repeat("a", 300), "A", "a_b",
+		"adm\u0456n", // Cyrillic
+		"a b", "\u202eadmin", "a\x00b",
 	} {
 		quoted := fmt.Sprintf("%q", name)
 		for what, path := range map[string]string{

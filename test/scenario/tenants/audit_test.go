@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRequestsForOurTypesAreAudited has no policy in the configuration: who asked for what is recorded, and nothing of what was sent.
+// TestRequestsForOurTypesAreAudited has no policy in the configuration: who asked for what is
+// recorded, and nothing of what was sent.
 func TestRequestsForOurTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")

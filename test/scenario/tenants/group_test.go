@@ -42,7 +42,8 @@ cn: night
 member: uid=quin,ou=people,dc=example,dc=com
 `
 
-// reach makes an address of this machine one of the cluster's: programs there find the server at the returned address.
+// reach makes an address of this machine one of the cluster's: programs there find the server at
+// the returned address.
 func reach(t *testing.T, c *kit.Cluster, server string) string {
 	t.Helper()
 	listener, err := c.Listen("tcp", "127.0.0.1:0")
@@ -120,8 +121,9 @@ rfc2307:
 	// Groups whose entry is gone are pruned.
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
-	c.OC("get", "group", "night")          // it was not confirmed
-	names := write("names.txt", "night\n") // of groups of the cluster, unlike those of a synchronization
+	c.OC("get", "group", "night") // it was not confirmed
+	// Of groups of the cluster, unlike those of a synchronization.
+	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")
 	c.OC("get", "group", "night") // one list leaves it out, and the other does not name it

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// used waits until a quota over projects says that so much is used in total, and by each project, such as "configmaps=2".
+// used waits until a quota over projects says that so much is used in total, and by each project,
+// such as "configmaps=2".
 func used(c *kit.Cluster, quota, total string, projects ...string) {
 	c.WaitFor("usage of quota "+quota, func(context.Context) error {
 		answer, err := c.TryOC("get", "clusterquota", quota, "-o", "json")

@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretsOf waits until an account names a token and registry credentials that exist, and returns them.
+// secretsOf waits until an account names a token and registry credentials that exist, and returns
+// them.
 func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *corev1.Secret) {
 	c.WaitFor("secrets of service account "+name, func(ctx context.Context) error {
 		account, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, name, metav1.GetOptions{})

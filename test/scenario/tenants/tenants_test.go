@@ -1,5 +1,6 @@
-// Package tenants proves on a real cluster, with a configuration of its own, what the users of many projects may do: they request projects by
-// the administrator's template and limits, see only their own, share quotas, and stay within their rights when they try not to.
+// Package tenants proves on a real cluster, with a configuration of its own, what the users of many
+// projects may do: they request projects by the administrator's template and limits, see only their
+// own, share quotas, and stay within their rights when they try not to.
 package tenants
 
 import (

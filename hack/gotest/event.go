@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is one line that `go test -json` prints.
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64
+}
+
+// testRun is the record of one execution of go test.
+type testRun struct {
+	Seconds float64
+	Times   []elapsed
+}
+
+// elapsed is the time of one test, or of a whole package if Test is empty.
+type elapsed struct {
+	Package, Test string
+	Seconds       float64
+}
+
+// readEvents prints the events as go test without -v does: one line for each package, and the
+// output of tests and packages that fail. It returns the times of packages and of top-level tests.
+func readEvents(out io.Writer, events io.Reader) (testRun, error) {
+	var run testRun
+	outputs := map[[2]string][]string{} // by package and test
+	lines := bufio.NewReader(events)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if json.Unmarshal(line, &e) != nil {
+			_, _ = out.Write(line)
+		}
+		key := [2]string{e.Package, e.Test}
+		switch e.Action {
+		case "build-output":
+			fmt.Fprint(out, e.Output)
+		case "output":
+			outputs[key] = append(outputs[key], e.Output)
+		case "fail":
+			fmt.Fprint(out, strings.Join(outputs[key], ""))
+			run.add(e)
+		case "pass", "skip":
+			if e.Test == "" {
+				writeLast(out, outputs[key])
+			}
+			run.add(e)
+		}
+		if err == io.EOF {
+			return run, nil
+		}
+		if err != nil {
+			return run, fmt.Errorf("read the output of go test: %w", err)
+		}
+		if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
+			delete(outputs, key)
+		}
+	}
+}
+
+// add records the time of an event unless it is that of a subtest, which its parent includes.
+func (r *testRun) add(e event) {
+	if !strings.Contains(e.Test, "/") {
+		r.Times = append(r.Times, elapsed{e.Package, e.Test, e.Elapsed})
+	}
+}
+
+// writeLast writes the line with the result of a package, which is the last one it printed.
+func writeLast(out io.Writer, lines []string) {
+	text := bytes.TrimSpace([]byte(strings.Join(lines, "")))
+	fmt.Fprintf(out, "%s\n", text[bytes.LastIndexByte(text, '\n')+1:])
+}

@@ -1,0 +1,64 @@
+// Command gotest runs go test, prints what go test prints, and records the time of every test.
+// It also prints the records of several runs as one table.
+//
+//	go run ./hack/gotest -record bin/times/unit.json -- -count=1 ./...
+//	go run ./hack/gotest -report bin/times
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+func main() {
+	record := flag.String("record", "", "file that gets the times of this run")
+	report := flag.String("report", "", "directory whose records are printed; no test runs")
+	flag.Parse()
+	if err := run(os.Stdout, *record, *report, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "gotest:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer, record, report string, args []string) error {
+	if report != "" {
+		runs, err := readRecords(report)
+		if err != nil {
+			return err
+		}
+		writeReport(out, runs)
+		return nil
+	}
+	if record == "" || len(args) == 0 {
+		return fmt.Errorf("give -record FILE and the arguments of go test, or -report DIRECTORY")
+	}
+	start := time.Now()
+	results, testErr := test(out, args)
+	results.Seconds = time.Since(start).Seconds()
+	if err := writeRecord(record, results); err != nil {
+		return err
+	}
+	return testErr
+}
+
+// test runs go test with args. The error says that go test or one of the tests failed.
+func test(out io.Writer, args []string) (testRun, error) {
+	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	command.Stderr = os.Stderr
+	events, err := command.StdoutPipe()
+	if err != nil {
+		return testRun{}, err
+	}
+	if err := command.Start(); err != nil {
+		return testRun{}, fmt.Errorf("start go test: %w", err)
+	}
+	results, readErr := readEvents(out, events)
+	if err := command.Wait(); err != nil {
+		return results, fmt.Errorf("run go test: %w", err)
+	}
+	return results, readErr
+}

@@ -1,0 +1,75 @@
+package repocheck
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of prose.
+const (
+	maxColumns   = 100 // of a line with a comment; a tab is one column
+	maxCellWords = 25  // of a cell of a table in a document
+)
+
+// checkCommentWidth finds lines of comments that are too long. Exempt are lines that cannot be
+// wrapped: directives such as //go:embed, preformatted lines, and lines of one long word such as an
+// address.
+func checkCommentWidth(t *tree) (found findings) {
+	t.goFiles(func(f file) {
+		lines := strings.Split(f.text, "\n")
+		for _, group := range f.syntax.Comments {
+			for _, comment := range group.List {
+				first := f.line(comment)
+				for number := first; number <= first+strings.Count(comment.Text, "\n"); number++ {
+					line := lines[number-1]
+					width := utf8.RuneCountInString(line)
+					if width > maxColumns && !directive.MatchString(line) && !unwrappable.MatchString(line) {
+						found.add(f.path, number, "comment of %d columns, limit %d: wrap it", width, maxColumns)
+					}
+				}
+			}
+		}
+	})
+	return found
+}
+
+var (
+	directive   = regexp.MustCompile(`//(?:go:|nolint|line |export )`)
+	unwrappable = regexp.MustCompile(`^\s*//(?:\t.*|\s*\S+)$`)
+)
+
+// checkTableCells finds cells of tables in documents with too many words. Generated pages are
+// exempt, since their cells are written in the tables that they are generated from.
+func checkTableCells(t *tree) (found findings) {
+	for _, f := range t.files {
+		if path.Ext(f.path) != ".md" {
+			continue
+		}
+		number := 0
+		for line := range strings.Lines(withoutCodeBlocks(f.text)) {
+			number++
+			row, ok := strings.CutPrefix(strings.TrimSpace(line), "|")
+			if !ok {
+				continue
+			}
+			for cell := range strings.SplitSeq(strings.TrimSuffix(row, "|"), "|") {
+				if words := len(strings.Fields(cell)); words > maxCellWords {
+					found.add(f.path, number, "cell of %d words (%s ...), limit %d: shorten it or write a paragraph",
+						words, firstWords(cell), maxCellWords)
+				}
+			}
+		}
+	}
+	return found
+}
+
+var codeBlock = regexp.MustCompile("(?ms:^```.*?^```)")
+
+// withoutCodeBlocks removes the text of code blocks and keeps their lines.
+func withoutCodeBlocks(markdown string) string {
+	return codeBlock.ReplaceAllStringFunc(markdown, func(block string) string {
+		return strings.Repeat("\n", strings.Count(block, "\n"))
+	})
+}
