@@ -11,35 +11,37 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Action is what subresources and resources share that do something instead of storing what they are sent. T points to the wire type of
-// the body.
+// Action is the common part of resources and subresources that perform an action and store nothing.
+// T is a pointer to the wire type of the request body.
 type Action[T runtime.Object] struct {
-	// Kind is the body's.
+	// Kind is the kind of the body.
 	Kind schema.GroupVersionKind
 }
 
-// New makes an empty body.
+// New creates an empty body.
 func (Action[T]) New() runtime.Object {
 	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 }
 
-// Destroy has nothing to give back.
+// Destroy does nothing: an action holds no resources.
 func (Action[T]) Destroy() {}
 
-// GroupVersionKind is the body's.
+// GroupVersionKind returns the kind of the body.
 func (a Action[T]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind { return a.Kind }
 
-// About is the body, which must be about the object that the address names. named is the name that the body has.
-func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, named func(T) string) (T, error) {
-	asked, ok := body.(T)
+// About returns the body. Fails if the name in the body, as returned by named, is not the name in
+// the path of the request.
+func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
+	named func(T) string) (T, error) {
+	typed, ok := body.(T)
 	if !ok {
-		return asked, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
+		return typed, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
 	}
-	if got := named(asked); got != name {
-		return asked, errors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
+	if got := named(typed); got != name {
+		return typed, errors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
 	}
 	if validate != nil {
-		return asked, validate(ctx, asked)
+		return typed, validate(ctx, typed)
 	}
-	return asked, nil
+	return typed, nil
 }

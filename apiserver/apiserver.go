@@ -1,13 +1,13 @@
-// Package apiserver serves API groups of ours as one link of the embedded Kubernetes API server's
-// chain: a request passes authentication, authorization, admission, audit and flow control of the
-// one server and is then answered here, without a hop over the network.
+// Package apiserver serves Slipway's API groups as one link in the chain of the embedded Kubernetes
+// API server. A request passes that server's authentication, authorization, admission, audit and
+// flow control, and is then served in the same process, without a network hop.
 //
-// A package of the product describes what it adds as a Feature: API groups, whose resources are data
-// (Resource), and what its behaviour hooks into: admission, authentication, handlers. Server turns
-// features into a generic API server that delegates everything else to the next link. Objects are
-// stored as protobuf in the cluster's etcd, in the one wire type of github.com/openshift/api: the same
-// Go type is registered under its version and as the internal version, so there is no conversion and
-// no generated code of ours.
+// A package describes what it adds as a Feature: API groups, whose resources are data (Resource),
+// admission plugins, and hooks for authentication, authorization and handlers. Server turns
+// features into a generic API server, which delegates every other request to the next link. Objects
+// are stored as protobuf in the cluster's etcd, in the only wire type of github.com/openshift/api.
+// The same Go type is registered under its version and as the internal version, so Slipway needs no
+// conversion and no generated code.
 package apiserver
 
 import (
@@ -27,17 +27,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Feature is what one package of the product adds to the API server. Every field is optional.
+// Feature is what one package adds to the API server. Every field is optional.
 type Feature struct {
-	// Groups are the API groups that it serves.
+	// Groups are the API groups that the feature serves.
 	Groups []Group
-	// Admission are its admission plug-ins.
+	// Admission contains the feature's admission plugins.
 	Admission []Admission
-	// Hooks makes what stands beside the groups. It is called once, before the groups' storage is made.
+	// Hooks returns everything else. It is called once, before the storage of the groups is
+	// created.
 	Hooks func(Deps) (Hooks, error)
 }
 
-// Group is what one API group serves.
+// Group describes one API group.
 type Group struct {
 	// GroupVersion is the group's name and its only version, for instance user.openshift.io/v1.
 	GroupVersion schema.GroupVersion
@@ -46,75 +47,83 @@ type Group struct {
 	// Legacy registers the kinds that OpenShift 3 knew without a group, as `apiVersion: v1`
 	// (github.com/openshift/api/<group>/v1.DeprecatedInstallWithoutGroup); optional.
 	Legacy func(*runtime.Scheme) error
-	// Prepare registers what resources cannot say by themselves, such as query parameters; optional.
+	// Prepare registers what a Resource cannot express, such as query parameters; optional.
 	Prepare func(*runtime.Scheme) error
-	// Resources are what it serves, each a Resource or a Virtual. One may use the stores of those above it.
+	// Resources are the group's resources, each a Resource or a Virtual. A resource can use the
+	// stores of the resources before it.
 	Resources []Served
 }
 
-// Deps is what storage, hooks and handlers may use. All of it is ready before the server listens.
+// Deps is what storage, hooks and handlers can use. All of it is ready before the server listens.
 type Deps struct {
-	// Scheme knows the wire types of all our groups.
+	// Scheme has the wire types of all our groups.
 	Scheme *runtime.Scheme
-	// Getter gives the storage options of a resource, for a registry.Store that Resource does not make.
+	// Getter returns the storage options of a resource, for a registry.Store that Resource does not
+	// create.
 	Getter generic.RESTOptionsGetter
-	// Informers are Kubernetes' own; whoever asks for a lister here shares the API server's cache.
+	// Informers are the informers of Kubernetes. A lister from them shares the API server's cache.
 	Informers informers.SharedInformerFactory
-	// Loopback reaches the server itself as system:masters. It answers once the server listens: use it in
+	// Loopback reaches this server as system:masters. It works once the server listens: use it in
 	// requests and in post-start hooks.
 	Loopback *rest.Config
-	// Authorizer decides as the server itself does.
+	// Authorizer is the server's authorizer.
 	Authorizer authorizer.Authorizer
-	// Stores are the stores of all Resources, for access within the process that passes no admission and no
-	// authorization; that of "things/status" changes the status alone. It is filled while groups are made:
-	// hooks look into it when they are used, not before.
+	// Stores are the stores of all Resources, for access within the process that bypasses admission
+	// and authorization. The store of "things/status" changes only the status. The map is filled
+	// while groups are created: hooks read it when they serve a request, not before.
 	Stores map[schema.GroupResource]*registry.Store
 }
 
-// Admission is one admission plug-in. It is on unless the administrator's flags turn it off.
+// Admission is one admission plugin. It is on unless the administrator's flags turn it off.
 type Admission struct {
-	// Name is what configuration and messages call it, for instance "SecurityContextConstraint".
+	// Name is the plugin's name in configuration and messages, for instance
+	// "SecurityContextConstraint".
 	Name string
-	// Before is the plug-in of Kubernetes in front of which it is asked; by default the first of the
-	// policies and webhooks, which thus see its changes.
+	// Before is the Kubernetes plugin that runs after this one. The default is the first of the
+	// policies and webhooks, which thus see this plugin's changes.
 	Before string
-	// New makes the plug-in. It gets clients, informers and the authorizer through the interfaces of
-	// k8s.io/apiserver/pkg/admission/initializer. What it shares with Hooks is the Feature's own affair.
+	// New creates the plugin. It gets clients, informers and the authorizer through the interfaces
+	// of k8s.io/apiserver/pkg/admission/initializer. The feature itself shares state between the
+	// plugin and its Hooks.
 	New admission.Factory
-	// Live says that it can be configured anew while the server runs; it is then made again, and wants no more than
-	// Kubernetes' informers of namespaces and the authorizer. Optional, for one that is Live, says that it is off unless
-	// the configuration has it.
+	// Live means that the plugin's configuration can change while the server runs. The plugin is
+	// then recreated, and can use only the Kubernetes informer of namespaces and the authorizer.
+	// Optional means that a Live plugin is off unless the configuration has it.
 	Live, Optional bool
 }
 
-// Hooks are what a feature puts into the server beside its groups. Every field is optional.
+// Hooks are what a feature adds to the server besides its groups. Every field is optional.
 type Hooks struct {
-	// Authenticators are asked, in order, before those of Kubernetes. One that does not know a request's
-	// credentials returns false. Users that they accept get the group system:authenticated.
+	// Authenticators run in order before those of Kubernetes. An authenticator that does not
+	// recognize a request's credentials returns false. Users that it accepts get the group
+	// system:authenticated.
 	Authenticators []authenticator.Request
-	// Authorizers are asked before those of Kubernetes; DecisionNoOpinion passes on, the others are final.
+	// Authorizers run before those of Kubernetes. DecisionNoOpinion passes a request on; other
+	// decisions are final.
 	Authorizers []union.NamedAuthorizer
-	// Filters see each request before authentication, the first one first.
+	// Filters run before authentication, in this order.
 	Filters []func(http.Handler) http.Handler
-	// Requests see what each request asks for, as it was read from its path, and may correct it before anyone decides by it.
+	// Requests can correct the request info that was read from the path, before anything uses it.
 	Requests []func(*request.RequestInfo)
-	// Conceal takes secrets out of the path of a request, so that no log and no audit log has them. What the request asks
-	// for is read from the whole path.
+	// Conceal removes secrets from the path of a request, so that they do not reach the logs and
+	// the audit log. The request info is read from the complete path.
 	Conceal []func(path string) string
-	// LongRunning says which requests may take longer than others and are not ended for it, beside those that upstream knows.
+	// LongRunning reports whether a request has no timeout, in addition to upstream's long-running
+	// requests.
 	LongRunning func(*request.RequestInfo) bool
-	// Handlers answer paths outside /api and /apis.
+	// Handlers serve paths outside /api and /apis.
 	Handlers []Handler
-	// PostStart run when the server listens; it is not ready before they have returned.
+	// PostStart hooks run when the server listens. The server is ready when all have returned.
 	PostStart map[string]genericserver.PostStartHookFunc
 }
 
-// Handler answers a path, or with a trailing slash everything below it.
+// Handler serves a path, or with a trailing slash everything below it.
 type Handler struct {
 	Path string
-	// Public answers everyone: the handler finds out by itself who asks. Its requests are subject to priority and fairness
-	// and to audit, as those of system:anonymous, and their bodies are limited to 64 KiB. Otherwise the user is in
-	// the request's context, and roles with the path as nonResourceURL say who may come.
+	// Public handlers authenticate users themselves. Priority and fairness and audit treat their
+	// requests as those of system:anonymous, and their bodies are limited to 64 KiB. For other
+	// handlers the user is in the request's context, and access needs a role with the path as
+	// nonResourceURL.
 	Public bool
 	http.Handler
 }

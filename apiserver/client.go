@@ -2,9 +2,10 @@ package apiserver
 
 import "k8s.io/client-go/rest"
 
-// Unlimited lifts the own limit of a client, such as that of Deps.Loopback, whose requests are made for others that are limited already.
+// Unlimited returns a copy of config without client-side rate limit. Use it for clients, such as
+// those of Deps.Loopback, that act for requests which the server limits already.
 func Unlimited(config *rest.Config) *rest.Config {
-	own := rest.CopyConfig(config)
-	own.QPS = -1
-	return own
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS = -1
+	return unlimited
 }

@@ -22,10 +22,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Document serves the OpenAPI documents of a link's groups, once these are installed. The link's configuration says SkipOpenAPIInstallation:
-// upstream's own service makes every document at the start and keeps it for good, as a model and as text, 60 MiB in all. They are asked
-// for seldom. Here the documents of version 3 are made at the start only for their hashes, by which clients know whether they have the present
-// one, and then again for whoever asks; those of version 2, which recent clients do not read, are made for the first who asks and kept.
+// Document serves the OpenAPI documents of a link's groups, after the groups are installed. The
+// link's configuration must set SkipOpenAPIInstallation: upstream's service creates every document
+// at startup and keeps it forever, as a model and as text, 60 MiB in all, although clients rarely
+// request them. Document creates the version 3 documents at startup only for their hashes, which
+// tell clients whether their copy is current, and then again on request. It creates the version 2
+// document, which recent clients do not read, for the first request and keeps it.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
 	build := func() (*spec.Swagger, string, error) {
@@ -38,7 +40,9 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	}
 	handler.NewOpenAPIServiceLazy(cached.Once(cached.Func(build))).RegisterOpenAPIVersionedService("/openapi/v2", link.Handler.NonGoRestfulMux)
 
-	documents := &documents{config: v3, services: map[string]*restful.WebService{}, recent: map[string]weak.Pointer[handler3.OpenAPIService]{}}
+	documents := &documents{
+		config: v3, services: map[string]*restful.WebService{}, recent: map[string]weak.Pointer[handler3.OpenAPIService]{},
+	}
 	for _, service := range services {
 		documents.services[strings.TrimPrefix(service.RootPath(), "/")] = service
 	}
@@ -50,22 +54,23 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	return nil
 }
 
-// documentsPath is where the list of the documents of version 3 is, and below it each by its group version.
+// documentsPath is the path of the list of version 3 documents. Each document is below it, by group
+// version.
 const documentsPath = "/openapi/v3"
 
-// documents are those of version 3.
+// documents serves the version 3 documents.
 type documents struct {
 	config *common.OpenAPIV3Config
-	// services are what is described, by their paths, such as "apis/apps/v1".
+	// services are the documented services by path, such as "apis/apps/v1".
 	services map[string]*restful.WebService
-	// paths is the list of all, in JSON.
+	// paths is the list of all documents, as JSON.
 	paths []byte
 
 	mu     sync.Mutex
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list makes the list with the hash of each document.
+// list creates the list with the hash of each document.
 func (d *documents) list() error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
 	request, err := http.NewRequest(http.MethodGet, documentsPath, nil)
@@ -73,10 +78,10 @@ func (d *documents) list() error {
 		return fmt.Errorf("list OpenAPI documents: %w", err)
 	}
 	for path := range d.services {
-		answer := responsewriter.NewInMemoryResponseWriter()
-		d.make(path).HandleDiscovery(answer, request)
+		recorder := responsewriter.NewInMemoryResponseWriter()
+		d.build(path).HandleDiscovery(recorder, request)
 		var one handler3.OpenAPIV3Discovery
-		if err := json.Unmarshal(answer.Data(), &one); err != nil {
+		if err := json.Unmarshal(recorder.Data(), &one); err != nil {
 			return fmt.Errorf("list OpenAPI document of %q: %w", path, err)
 		}
 		for path, document := range one.Paths {
@@ -91,10 +96,10 @@ func (d *documents) list() error {
 
 func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(d.paths) // nobody is left to tell
+	_, _ = w.Write(d.paths) // the client has disconnected
 }
 
-// serve answers with one document, in the form and under the conditions that upstream's service does.
+// serve sends one document in the same form and under the same conditions as upstream's service.
 func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, documentsPath+"/")
 	if d.services[path] == nil {
@@ -104,19 +109,19 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	d.document(path).HandleGroupVersion(w, r)
 }
 
-// document is the service that has one document, the last one if it is still in memory.
+// document returns the service of one document: the previous one if it is still in memory.
 func (d *documents) document(path string) *handler3.OpenAPIService {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if made := d.recent[path].Value(); made != nil {
-		return made
+	if recent := d.recent[path].Value(); recent != nil {
+		return recent
 	}
-	made := d.make(path)
-	d.recent[path] = weak.Make(made)
-	return made
+	built := d.build(path)
+	d.recent[path] = weak.Make(built)
+	return built
 }
 
-func (d *documents) make(path string) *handler3.OpenAPIService {
+func (d *documents) build(path string) *handler3.OpenAPIService {
 	container := restful.NewContainer()
 	container.Add(d.services[path])
 	return routes.OpenAPI{V3Config: d.config}.InstallV3(container, mux.NewPathRecorderMux("openapi"))

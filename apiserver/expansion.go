@@ -16,20 +16,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// The limits of values in the body of a request. Upstream bounds the bytes of a body, three
-// mebibytes. An empty element takes two bytes there and, for instance as a container of a pod,
-// thousands when it is decoded, defaulted, converted and validated.
+// The limits of values in the body of a request. Upstream limits a body to 3 MiB. An empty element
+// takes two bytes of that, and thousands of bytes after it is decoded, defaulted, converted and
+// validated, for instance as a container of a pod.
 const (
-	// maxValues is for objects of projects: the largest real ones have some thousand values.
+	// maxValues applies to namespaced objects: the largest real objects have a few thousand values.
 	maxValues = 20_000
-	// maxLooseValues is for objects of the cluster, such as groups of many users, and for custom
-	// resources, whose values are decoded into little memory each.
+	// maxLooseValues applies to cluster-scoped objects, such as groups of many users, and to custom
+	// resources, whose values take little memory each after decoding.
 	maxLooseValues = 200_000
 )
 
-// BoundBodies refuses requests whose body would be decoded into much more memory than it has bytes.
-// It comes after authentication. What is passed on without being decoded has no limit, nor have
-// members of system:masters.
+// BoundBodies rejects requests whose body would need much more memory than its size after decoding.
+// It must run after authentication. Bodies that are passed on without decoding have no limit.
+// Members of system:masters have no limit.
 func BoundBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if count, limit := bodyLimit(r); count != nil {
@@ -40,20 +40,21 @@ func BoundBodies(next http.Handler) http.Handler {
 	})
 }
 
-// bodyLimit returns how the values of a request's body are counted, nil for not at all.
+// bodyLimit returns a function that counts the values of a request's body, and their limit. Without
+// a limit, count is nil.
 func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
-	asked, ok := request.RequestInfoFrom(r.Context())
-	if !ok || !asked.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(asked.Subresource) {
+	info, ok := request.RequestInfoFrom(r.Context())
+	if !ok || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(info.Subresource) {
 		return nil, 0
 	}
-	if who, ok := request.UserFrom(r.Context()); ok && slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+	if u, ok := request.UserFrom(r.Context()); ok && slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
 		return nil, 0
 	}
 	limit = maxValues
-	if asked.Namespace == "" || !builtIn(asked.APIGroup) {
+	if info.Namespace == "" || !builtIn(info.APIGroup) {
 		limit = maxLooseValues
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what cannot be read is JSON for upstream, or refused
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // upstream treats an invalid type as JSON or rejects it
 	switch {
 	case strings.HasSuffix(media, "protobuf"):
 		return (&messages{}).count, limit
@@ -68,12 +69,12 @@ func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
 	return (&jsonlimit.Counter{}).Count, limit
 }
 
-// streamed reports whether the body of a subresource is passed on.
+// streamed reports whether the body of a subresource is passed on without decoding.
 func streamed(subresource string) bool {
 	return slices.Contains([]string{"proxy", "exec", "attach", "portforward", "instantiatebinary", "webhooks"}, subresource)
 }
 
-// builtIn reports whether the types of a group are those of Kubernetes or OpenShift.
+// builtIn reports whether a group is one of Kubernetes or OpenShift.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".openshift.io")
 }
@@ -84,7 +85,7 @@ type boundedBody struct {
 	limit int
 }
 
-// Read reads a piece and counts it.
+// Read reads a piece and counts its values.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	values := b.count(p[:n])
@@ -97,15 +98,15 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// messages counts the elements of lists in a protobuf message: messages, texts and bytes. Each
+// messages counts the elements of lists in a protobuf message: messages, strings and bytes. Each
 // takes at least two bytes.
 type messages struct {
 	body   []byte
 	counts int
 }
 
-// count adds a piece. It looks at the body again when that has doubled, and when nothing is added,
-// which is the end.
+// count adds a piece. To bound its cost, it parses the body again only when the body has doubled,
+// and when the piece is empty, which means the end.
 func (m *messages) count(piece []byte) int {
 	const first = 16 << 10
 	before := len(m.body)
@@ -116,20 +117,21 @@ func (m *messages) count(piece []byte) int {
 	return m.counts
 }
 
-// maxDepth bounds how deep messages are looked into. Those of Kubernetes are not as deep.
+// maxDepth limits how deep elements descends. Messages of Kubernetes are less deep.
 const maxDepth = 40
 
-// The kinds of fields of protobuf's encoding that the count tells apart.
+// The wire types of protobuf's encoding.
 const (
 	kindVarint, kindFixed64, kindBytes, kindStartGroup, kindEndGroup, kindFixed32 = 0, 1, 2, 3, 4, 5
 )
 
-// elements counts the fields with a length that come again in a message, which is how lists are
-// written, and those of the messages within, up to where it is none. It accepts at least what the
-// decoders of Kubernetes do: what it does not count they must not decode.
+// elements counts the repeated length-delimited fields of a message, which is how protobuf encodes
+// lists, and those of nested messages. It stops where the bytes are not a message. It must accept
+// at least what the decoders of Kubernetes accept: anything that it does not count must not be
+// decodable.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
-	var seen uint64 // the numbers of fields below 64
+	var seen uint64 // field numbers below 64
 	for len(message) > 0 && depth < maxDepth {
 		tag, n := varint(message)
 		if n == 0 {
@@ -149,7 +151,7 @@ func elements(message []byte, depth int) (count int) {
 			if size == 0 {
 				return count
 			}
-			end := len(message) // the rest of a longer one is not there yet
+			end := len(message) // more of a longer field arrives later
 			if length < uint64(end-size) {
 				end = size + int(length)
 			}
@@ -168,11 +170,11 @@ func elements(message []byte, depth int) (count int) {
 	return count
 }
 
-// varint reads a number of variable length and returns how many bytes it has, 0 for none. Bits that
-// do not fit are dropped, as generated decoders do.
+// varint reads a number of variable length and returns the number of its bytes, 0 for none. Like
+// generated decoders, it drops bits that do not fit.
 func varint(text []byte) (value uint64, n int) {
-	const most = 10
-	for n < min(len(text), most) {
+	const maxBytes = 10
+	for n < min(len(text), maxBytes) {
 		value |= uint64(text[n]&0x7f) << (7 * n)
 		n++
 		if text[n-1] < 0x80 {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// pods is a pod with many empty containers, as protobuf.
+// podOf returns a pod with many empty containers, as protobuf.
 func podOf(t *testing.T, containers int) string {
 	t.Helper()
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, containers)}}
@@ -34,7 +34,7 @@ func podOf(t *testing.T, containers int) string {
 	return body.String()
 }
 
-func TestBodiesThatExpandAreRefused(t *testing.T) {
+func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
 	list := func(values int) string { return `{"spec": {"containers": [{}` + strings.Repeat(",{}", values) + `]}}` }
 	for name, tt := range map[string]struct {
 		content, body string

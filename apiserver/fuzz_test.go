@@ -13,7 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzLegacyPath proves that an old path is authorized as what is then served: the same namespace, resource and name, in the group of the resource.
+// FuzzLegacyPath proves that authorization sees an old path as the request that is served: with the
+// same namespace, resource and name, in the group of the resource.
 func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",

@@ -12,29 +12,29 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// hook makes the features' hooks and puts them together.
+// hook calls the Hooks function of each feature and merges the results.
 func (s *Server) hook(features []Feature) error {
 	s.hooks.PostStart = map[string]genericserver.PostStartHookFunc{}
 	for _, feature := range features {
 		if feature.Hooks == nil {
 			continue
 		}
-		made, err := feature.Hooks(s.deps)
+		added, err := feature.Hooks(s.deps)
 		if err != nil {
 			return err
 		}
-		s.hooks.Authenticators = append(s.hooks.Authenticators, made.Authenticators...)
-		s.hooks.Authorizers = append(s.hooks.Authorizers, made.Authorizers...)
-		s.hooks.Filters = append(s.hooks.Filters, made.Filters...)
-		s.hooks.Requests = append(s.hooks.Requests, made.Requests...)
-		s.hooks.Conceal = append(s.hooks.Conceal, made.Conceal...)
-		if made.LongRunning != nil {
-			s.longRunning = append(s.longRunning, made.LongRunning)
+		s.hooks.Authenticators = append(s.hooks.Authenticators, added.Authenticators...)
+		s.hooks.Authorizers = append(s.hooks.Authorizers, added.Authorizers...)
+		s.hooks.Filters = append(s.hooks.Filters, added.Filters...)
+		s.hooks.Requests = append(s.hooks.Requests, added.Requests...)
+		s.hooks.Conceal = append(s.hooks.Conceal, added.Conceal...)
+		if added.LongRunning != nil {
+			s.longRunning = append(s.longRunning, added.LongRunning)
 		}
-		s.hooks.Handlers = append(s.hooks.Handlers, made.Handlers...)
-		for name, hook := range made.PostStart {
-			if _, taken := s.hooks.PostStart[name]; taken {
-				return fmt.Errorf("add post-start hook %q: there is one of this name", name)
+		s.hooks.Handlers = append(s.hooks.Handlers, added.Handlers...)
+		for name, hook := range added.PostStart {
+			if _, exists := s.hooks.PostStart[name]; exists {
+				return fmt.Errorf("add post-start hook %q: a hook with this name exists", name)
 			}
 			s.hooks.PostStart[name] = hook
 		}
@@ -47,21 +47,21 @@ func (s *Server) hook(features []Feature) error {
 }
 
 // Secure puts the features' authenticators and authorizers before those of a configuration. Two
-// authorizers of one name are an error.
+// authorizers with the same name are an error.
 func (s *Server) Secure(config *genericserver.Config) (err error) {
 	if len(s.hooks.Authenticators) > 0 {
 		ours := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
 		config.Authentication.Authenticator = authentication.New(ours, config.Authentication.Authenticator)
 	}
 	if len(s.hooks.Authorizers) > 0 {
-		theirs := authorization.NamedAuthorizer{AuthorizerName: "kubernetes", Authorizer: config.Authorization.Authorizer}
-		config.Authorization.Authorizer, err = authorization.New(append(slices.Clip(s.hooks.Authorizers), theirs)...)
+		upstream := authorization.NamedAuthorizer{AuthorizerName: "kubernetes", Authorizer: config.Authorization.Authorizer}
+		config.Authorization.Authorizer, err = authorization.New(append(slices.Clip(s.hooks.Authorizers), upstream)...)
 	}
 	return err
 }
 
-// Filter wraps the API server's whole chain in the features' filters, and leads requests for public handlers into their
-// own chain, which public makes.
+// Filter wraps the API server's whole chain in the features' filters. Requests for public handlers
+// take a separate chain, which public returns.
 func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	handlers := 0
@@ -76,7 +76,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	if handlers > 0 {
 		served := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The multiplexer is only asked: it would redirect paths that it cleans, which are the chain's affair.
+			// The multiplexer only matches. It would redirect paths that it cleans, and those
+			// belong to the chain.
 			if _, pattern := mux.Handler(r); pattern != "" {
 				served.ServeHTTP(w, r)
 				return
@@ -90,7 +91,7 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	return filtered
 }
 
-// Attach gives the front server of the chain the features' other handlers and post-start hooks.
+// Attach adds the features' other handlers and post-start hooks to the front server of the chain.
 func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	for _, handler := range s.hooks.Handlers {
 		switch {
@@ -109,26 +110,26 @@ func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	return nil
 }
 
-// Correct lets the features' hooks see what the requests of a configuration ask for, and say how long they may take.
+// Correct adds the features' Requests and LongRunning hooks to a configuration.
 func (s *Server) Correct(config *genericserver.Config) {
-	read := config.RequestInfoResolver
-	if read == nil {
-		read = genericserver.NewRequestInfoResolver(config)
+	resolver := config.RequestInfoResolver
+	if resolver == nil {
+		resolver = genericserver.NewRequestInfoResolver(config)
 	}
-	config.RequestInfoResolver = corrected{read, s.hooks.Requests}
+	config.RequestInfoResolver = corrected{resolver, s.hooks.Requests}
 	upstream := config.LongRunningFunc
-	config.LongRunningFunc = func(r *http.Request, asked *request.RequestInfo) bool {
-		return upstream(r, asked) || slices.ContainsFunc(s.longRunning, func(long func(*request.RequestInfo) bool) bool { return long(asked) })
+	config.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
+		return upstream(r, info) || slices.ContainsFunc(s.longRunning, func(long func(*request.RequestInfo) bool) bool { return long(info) })
 	}
 }
 
-// corrected reads requests and has them corrected.
+// corrected applies the features' Requests hooks to the request info.
 type corrected struct {
 	request.RequestInfoResolver
 	hooks []func(*request.RequestInfo)
 }
 
-// NewRequestInfo reads what is asked for.
+// NewRequestInfo returns the corrected request info.
 func (c corrected) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	info, err := c.RequestInfoResolver.NewRequestInfo(withWholeURL(r))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// words answers with a word, and shows each filter that a request came through.
+// words responds with a word and with the name of each filter that the request passed.
 func words(word string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.Header.Get("Way") + word))
@@ -32,7 +32,7 @@ func filter(name string) func(http.Handler) http.Handler {
 	}
 }
 
-func TestPublicHandlersHaveAChainOfTheirOwn(t *testing.T) {
+func TestPublicHandlersHaveASeparateChain(t *testing.T) {
 	s := &Server{hooks: Hooks{
 		Filters: []func(http.Handler) http.Handler{filter("first"), filter("second")},
 		Handlers: []Handler{
@@ -49,9 +49,9 @@ func TestPublicHandlersHaveAChainOfTheirOwn(t *testing.T) {
 		"/private":         "first>second>chain",
 		"/api//v1":         "first>second>chain",
 	} {
-		answer := httptest.NewRecorder()
-		served.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-		if got := answer.Body.String(); got != want {
+		resp := httptest.NewRecorder()
+		served.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
+		if got := resp.Body.String(); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestOurAuthorizersComeFirst(t *testing.T) {
 	}
 }
 
-func TestPostStartHooksOfOneNameAreAnError(t *testing.T) {
+func TestPostStartHooksWithTheSameNameFail(t *testing.T) {
 	feature := Feature{Hooks: func(Deps) (Hooks, error) {
 		return Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"wait": nil}}, nil
 	}}

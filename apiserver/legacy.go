@@ -19,24 +19,24 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// Before OpenShift 3.6 its resources had no groups: they were served below /oapi, in the version v1 of
-// the nameless group. Those paths answer still, with the same objects in the old apiVersion. To
-// authorization, admission and audit such a request is one for the resource's group, so that roles and
-// quotas need not know the old name.
+// Before OpenShift 3.6, resources had no groups: they were served below /oapi, in version v1 of the
+// empty group. Those paths still work and serve the same objects with the old apiVersion.
+// Authorization, admission and audit see such a request in the resource's group, so that roles and
+// quotas do not need the old name.
 
-// legacyPrefix is where resources without a group are.
+// legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
 
 // legacyVersion is the version of kinds without a group.
 var legacyVersion = schema.GroupVersion{Version: "v1"}
 
-// legacy are the resources that have an old name, with their groups.
+// legacy contains the resources that have an old name, and their groups.
 type legacy struct {
 	storage map[string]rest.Storage
 	groups  map[string]string
 }
 
-// add takes the resources of a group whose kinds had an old name.
+// add adds those resources of a group whose kinds had an old name.
 func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]rest.Storage) {
 	for name, storage := range served {
 		kinds, _, err := scheme.ObjectKinds(storage.New())
@@ -53,7 +53,7 @@ func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]res
 	}
 }
 
-// serveLegacy serves what has an old name below /oapi.
+// serveLegacy serves resources with an old name below /oapi.
 func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	info := genericserver.NewDefaultAPIGroupInfo("", s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{legacyVersion}
@@ -61,7 +61,7 @@ func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	if err := server.InstallLegacyAPIGroup(legacyPrefix, &info); err != nil {
 		return fmt.Errorf("serve %s: %w", legacyPrefix, err)
 	}
-	// The generic server announces versions at /api alone.
+	// The generic server lists versions only at /api.
 	server.Handler.NonGoRestfulMux.HandleFunc(legacyPrefix, func(w http.ResponseWriter, r *http.Request) {
 		responsewriters.WriteObjectNegotiated(s.codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK,
 			&metav1.APIVersions{Versions: []string{legacyVersion.Version}}, false)
@@ -69,19 +69,19 @@ func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	return nil
 }
 
-// Resolve makes a configuration take paths below /oapi for requests of the groups that they stand for.
+// Resolve lets a configuration map paths below /oapi to requests of their groups.
 func (s *Server) Resolve(config *genericserver.Config) {
 	config.LegacyAPIGroupPrefixes = sets.NewString(genericserver.DefaultLegacyAPIPrefix, legacyPrefix)
 	config.RequestInfoResolver = resolver{genericserver.NewRequestInfoResolver(config), &s.legacy}
 }
 
-// resolver names the group of a request that does not.
+// resolver sets the group of requests for old names.
 type resolver struct {
 	request.RequestInfoResolver
 	legacy *legacy
 }
 
-// NewRequestInfo reads what is asked for.
+// NewRequestInfo returns the request info with the group.
 func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
 	info, err := r.RequestInfoResolver.NewRequestInfo(req)
 	if err == nil && info.IsResourceRequest && "/"+info.APIPrefix == legacyPrefix {
@@ -90,7 +90,8 @@ func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error
 	return info, err
 }
 
-// redirectLegacy brings requests for our resources below /api/v1, where the first clients had them, to /oapi/v1.
+// redirectLegacy serves requests for our resources below /api/v1, where the first clients expect
+// them, from /oapi/v1.
 func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const from, to = "/api/v1/", legacyPrefix + "/v1/"
@@ -107,7 +108,8 @@ func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	})
 }
 
-// resourceOf is the resource of a path below a version, such as "namespaces/shop/routes/front".
+// resourceOf returns the resource of a path below a version, such as
+// "namespaces/shop/routes/front".
 func resourceOf(path string) string {
 	parts := strings.Split(strings.TrimPrefix(path, "watch/"), "/")
 	if parts[0] == "namespaces" && len(parts) > 2 {
@@ -116,7 +118,7 @@ func resourceOf(path string) string {
 	return parts[0]
 }
 
-// legacyAdmission shows admission the group that a request below /oapi stands for.
+// legacyAdmission sets the group of requests below /oapi for admission.
 type legacyAdmission struct {
 	admission.Interface
 	legacy *legacy
@@ -127,7 +129,7 @@ var (
 	_ admission.ValidationInterface = legacyAdmission{}
 )
 
-// Admit lets the plug-ins change an object.
+// Admit runs the mutating plugins.
 func (l legacyAdmission) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if chain, ok := l.Interface.(admission.MutationInterface); ok {
 		return chain.Admit(ctx, l.named(a), o)
@@ -135,7 +137,7 @@ func (l legacyAdmission) Admit(ctx context.Context, a admission.Attributes, o ad
 	return nil
 }
 
-// Validate lets the plug-ins refuse an object.
+// Validate runs the validating plugins.
 func (l legacyAdmission) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if chain, ok := l.Interface.(admission.ValidationInterface); ok {
 		return chain.Validate(ctx, l.named(a), o)
@@ -151,20 +153,20 @@ func (l legacyAdmission) named(a admission.Attributes) admission.Attributes {
 	return namedAttributes{a, group}
 }
 
-// namedAttributes are attributes with a group.
+// namedAttributes are attributes with the group of an old name.
 type namedAttributes struct {
 	admission.Attributes
 	group string
 }
 
-// GetResource is the resource in its group.
+// GetResource returns the resource in its group.
 func (n namedAttributes) GetResource() schema.GroupVersionResource {
 	resource := n.Attributes.GetResource()
 	resource.Group = n.group
 	return resource
 }
 
-// GetKind is the kind in its group; a kind of another group, such as Scale, has it already.
+// GetKind returns the kind in its group. A kind of another group, such as Scale, is unchanged.
 func (n namedAttributes) GetKind() schema.GroupVersionKind {
 	kind := n.Attributes.GetKind()
 	if kind.Group == "" {

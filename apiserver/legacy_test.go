@@ -10,7 +10,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-func TestPathsOfOldNames(t *testing.T) {
+func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 	s := &Server{legacy: legacy{groups: map[string]string{"routes": "route.openshift.io"}}}
 	moved := s.redirectLegacy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) }))
 	for path, want := range map[string]string{
@@ -24,15 +24,15 @@ func TestPathsOfOldNames(t *testing.T) {
 		"/apis/route.openshift.io/v1/routes":          "/apis/route.openshift.io/v1/routes",
 		"/api/v1":                                     "/api/v1",
 	} {
-		answer := httptest.NewRecorder()
-		moved.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-		if got := answer.Body.String(); got != want {
+		resp := httptest.NewRecorder()
+		moved.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
+		if got := resp.Body.String(); got != want {
 			t.Errorf("%s leads to %s, want %s", path, got, want)
 		}
 	}
 }
 
-func TestRequestsOfOldNamesAreThoseOfTheGroup(t *testing.T) {
+func TestResolverSetsTheGroupOfOldNames(t *testing.T) {
 	s := &Server{legacy: legacy{groups: map[string]string{"routes": "route.openshift.io"}}}
 	config := &genericserver.Config{}
 	s.Resolve(config)

@@ -14,19 +14,20 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// PluginConfig is what the configuration says of an admission plug-in.
+// PluginConfig is the configuration of one admission plugin.
 type PluginConfig struct {
-	// Disabled turns it off.
+	// Disabled turns the plugin off.
 	Disabled bool
-	// Content is its own configuration, YAML or JSON; nil when it is only switched.
+	// Content is the plugin's own configuration, as YAML or JSON; nil if there is none.
 	Content []byte
 }
 
-// LivePlugins are the admission plug-ins of features that can be configured anew while the server runs.
+// LivePlugins are the features' admission plugins whose configuration can change while the server
+// runs.
 type LivePlugins struct{ plugins []*livePlugin }
 
-// MakeLive takes charge of those plug-ins of features that are Live: configs, by name, decides which of them are on and what they read,
-// until Prepare brings others.
+// MakeLive wraps the features' plugins that are Live. The configs, by name, decide which of them
+// are on, and what configuration they read, until Prepare replaces them.
 func MakeLive(features []Feature, configs map[string]PluginConfig) *LivePlugins {
 	l := &LivePlugins{}
 	for _, feature := range features {
@@ -42,7 +43,7 @@ func MakeLive(features []Feature, configs map[string]PluginConfig) *LivePlugins 
 	return l
 }
 
-// Names are those of the plug-ins.
+// Names returns the names of the plugins.
 func (l *LivePlugins) Names() (names []string) {
 	for _, plugin := range l.plugins {
 		names = append(names, plugin.Name)
@@ -50,28 +51,30 @@ func (l *LivePlugins) Names() (names []string) {
 	return names
 }
 
-// Prepare makes all of them anew. Requests meet the new ones after apply; an error changes nothing.
+// Prepare recreates all plugins. Requests use the new plugins after apply. On error nothing
+// changes.
 func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), err error) {
-	var made []admission.Interface
-	var problems []error
-	for _, plugin := range l.plugins {
-		one, err := plugin.make(configs)
-		problems, made = append(problems, err), append(made, one)
+	var next []admission.Interface
+	var errs []error
+	for _, live := range l.plugins {
+		plugin, err := live.recreate(configs)
+		errs, next = append(errs, err), append(next, plugin)
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return func() {
 		for i, plugin := range l.plugins {
-			plugin.current.Store(&made[i])
+			plugin.current.Store(&next[i])
 		}
 	}, nil
 }
 
-// livePlugin stands in the server's chain for a plug-in that is exchanged. It passes on what the server gives to plug-ins.
+// livePlugin is the place of a replaceable plugin in the server's chain. It passes the server's
+// initializers on to the plugin.
 type livePlugin struct {
 	Admission
-	config  map[string]PluginConfig // of the start
+	config  map[string]PluginConfig // the configuration at startup
 	current atomic.Pointer[admission.Interface]
 
 	authorizer authorizer.Authorizer
@@ -88,18 +91,18 @@ var (
 
 // start is the factory that the server calls once.
 func (p *livePlugin) start(io.Reader) (admission.Interface, error) {
-	made, err := p.build(p.config)
+	plugin, err := p.build(p.config)
 	if err != nil {
 		return nil, err
 	}
-	p.current.Store(&made)
+	p.current.Store(&plugin)
 	return p, nil
 }
 
-// build makes the plug-in, or nil when it is off.
+// build creates the plugin, or returns nil if it is off.
 func (p *livePlugin) build(configs map[string]PluginConfig) (admission.Interface, error) {
-	config, known := configs[p.Name]
-	if config.Disabled || p.Optional && !known {
+	config, configured := configs[p.Name]
+	if config.Disabled || p.Optional && !configured {
 		return nil, nil
 	}
 	var content io.Reader
@@ -109,23 +112,23 @@ func (p *livePlugin) build(configs map[string]PluginConfig) (admission.Interface
 	return p.New(content)
 }
 
-// make is build for a server that runs: the plug-in gets what the server has given.
-func (p *livePlugin) make(configs map[string]PluginConfig) (admission.Interface, error) {
-	made, err := p.build(configs)
-	if err != nil || made == nil {
+// recreate is build while the server runs: it also initializes the plugin.
+func (p *livePlugin) recreate(configs map[string]PluginConfig) (admission.Interface, error) {
+	plugin, err := p.build(configs)
+	if err != nil || plugin == nil {
 		return nil, err
 	}
-	give(made, p.authorizer, p.informers)
-	if checks, ok := made.(admission.InitializationValidator); ok {
-		if err := checks.ValidateInitialization(); err != nil {
-			return nil, fmt.Errorf("make admission plug-in %s: %w", p.Name, err)
+	initialize(plugin, p.authorizer, p.informers)
+	if validator, ok := plugin.(admission.InitializationValidator); ok {
+		if err := validator.ValidateInitialization(); err != nil {
+			return nil, fmt.Errorf("create admission plugin %s: %w", p.Name, err)
 		}
 	}
-	return made, nil
+	return plugin, nil
 }
 
-// give hands a plug-in what it wants.
-func give(plugin admission.Interface, a authorizer.Authorizer, factory informers.SharedInformerFactory) {
+// initialize passes a plugin the dependencies that it wants.
+func initialize(plugin admission.Interface, a authorizer.Authorizer, factory informers.SharedInformerFactory) {
 	if wants, ok := plugin.(initializer.WantsAuthorizer); ok && a != nil {
 		wants.SetAuthorizer(a)
 	}
@@ -134,53 +137,53 @@ func give(plugin admission.Interface, a authorizer.Authorizer, factory informers
 	}
 }
 
-// now is the plug-in that counts, nil while it is off.
-func (p *livePlugin) now() admission.Interface {
+// active returns the plugin in use, nil while it is off.
+func (p *livePlugin) active() admission.Interface {
 	if current := p.current.Load(); current != nil {
 		return *current
 	}
 	return nil
 }
 
-// SetAuthorizer gives the API server's authorizer.
+// SetAuthorizer stores the API server's authorizer and passes it on.
 func (p *livePlugin) SetAuthorizer(a authorizer.Authorizer) {
 	p.authorizer = a
-	give(p.now(), a, nil)
+	initialize(p.active(), a, nil)
 }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory stores the API server's informers and passes them on.
 func (p *livePlugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.informers = factory
-	// Each plug-in finds them running, also one that is switched on later.
+	// The informer must run for each plugin, including a plugin that is switched on later.
 	factory.Core().V1().Namespaces().Informer()
-	give(p.now(), nil, factory)
+	initialize(p.active(), nil, factory)
 }
 
-// ValidateInitialization says whether the plug-in was given what it wants.
+// ValidateInitialization checks that the plugin has what it wants.
 func (p *livePlugin) ValidateInitialization() error {
-	if checks, ok := p.now().(admission.InitializationValidator); ok {
-		return checks.ValidateInitialization()
+	if validator, ok := p.active().(admission.InitializationValidator); ok {
+		return validator.ValidateInitialization()
 	}
 	return nil
 }
 
-// Handles tells whether the plug-in looks at an operation.
+// Handles reports whether the plugin handles an operation.
 func (p *livePlugin) Handles(operation admission.Operation) bool {
-	plugin := p.now()
+	plugin := p.active()
 	return plugin != nil && plugin.Handles(operation)
 }
 
-// Admit lets the plug-in change an object. It may have been exchanged since Handles was asked.
+// Admit runs the plugin. The plugin can have been replaced since Handles.
 func (p *livePlugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if plugin, ok := p.now().(admission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
+	if plugin, ok := p.active().(admission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
 		return plugin.Admit(ctx, a, o)
 	}
 	return nil
 }
 
-// Validate lets the plug-in check an object.
+// Validate runs the plugin.
 func (p *livePlugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if plugin, ok := p.now().(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
+	if plugin, ok := p.active().(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
 		return plugin.Validate(ctx, a, o)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// refuser refuses with the text of its configuration, and wants an authorizer.
+// refuser rejects every request with the text of its configuration. It wants an authorizer.
 type refuser struct {
 	*admission.Handler
 	text       string
@@ -45,27 +45,27 @@ func (r *refuser) Validate(context.Context, admission.Attributes, admission.Obje
 	return errors.New(r.text)
 }
 
-func TestPluginsAreConfiguredAnew(t *testing.T) {
+func TestPrepareReplacesLivePlugins(t *testing.T) {
 	features := []Feature{{Admission: []Admission{
 		{Name: "on", New: newRefuser, Live: true}, {Name: "optional", New: newRefuser, Live: true, Optional: true}, {Name: "other", New: newRefuser},
 	}}}
 	live := MakeLive(features, map[string]PluginConfig{"on": {Content: []byte("first")}})
 	if got := strings.Join(live.Names(), " "); got != "on optional" {
-		t.Fatalf("plug-ins that are live: %s", got)
+		t.Fatalf("plugins that are live: %s", got)
 	}
 	var chain []admission.ValidationInterface
 	for _, plugin := range features[0].Admission[:2] {
-		made, err := plugin.New(nil)
+		plugin, err := plugin.New(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.(*livePlugin).SetAuthorizer(authorizer.AuthorizerFunc(nil))
-		if err := made.(*livePlugin).ValidateInitialization(); err != nil {
+		plugin.(*livePlugin).SetAuthorizer(authorizer.AuthorizerFunc(nil))
+		if err := plugin.(*livePlugin).ValidateInitialization(); err != nil {
 			t.Fatal(err)
 		}
-		chain = append(chain, made.(admission.ValidationInterface))
+		chain = append(chain, plugin.(admission.ValidationInterface))
 	}
-	said := func() string {
+	results := func() string {
 		var all []string
 		for _, plugin := range chain {
 			attributes := admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "", "", schema.GroupVersionResource{}, "", admission.Create, nil, false, nil)
@@ -73,7 +73,7 @@ func TestPluginsAreConfiguredAnew(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := said(); got != "true first, false <nil>" {
+	if got := results(); got != "true first, false <nil>" {
 		t.Errorf("at the start: %s", got)
 	}
 	for _, step := range []struct {
@@ -93,7 +93,7 @@ func TestPluginsAreConfiguredAnew(t *testing.T) {
 		if err == nil {
 			apply()
 		}
-		if got := said(); got != step.want {
+		if got := results(); got != step.want {
 			t.Errorf("%v: %s, want %s", step.configs, got, step.want)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// describe sets the OpenAPI v2 and v3 configuration. The definitions of our wire types were generated
-// with Go paths as their names, those of Kubernetes since 1.35 with friendly ones
-// (io.k8s.api.core.v1.Pod): both are brought to the friendly form, in references too, or server-side
-// apply and `explain` would not find a type that another one refers to.
+// describe sets the OpenAPI v2 and v3 configuration. The definitions of our wire types are named by
+// Go paths, those of Kubernetes since 1.35 by friendly names (io.k8s.api.core.v1.Pod). describe
+// converts both to the friendly form, including references. Otherwise server-side apply and
+// `explain` could not find referenced types.
 func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	namer := openapi.NewDefinitionNamer(s.external)
 	name := func(path string) (string, spec.Extensions) { return namer.GetDefinitionName(friendly(path)) }
@@ -31,9 +31,9 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	s.config.OpenAPIV3Config = v3
 }
 
-// definitions gives the definitions of the served groups' types, everything they refer to, and the
-// machinery's own (lists, patches, status). The complete set of both generators has four thousand, which
-// the API server would keep in memory a second time.
+// definitions returns the definitions of the served groups' types, of everything that they refer
+// to, and of the generic types (lists, patches, status). The complete set of both generators has
+// four thousand, which the API server would keep in memory a second time.
 func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
 	packages := s.packages()
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
@@ -56,7 +56,7 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 			}
 		}
 		for kind, goType := range s.scheme.AllKnownTypes() {
-			if kind.Group != "" { // Kubernetes' kinds that a subresource answers with, such as Scale
+			if kind.Group != "" { // Kubernetes kinds that a subresource returns, such as Scale
 				addWithDependencies(used, all, friendly(goType.PkgPath()+"."+goType.Name()))
 			}
 		}
@@ -64,12 +64,12 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 	}
 }
 
-// machinery begins the names of the definitions that every API server needs.
+// machinery is the name prefix of the definitions that every API server needs.
 const machinery = "io.k8s.apimachinery."
 
 func addWithDependencies(used, all map[string]common.OpenAPIDefinition, name string) {
-	definition, known := all[name]
-	if _, done := used[name]; done || !known {
+	definition, exists := all[name]
+	if _, added := used[name]; added || !exists {
 		return
 	}
 	used[name] = definition
@@ -78,20 +78,20 @@ func addWithDependencies(used, all map[string]common.OpenAPIDefinition, name str
 	}
 }
 
-// packages are the Go packages of the served groups' types.
+// packages returns the Go packages of the served groups' types.
 func (s *Server) packages() map[string]bool {
-	found := map[string]bool{}
+	packages := map[string]bool{}
 	for _, gv := range s.GroupVersions() {
 		for _, goType := range s.external.KnownTypes(gv) {
 			if strings.HasPrefix(goType.PkgPath(), wireTypes) {
-				found[goType.PkgPath()] = true
+				packages[goType.PkgPath()] = true
 			}
 		}
 	}
-	return found
+	return packages
 }
 
-// friendly turns a Go path into its OpenAPI model name and leaves a model name as it is.
+// friendly converts a Go path to its OpenAPI model name. It returns a model name unchanged.
 func friendly(path string) string {
 	if !strings.Contains(path, "/") {
 		return path

@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeConfig reads the configuration of an admission plug-in, YAML or JSON of the kind, into config. A plug-in without
-// configuration (reader is nil or empty) leaves config as it is. Unknown fields and another kind are errors.
+// DecodeConfig decodes the configuration of an admission plugin, YAML or JSON of the kind, into
+// config. If reader is nil or empty, config stays as it is. Unknown fields and other kinds are
+// errors.
 func DecodeConfig(reader io.Reader, kind string, config any) error {
 	if reader == nil {
 		return nil
@@ -27,7 +28,7 @@ func DecodeConfig(reader io.Reader, kind string, config any) error {
 		return fmt.Errorf("kind is %q, must be %s", header.Kind, kind)
 	}
 	if header.Kind == "DefaultAdmissionConfig" {
-		return nil // says only that the plug-in is on or off
+		return nil // only turns the plugin on or off
 	}
 	return yaml.UnmarshalStrict(content, config)
 }

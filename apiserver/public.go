@@ -18,18 +18,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Public handlers find out by themselves who asks, by means that upstream's chain does not know: forms, cookies,
-// passwords, the certificate of a proxy. So they have a chain of their own, which is upstream's with everyone as
-// system:anonymous: the same priority and fairness, audit, timeouts and headers. The chain sees only the path of a
-// request, so that no code, password or token comes into an audit log.
+// Public handlers authenticate users with means that upstream's chain lacks: forms, cookies,
+// passwords, the certificate of a proxy. They therefore have a separate chain: upstream's chain
+// with every user as system:anonymous, and thus with the same priority and fairness, audit,
+// timeouts and headers. The chain sees only the path of a request, so that no code, password or
+// token gets into an audit log.
 
 // maxPublicBody limits the body of a request to a public handler, in bytes.
 const maxPublicBody = 64 << 10
 
-// publicBodyTimeout is how long a client may take to send it.
+// publicBodyTimeout limits the time that a client takes to send the body.
 const publicBodyTimeout = 30 * time.Second
 
-// PublicChain puts public handlers into the filters of a configuration.
+// PublicChain wraps public handlers in the filters of a configuration.
 func PublicChain(public http.Handler, config *genericserver.Config) http.Handler {
 	own := *config
 	own.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
@@ -38,18 +39,19 @@ func PublicChain(public http.Handler, config *genericserver.Config) http.Handler
 	own.Authentication.APIAudiences = nil
 	own.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	own.RequestInfoResolver = byAddress{config.RequestInfoResolver}
-	own.CorsAllowedOriginList = nil // pages of other sites have no business on a login page
+	own.CorsAllowedOriginList = nil // login pages accept no cross-origin requests
 	return conceal(genericserver.DefaultBuildHandlerChain(reveal(public), &own))
 }
 
-// concealed is the key of the whole request in the context of the one that the chain sees.
+// concealed is the context key of the complete request.
 type concealed struct{}
 
-// conceal reads a request and hides everything from next that could be a secret or could make next trust the caller.
+// conceal passes next a copy of the request without anything that could be a secret or could make
+// next trust the client.
 func conceal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Who sends slowly must not hold one of the places that priority and fairness gives.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout)) // tests' writers cannot
+		// A client that sends slowly must not occupy one of the seats of priority and fairness.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout)) // writers of tests do not support deadlines
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPublicBody))
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		var tooLarge *http.MaxBytesError
@@ -76,7 +78,7 @@ func conceal(next http.Handler) http.Handler {
 	})
 }
 
-// reveal gives next the whole request.
+// reveal passes next the complete request.
 func reveal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole, ok := r.Context().Value(concealed{}).(*http.Request)
@@ -88,11 +90,11 @@ func reveal(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress puts the client's address in the place of a namespace, by which the FlowSchema `unauthenticated` tells flows
-// apart: requests from one address wait for each other and not for those from elsewhere.
+// byAddress uses the client's address as the namespace, by which the FlowSchema `unauthenticated`
+// distinguishes flows. Requests from one address thus queue only behind each other.
 type byAddress struct{ request.RequestInfoResolver }
 
-// NewRequestInfo reads what is asked for.
+// NewRequestInfo returns the request info with the address.
 func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	info, err := b.RequestInfoResolver.NewRequestInfo(r)
 	if err == nil {
@@ -101,7 +103,7 @@ func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error)
 	return info, err
 }
 
-// wholeURL is the key of the URL with its secrets in the context of a request whose path conceals them.
+// wholeURL is the context key of the complete URL of a request whose path is concealed.
 type wholeURL struct{}
 
 // concealPaths hides the secrets in paths from next.
@@ -124,7 +126,7 @@ func (s *Server) concealPaths(next http.Handler) http.Handler {
 	})
 }
 
-// withWholeURL is a request as the client sent it.
+// withWholeURL returns the request as the client sent it.
 func withWholeURL(r *http.Request) *http.Request {
 	whole, ok := r.Context().Value(wholeURL{}).(*url.URL)
 	if !ok {

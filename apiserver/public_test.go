@@ -30,9 +30,9 @@ func TestChainSeesNoSecrets(t *testing.T) {
 	r.Header.Set("Impersonate-User", "system:admin")
 	r.Header.Set("User-Agent", "curl")
 	r.SetBasicAuth("alice", "treasure4")
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, r)
-	if got := answer.Body.String(); got != "alice treasure4 treasure1 treasure2 bob" {
+	resp := httptest.NewRecorder()
+	handler.ServeHTTP(resp, r)
+	if got := resp.Body.String(); got != "alice treasure4 treasure1 treasure2 bob" {
 		t.Errorf("the handler sees %q", got)
 	}
 	for _, secret := range []string{"treasure", "bob", "system:admin", "Basic"} {
@@ -45,16 +45,16 @@ func TestChainSeesNoSecrets(t *testing.T) {
 	}
 }
 
-func TestLargeBodiesAreRefused(t *testing.T) {
+func TestConcealRejectsLargeBodies(t *testing.T) {
 	handler := conceal(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request is served") }))
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(strings.Repeat("x", maxPublicBody+1))))
-	if answer.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("status %d", answer.Code)
+	resp := httptest.NewRecorder()
+	handler.ServeHTTP(resp, httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(strings.Repeat("x", maxPublicBody+1))))
+	if resp.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", resp.Code)
 	}
 }
 
-func TestSecretsInPathsAreConcealed(t *testing.T) {
+func TestConcealPathsHidesSecrets(t *testing.T) {
 	s := &Server{hooks: Hooks{Conceal: []func(string) string{func(path string) string { return strings.ReplaceAll(path, "treasure", "redacted") }}}}
 	resolver := corrected{RequestInfoResolver: &request.RequestInfoFactory{}}
 	s.concealPaths(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

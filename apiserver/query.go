@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// RegisterQuery lets an options type be read from the query of a URL, such as ?follow=true&tailLines=5, by the
-// names that its fields have in JSON. The wire types come without such conversions. Fields may be strings,
-// booleans, numbers, times, and pointers to these.
+// RegisterQuery registers a conversion of URL queries, such as ?follow=true&tailLines=5, to an
+// options type, by the JSON names of its fields. The wire types lack such conversions. Fields can
+// be strings, booleans, numbers, times, and pointers to these.
 func RegisterQuery[T runtime.Object](scheme *runtime.Scheme) error {
 	return scheme.AddConversionFunc((*url.Values)(nil), newObject[T](), func(from, to any, _ conversion.Scope) error {
 		return readQuery(*from.(*url.Values), reflect.ValueOf(to).Elem())
@@ -46,7 +46,7 @@ func setText(value reflect.Value, text string) (err error) {
 	case reflect.String:
 		value.SetString(text)
 	case reflect.Bool:
-		// As everywhere in Kubernetes, a parameter that is there is true unless it says otherwise.
+		// As everywhere in Kubernetes, a parameter without a value is true.
 		value.SetBool(!strings.EqualFold(text, "false") && text != "0")
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		var number int64

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestOptionsAreReadFromTheQuery(t *testing.T) {
+func TestRegisterQueryReadsOptions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := buildv1.Install(scheme); err != nil {
 		t.Fatal(err)

@@ -31,48 +31,50 @@ type Served interface {
 	storage(Deps, schema.GroupVersion) (map[string]rest.Storage, error)
 }
 
-// Resource is a stored resource: all verbs, patches, server-side apply, watch, selectors and tables
-// follow from its fields. Functions get pointers to objects of their own and may be nil.
+// Resource is a stored resource. All verbs, patches, server-side apply, watch, selectors and tables
+// follow from its fields. Functions get private copies of objects and may be nil.
 type Resource[T Object] struct {
-	// Plural is its name in paths, for instance "routes"; Singular is by default the kind in lower case.
+	// Plural is the resource's name in paths, for instance "routes". Singular defaults to the kind
+	// in lower case.
 	Plural, Singular string
-	// ShortNames and Categories are what clients may call it; "all" is a category.
+	// ShortNames and Categories are alternative names for clients; "all" is a category.
 	ShortNames, Categories []string
-	// Namespaced says that its objects live in namespaces.
+	// Namespaced means that objects belong to a namespace.
 	Namespaced bool
-	// ValidName gives the reasons why a name is none; by default names are DNS subdomains.
+	// ValidName returns the reasons why a name is invalid. By default names are DNS subdomains.
 	ValidName validation.ValidateNameFunc
-	// Default fills in what is left out, on every way into the server and out of the store. It must change
-	// nothing in an object that it has changed before.
+	// Default sets default values, when the server decodes requests and when it reads stored
+	// objects. It must be idempotent.
 	Default func(T)
-	// Prepare changes an object before it is validated; old is nil when it is being made.
+	// Prepare changes an object before its validation; old is nil on creation.
 	Prepare func(ctx context.Context, object, old T)
-	// Validate gives the problems of an object beside those of its metadata; old is nil when it is being made.
+	// Validate checks everything but the metadata; old is nil on creation.
 	Validate func(ctx context.Context, object, old T) field.ErrorList
-	// ValidateStatus is Validate for a change of the status.
+	// ValidateStatus checks a change of the status.
 	ValidateStatus func(ctx context.Context, object, old T) field.ErrorList
-	// Warn gives what a person who wrote the object should know; old is nil when it is being made.
+	// Warn returns warnings for the client; old is nil on creation.
 	Warn func(object, old T) []string
-	// Fields are the field selectors beside metadata.name and metadata.namespace.
+	// Fields are the field selectors in addition to metadata.name and metadata.namespace.
 	Fields map[string]func(T) string
-	// Columns are its table's, after the name.
+	// Columns are the columns of the table, after the name.
 	Columns []Column[T]
-	// Status says that the field Status belongs to the subresource "status" and everything else does not.
-	// Such objects have a generation, which each change of the field Spec increases.
+	// Status means that the resource has the subresource "status", which alone changes the field
+	// Status. Such objects have a generation, which each change of the field Spec increases.
 	Status bool
-	// CreateOnUpdate lets PUT make an object, Unconditional lets it replace one without a resourceVersion.
+	// CreateOnUpdate lets PUT create an object. Unconditional lets PUT replace an object without a
+	// resourceVersion.
 	CreateOnUpdate, Unconditional bool
 	// Adjust sets options of the store that have no field here; optional.
 	Adjust func(Deps, *registry.Store)
-	// Answer makes what answers requests in place of the store, for instance to understand a name that is none of
-	// an object. What it makes embeds the Store; optional.
+	// Answer returns the storage that serves requests instead of the store, for instance to resolve
+	// names that are not the names of objects. The storage embeds the Store; optional.
 	Answer func(Deps, *Store) rest.Storage
-	// Subresources makes further subresources by their names, for instance "scale"; optional.
+	// Subresources returns further subresources by name, for instance "scale"; optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
 }
 
-// Virtual is a resource, or a subresource as "resource/sub", that is not stored: a view or an action. What
-// New returns says by its methods which verbs there are.
+// Virtual is a resource, or a subresource as "resource/sub", that is not stored: a view or an
+// action. The methods of the storage that New returns determine its verbs.
 type Virtual struct {
 	Plural string
 	New    func(Deps) (rest.Storage, error)
@@ -81,17 +83,17 @@ type Virtual struct {
 func (v Virtual) register(*runtime.Scheme, schema.GroupVersion) error { return nil }
 
 func (v Virtual) storage(deps Deps, _ schema.GroupVersion) (map[string]rest.Storage, error) {
-	made, err := v.New(deps)
+	storage, err := v.New(deps)
 	if err != nil {
-		return nil, fmt.Errorf("make %s: %w", v.Plural, err)
+		return nil, fmt.Errorf("create %s: %w", v.Plural, err)
 	}
-	return map[string]rest.Storage{v.Plural: made}, nil
+	return map[string]rest.Storage{v.Plural: storage}, nil
 }
 
-// kind is the name of the wire type, for instance "Route".
+// kind returns the name of the wire type, for instance "Route".
 func (r Resource[T]) kind() string { return reflect.TypeFor[T]().Elem().Name() }
 
-// register tells the scheme the defaults, for objects and lists, and the field selectors.
+// register registers defaults, for objects and lists, and field selectors.
 func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) error {
 	if r.Default != nil {
 		list, err := scheme.New(gv.WithKind(r.kind() + "List"))
@@ -112,7 +114,7 @@ func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) er
 	return nil
 }
 
-// fieldLabel refuses selectors that there are not.
+// fieldLabel rejects unknown field selectors.
 func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
 	if _, ours := r.Fields[label]; ours || label == "metadata.name" || label == "metadata.namespace" {
 		return label, value, nil
@@ -120,7 +122,7 @@ func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// storage makes the store and its subresources.
+// storage creates the store and its subresources.
 func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest.Storage, error) {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.kind())
@@ -161,7 +163,7 @@ func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest
 	}
 	more, err := r.Subresources(deps, store)
 	if err != nil {
-		return nil, fmt.Errorf("make subresources of %s: %w", resource, err)
+		return nil, fmt.Errorf("create subresources of %s: %w", resource, err)
 	}
 	for name, storage := range more {
 		served[r.Plural+"/"+name] = storage
@@ -173,7 +175,7 @@ func (r Resource[T]) predicate(label labels.Selector, field fields.Selector) sto
 	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.attributes}
 }
 
-// attributes are what selectors see of an object.
+// attributes returns the labels and fields that selectors match.
 func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
 	typed, ok := object.(T)
 	if !ok {
@@ -190,23 +192,24 @@ func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, 
 	return typed.GetLabels(), set, nil
 }
 
-// Store is a store under the names that clients may use.
+// Store is a store with the alternative names of its resource.
 type Store struct {
 	*registry.Store
 	accepted
 	shortNames, categories []string
 }
 
-// accepted is the version of a resource. Bodies in it are accepted, and those without a group.
+// accepted is the version of a resource. It accepts bodies in this version and in the version
+// without a group.
 type accepted schema.GroupVersion
 
-// AcceptsGroupVersion says whether an object may be sent in a version.
+// AcceptsGroupVersion reports whether an object can be sent in a version.
 func (a accepted) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == schema.GroupVersion(a) || gv == legacyVersion
 }
 
-// ShortNames are abbreviations, such as "is".
+// ShortNames returns abbreviations, such as "is".
 func (s *Store) ShortNames() []string { return s.shortNames }
 
-// Categories are sets of resources that one name stands for, such as "all".
+// Categories returns the names of sets of resources, such as "all".
 func (s *Store) Categories() []string { return s.categories }

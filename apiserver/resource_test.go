@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// sample is a resource with a status, of a wire type that has everything.
+// sample returns a resource with a status, whose wire type has every feature.
 func sample() Resource[*routev1.Route] {
 	return Resource[*routev1.Route]{
 		Plural: "routes", Namespaced: true, Status: true,
@@ -28,11 +28,11 @@ func sample() Resource[*routev1.Route] {
 				route.Spec.Path = "/"
 			}
 		},
-		Validate: func(_ context.Context, route, old *routev1.Route) (problems field.ErrorList) {
+		Validate: func(_ context.Context, route, old *routev1.Route) (errs field.ErrorList) {
 			if old != nil && route.Spec.Host != old.Spec.Host {
-				problems = append(problems, field.Forbidden(field.NewPath("spec", "host"), "cannot be changed"))
+				errs = append(errs, field.Forbidden(field.NewPath("spec", "host"), "cannot be changed"))
 			}
-			return problems
+			return errs
 		},
 		Warn: func(route, _ *routev1.Route) []string { return []string{"host is " + route.Spec.Host} },
 		Fields: map[string]func(*routev1.Route) string{
@@ -46,15 +46,15 @@ func sample() Resource[*routev1.Route] {
 }
 
 func route(change func(*routev1.Route)) *routev1.Route {
-	made := &routev1.Route{
+	result := &routev1.Route{
 		ObjectMeta: metav1.ObjectMeta{Name: "front", Namespace: "shop", Generation: 3, ResourceVersion: "7"},
 		Spec:       routev1.RouteSpec{Host: "www.example.com"},
 		Status:     routev1.RouteStatus{Ingress: []routev1.RouteIngress{{RouterName: "router"}}},
 	}
 	if change != nil {
-		change(made)
+		change(result)
 	}
-	return made
+	return result
 }
 
 func sampleScheme(t *testing.T) *runtime.Scheme {
@@ -70,15 +70,15 @@ func samplePlan(t *testing.T) strategy[*routev1.Route] {
 	return newStrategy(sample(), sampleScheme(t), routev1.GroupVersion)
 }
 
-func TestANewObjectHasNoStatusAndTheFirstGeneration(t *testing.T) {
-	made := route(nil)
-	samplePlan(t).PrepareForCreate(t.Context(), made)
-	if made.Generation != 1 || made.Status.Ingress != nil || made.Spec.Path != "/" {
-		t.Errorf("prepared %+v", made)
+func TestPrepareForCreateResetsStatusAndGeneration(t *testing.T) {
+	created := route(nil)
+	samplePlan(t).PrepareForCreate(t.Context(), created)
+	if created.Generation != 1 || created.Status.Ingress != nil || created.Spec.Path != "/" {
+		t.Errorf("prepared %+v", created)
 	}
 }
 
-func TestAChangeKeepsTheStatusAndCountsGenerations(t *testing.T) {
+func TestPrepareForUpdateKeepsStatusAndCountsGenerations(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*routev1.Route)
 		want   int64
@@ -98,7 +98,7 @@ func TestAChangeKeepsTheStatusAndCountsGenerations(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheStatusChangesNothingElse(t *testing.T) {
+func TestStatusUpdateChangesOnlyTheStatus(t *testing.T) {
 	changed := route(func(r *routev1.Route) {
 		r.Spec.Path, r.Labels, r.Status.Ingress[0].RouterName = "/shop", map[string]string{"a": "b"}, "other"
 		r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "router"}}
@@ -114,21 +114,21 @@ func TestAChangeOfTheStatusChangesNothingElse(t *testing.T) {
 
 func TestValidationSeesMetadataAndTheOldObject(t *testing.T) {
 	plan := samplePlan(t)
-	if problems := plan.Validate(t.Context(), route(nil)); len(problems) > 0 {
-		t.Errorf("refused: %v", problems)
+	if errs := plan.Validate(t.Context(), route(nil)); len(errs) > 0 {
+		t.Errorf("refused: %v", errs)
 	}
-	if problems := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Name = "A_B" })); len(problems) != 1 || problems[0].Field != "metadata.name" {
-		t.Errorf("name A_B: %v", problems)
+	if errs := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Name = "A_B" })); len(errs) != 1 || errs[0].Field != "metadata.name" {
+		t.Errorf("name A_B: %v", errs)
 	}
-	if problems := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Namespace = "" })); len(problems) != 1 {
-		t.Errorf("no namespace: %v", problems)
+	if errs := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Namespace = "" })); len(errs) != 1 {
+		t.Errorf("no namespace: %v", errs)
 	}
 	moved := route(func(r *routev1.Route) { r.Spec.Host = "other.example.com" })
-	if problems := plan.ValidateUpdate(t.Context(), moved, route(nil)); len(problems) != 1 || problems[0].Field != "spec.host" {
-		t.Errorf("other host: %v", problems)
+	if errs := plan.ValidateUpdate(t.Context(), moved, route(nil)); len(errs) != 1 || errs[0].Field != "spec.host" {
+		t.Errorf("other host: %v", errs)
 	}
-	if problems := (statusStrategy[*routev1.Route]{plan}).ValidateUpdate(t.Context(), moved, route(nil)); len(problems) > 0 {
-		t.Errorf("status is judged by the rules of the specification: %v", problems)
+	if errs := (statusStrategy[*routev1.Route]{plan}).ValidateUpdate(t.Context(), moved, route(nil)); len(errs) > 0 {
+		t.Errorf("status update is validated by the rules of the spec: %v", errs)
 	}
 	if got := plan.WarningsOnCreate(t.Context(), moved); !slices.Equal(got, []string{"host is other.example.com"}) {
 		t.Errorf("warned %q", got)
@@ -157,7 +157,7 @@ func TestFieldSelectors(t *testing.T) {
 		}
 	}
 	if _, _, err := scheme.ConvertFieldLabel(kind, "spec.path", "x"); err == nil {
-		t.Error("spec.path is no selector, but was accepted")
+		t.Error("spec.path is not a field selector, but was accepted")
 	}
 	match := sample().predicate(labels.Everything(), fields.ParseSelectorOrDie("spec.host=www.example.com,metadata.namespace=shop"))
 	if ok, err := match.Matches(route(nil)); !ok || err != nil {

@@ -12,8 +12,8 @@ import (
 // wireTypes is the module whose types are served as they are.
 const wireTypes = "github.com/openshift/api/"
 
-// schemes makes the scheme that serves and stores, in which each wire type is its own internal
-// version, and one with the external versions alone, from which OpenAPI names are made.
+// schemes creates the scheme that serves and stores, in which each wire type is also its internal
+// version, and a scheme with only the external versions, from which OpenAPI names follow.
 func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	serving, external = runtime.NewScheme(), runtime.NewScheme()
 	for _, scheme := range []*runtime.Scheme{serving, external} {
@@ -51,8 +51,9 @@ func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	return serving, external, nil
 }
 
-// registerInternal registers every wire type of gv a second time as the internal version: the
-// generic machinery asks for one, and finds the same Go type without a conversion.
+// registerInternal registers every wire type of gv a second time as the internal version. The
+// generic machinery requests an internal version, and thus gets the same Go type without
+// conversion.
 func registerInternal(scheme *runtime.Scheme, gv schema.GroupVersion) {
 	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
 	for kind, goType := range scheme.KnownTypes(gv) {

@@ -18,11 +18,11 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Server is the link of the chain that serves the groups of features, and what their hooks amount to.
+// Server is the link of the chain that serves the groups of features, and the sum of their hooks.
 type Server struct {
 	groups []Group
 	hooks  Hooks
-	// longRunning are the features' hooks of this name.
+	// longRunning contains the features' LongRunning hooks.
 	longRunning []func(*request.RequestInfo) bool
 	legacy      legacy
 
@@ -33,11 +33,11 @@ type Server struct {
 	deps             Deps
 }
 
-// Base is what the embedded API server lends to ours.
+// Base is what Server reuses from the embedded API server.
 type Base struct {
-	// Config is its own configuration. It is copied, not changed.
+	// Config is that server's configuration. It is copied, not changed.
 	Config genericserver.Config
-	// Etcd are its completed storage options.
+	// Etcd is its completed storage options.
 	Etcd options.EtcdOptions
 	// Informers are its informers.
 	Informers informers.SharedInformerFactory
@@ -45,8 +45,8 @@ type Base struct {
 	Definitions common.GetOpenAPIDefinitions
 }
 
-// New prepares a server for features: their types are registered and their hooks made. A group whose
-// types cannot be registered and a hook that cannot be made are errors.
+// New registers the types of the features and calls their hooks. Fails if the types of a group
+// cannot be registered, or if a hook fails.
 func New(features []Feature, base Base) (*Server, error) {
 	s := &Server{config: base.Config, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
 	for _, feature := range features {
@@ -57,10 +57,10 @@ func New(features []Feature, base Base) (*Server, error) {
 		return nil, err
 	}
 	s.codecs = serializer.NewCodecFactory(s.scheme)
-	// What the base has set up for itself and would collide: its hooks, and storage in its own types.
+	// The base's own hooks, and its storage options for its own types, do not apply here.
 	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
 	s.config.RESTOptionsGetter = nil
-	s.config.SkipOpenAPIInstallation = true // Document does it
+	s.config.SkipOpenAPIInstallation = true // Document serves OpenAPI
 	s.config.Serializer = s.codecs
 	s.config.AdmissionControl = legacyAdmission{base.Config.AdmissionControl, &s.legacy}
 	s.Resolve(&s.config)
@@ -81,7 +81,7 @@ func New(features []Feature, base Base) (*Server, error) {
 	return s, nil
 }
 
-// GroupVersions lists what the server serves, in the order of its features.
+// GroupVersions returns the group versions that the server serves, in the order of its features.
 func (s *Server) GroupVersions() []schema.GroupVersion {
 	var served []schema.GroupVersion
 	for _, group := range s.groups {
@@ -90,11 +90,11 @@ func (s *Server) GroupVersions() []schema.GroupVersion {
 	return served
 }
 
-// Link makes the generic API server; next is the link that answers for every other group.
+// Link creates the generic API server; next is the link that serves every other group.
 func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.GenericAPIServer, error) {
 	server, err := s.config.Complete(s.informers).New("openshift-apiserver", next)
 	if err != nil {
-		return nil, fmt.Errorf("make API server for our groups: %w", err)
+		return nil, fmt.Errorf("create API server for our groups: %w", err)
 	}
 	var infos []*genericserver.APIGroupInfo
 	for _, group := range s.groups {
@@ -104,7 +104,7 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 		}
 		infos = append(infos, info)
 	}
-	// In one call, since each makes a model of the types that it serves.
+	// One call for all groups, because each call creates a model of the types that it serves.
 	if err := server.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("serve our API groups: %w", err)
 	}
@@ -114,7 +114,7 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	return server, Document(server, s.config.OpenAPIConfig, s.config.OpenAPIV3Config)
 }
 
-// store points the configuration at etcd with our codec: protobuf, readable as any version.
+// store configures storage in etcd with our codec: protobuf, readable as any version.
 func (s *Server) store(etcd options.EtcdOptions) error {
 	versions := schema.GroupVersions(s.GroupVersions())
 	proto := protobuf.NewSerializer(s.scheme, s.scheme)
@@ -132,7 +132,7 @@ func (s *Server) store(etcd options.EtcdOptions) error {
 	return nil
 }
 
-// describeGroup makes the storage of a group.
+// describeGroup creates the storage of a group.
 func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error) {
 	served := map[string]rest.Storage{}
 	for _, resource := range group.Resources {
@@ -143,7 +143,8 @@ func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error)
 		maps.Copy(served, storage)
 	}
 	s.legacy.add(s.scheme, group.GroupVersion.Group, served)
-	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
+	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme,
+		runtime.NewParameterCodec(s.scheme), s.codecs)
 	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = served
 	return &info, nil
 }

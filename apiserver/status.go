@@ -12,7 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// status is the subresource "status" of a store: it reads the whole object and changes its status alone.
+// status is the subresource "status" of a store. It reads the whole object and changes only its
+// status.
 type status struct {
 	accepted
 	store *registry.Store
@@ -33,10 +34,10 @@ func newStatus[T Object](store *registry.Store, plan strategy[T], gv schema.Grou
 	return &status{accepted(gv), &own}
 }
 
-// New makes an empty object.
+// New creates an empty object.
 func (s *status) New() runtime.Object { return s.store.New() }
 
-// Destroy leaves the connection to the resource itself, which shares it.
+// Destroy does nothing: the resource owns the shared connection.
 func (s *status) Destroy() {}
 
 // Get reads the object.
@@ -44,18 +45,18 @@ func (s *status) Get(ctx context.Context, name string, options *metav1.GetOption
 	return s.store.Get(ctx, name, options)
 }
 
-// Update changes the status; an object that does not exist is not made.
+// Update changes the status. It never creates an object.
 func (s *status) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, object, rest.ValidateAllObjectFunc, validate, false, options)
 }
 
-// GetResetFields says what server-side apply ignores here.
+// GetResetFields returns the fields that server-side apply ignores.
 func (s *status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.store.GetResetFields()
 }
 
-// ConvertToTable prints the object as the resource does.
+// ConvertToTable returns the same table as the resource.
 func (s *status) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return s.store.ConvertToTable(ctx, object, options)
 }

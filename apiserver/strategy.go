@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy is the machinery's view of a Resource: what happens to an object when it is made, changed and
-// deleted.
+// strategy implements the create, update and delete strategies of generic storage for a Resource.
 type strategy[T Object] struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -41,10 +40,11 @@ func newStrategy[T Object](resource Resource[T], scheme *runtime.Scheme, gv sche
 	return plan
 }
 
-// resets says which part of an object a manager cannot own through an endpoint, since it is ignored there.
-func resets(gv schema.GroupVersion, part string) map[fieldpath.APIVersion]*fieldpath.Set {
+// resets returns the field of an object that an endpoint ignores, and that a manager thus cannot
+// own through it.
+func resets(gv schema.GroupVersion, field string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
-		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(part)),
+		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(field)),
 	}
 }
 
@@ -55,45 +55,47 @@ func (s strategy[T]) Canonicalize(runtime.Object)                             {}
 func (s strategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set { return s.reset }
 
 func (s strategy[T]) PrepareForCreate(ctx context.Context, object runtime.Object) {
-	made := object.(T)
+	created := object.(T)
 	if s.resource.Status {
-		part(made, "Status").SetZero()
-		made.SetGeneration(1)
+		fieldOf(created, "Status").SetZero()
+		created.SetGeneration(1)
 	}
 	if s.resource.Prepare != nil {
 		var none T
-		s.resource.Prepare(ctx, made, none)
+		s.resource.Prepare(ctx, created, none)
 	}
 }
 
 func (s strategy[T]) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
-	changed, before := object.(T), old.(T)
+	changed, previous := object.(T), old.(T)
 	if s.resource.Status {
-		keepPart(changed, before, "Status")
+		keepField(changed, previous, "Status")
 	}
 	if s.resource.Prepare != nil {
-		s.resource.Prepare(ctx, changed, before)
+		s.resource.Prepare(ctx, changed, previous)
 	}
 	if s.resource.Status {
-		changed.SetGeneration(before.GetGeneration())
-		if !apiequality.Semantic.DeepEqual(part(changed, "Spec").Interface(), part(before, "Spec").Interface()) {
-			changed.SetGeneration(before.GetGeneration() + 1)
+		changed.SetGeneration(previous.GetGeneration())
+		if !apiequality.Semantic.DeepEqual(fieldOf(changed, "Spec").Interface(), fieldOf(previous, "Spec").Interface()) {
+			changed.SetGeneration(previous.GetGeneration() + 1)
 		}
 	}
 }
 
 func (s strategy[T]) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
 	var none T
-	problems := validation.ValidateObjectMetaAccessor(object.(T), s.resource.Namespaced, s.resource.ValidName, field.NewPath("metadata"))
-	return slices.Concat(problems, s.validate(ctx, s.resource.Validate, object, none))
+	errs := validation.ValidateObjectMetaAccessor(object.(T), s.resource.Namespaced, s.resource.ValidName,
+		field.NewPath("metadata"))
+	return slices.Concat(errs, s.validate(ctx, s.resource.Validate, object, none))
 }
 
 func (s strategy[T]) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	problems := validation.ValidateObjectMetaAccessorUpdate(object.(T), old.(T), field.NewPath("metadata"))
-	return slices.Concat(problems, s.validate(ctx, s.resource.Validate, object, old.(T)))
+	errs := validation.ValidateObjectMetaAccessorUpdate(object.(T), old.(T), field.NewPath("metadata"))
+	return slices.Concat(errs, s.validate(ctx, s.resource.Validate, object, old.(T)))
 }
 
-func (s strategy[T]) validate(ctx context.Context, rule func(context.Context, T, T) field.ErrorList, object runtime.Object, old T) field.ErrorList {
+func (s strategy[T]) validate(ctx context.Context, rule func(context.Context, T, T) field.ErrorList,
+	object runtime.Object, old T) field.ErrorList {
 	if rule == nil {
 		return nil
 	}
@@ -116,20 +118,20 @@ func (s strategy[T]) warn(object, old T) []string {
 	return s.resource.Warn(object, old)
 }
 
-// statusStrategy changes nothing but the status.
+// statusStrategy changes only the status.
 type statusStrategy[T Object] struct{ strategy[T] }
 
 func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
-	keepPart(object, old, "Spec")
-	// Who owns which field of the status is the one thing that changes outside of it.
+	keepField(object, old, "Spec")
+	// Field managers are the only metadata that changes with the status.
 	managers := object.(T).GetManagedFields()
-	keepPart(object, old, "ObjectMeta")
+	keepField(object, old, "ObjectMeta")
 	object.(T).SetManagedFields(managers)
 }
 
 func (s statusStrategy[T]) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	problems := validation.ValidateObjectMetaAccessorUpdate(object.(T), old.(T), field.NewPath("metadata"))
-	return slices.Concat(problems, s.validate(ctx, s.resource.ValidateStatus, object, old.(T)))
+	errs := validation.ValidateObjectMetaAccessorUpdate(object.(T), old.(T), field.NewPath("metadata"))
+	return slices.Concat(errs, s.validate(ctx, s.resource.ValidateStatus, object, old.(T)))
 }
 
 func (s statusStrategy[T]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {

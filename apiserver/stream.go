@@ -9,18 +9,18 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Stream is an answer that is text, sent as it is read, such as a log.
+// Stream is a text response that is sent while it is read, such as a log.
 type Stream struct {
 	metav1.TypeMeta
-	// Follow sends each line at once.
+	// Follow flushes each write.
 	Follow bool
-	// Open begins to read.
+	// Open opens the text.
 	Open func(context.Context) (io.ReadCloser, error)
 }
 
 var _ rest.ResourceStreamer = &Stream{}
 
-// DeepCopyObject is the stream itself, which is read once.
+// DeepCopyObject returns the stream itself, because a stream is read only once.
 func (s *Stream) DeepCopyObject() runtime.Object { return s }
 
 // InputStream opens the text.

@@ -14,24 +14,24 @@ import (
 
 // Column is one column of a resource's table.
 type Column[T Object] struct {
-	// Name is its heading, which clients print in capitals.
+	// Name is the heading, which clients print in capitals.
 	Name string
-	// Description explains it to programs.
+	// Description is the documentation for clients.
 	Description string
-	// Wide shows it only with `-o wide`.
+	// Wide means that only `-o wide` prints the column.
 	Wide bool
-	// Value is an object's cell: a string, a number or a boolean.
+	// Value returns the cell of an object: a string, a number or a boolean.
 	Value func(T) any
 }
 
-// Age is the column that says how long ago an object was made, in kubectl's form ("5m", "3d2h").
+// Age returns the column with an object's age in kubectl's form ("5m", "3d2h").
 func Age[T Object]() Column[T] {
 	return Column[T]{Name: "Age", Description: "Time since the object was created", Value: func(object T) any {
 		return Since(object.GetCreationTimestamp())
 	}}
 }
 
-// Since is the time that has passed since t in kubectl's form.
+// Since returns the time since t in kubectl's form.
 func Since(t metav1.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -39,16 +39,16 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// Table makes the tables of a resource: its name, then columns.
+// Table returns the table converter of a resource: its name, then columns.
 func Table[T Object](columns []Column[T]) rest.TableConvertor { return table[T](columns) }
 
 type table[T Object] []Column[T]
 
-// ConvertToTable makes the table of an object or of a list.
+// ConvertToTable returns the table of an object or a list.
 func (columns table[T]) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	made := &metav1.Table{}
-	if headless, ok := options.(*metav1.TableOptions); !ok || !headless.NoHeaders {
-		made.ColumnDefinitions = columns.definitions()
+	result := &metav1.Table{}
+	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
+		result.ColumnDefinitions = columns.definitions()
 	}
 	list, isList := object.(metav1.ListInterface)
 	if accessor, ok := object.(metav1.ListMetaAccessor); ok {
@@ -59,14 +59,14 @@ func (columns table[T]) ConvertToTable(_ context.Context, object, options runtim
 		if !ok {
 			return nil, fmt.Errorf("print %T: not a %T", object, *new(T))
 		}
-		made.ResourceVersion = one.GetResourceVersion()
-		made.Rows = []metav1.TableRow{columns.row(one)}
-		return made, nil
+		result.ResourceVersion = one.GetResourceVersion()
+		result.Rows = []metav1.TableRow{columns.row(one)}
+		return result, nil
 	}
-	made.ResourceVersion, made.Continue = list.GetResourceVersion(), list.GetContinue()
-	made.RemainingItemCount = list.GetRemainingItemCount()
-	return made, meta.EachListItem(object, func(item runtime.Object) error {
-		made.Rows = append(made.Rows, columns.row(item.(T)))
+	result.ResourceVersion, result.Continue = list.GetResourceVersion(), list.GetContinue()
+	result.RemainingItemCount = list.GetRemainingItemCount()
+	return result, meta.EachListItem(object, func(item runtime.Object) error {
+		result.Rows = append(result.Rows, columns.row(item.(T)))
 		return nil
 	})
 }
