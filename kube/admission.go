@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
-// onWireTypes shows the objects of Kubernetes to our admission plug-ins as the wire types (k8s.io/api) and writes their changes
+// onWireTypes shows the objects of Kubernetes to our admission plugins as the wire types (k8s.io/api) and writes their changes
 // back: inside the API server an object is of an internal type, which only this folder may know.
 func onWireTypes(names []string) admission.Decorator {
 	ours := map[string]bool{}
@@ -26,7 +26,7 @@ func onWireTypes(names []string) admission.Decorator {
 	})
 }
 
-// limitReferences switches on a check of upstream's plug-in ServiceAccount that has no flag: serviceAccountConfig.limitSecretReferences.
+// limitReferences switches on a check of upstream's plugin ServiceAccount that has no flag: serviceAccountConfig.limitSecretReferences.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {
@@ -36,7 +36,7 @@ func limitReferences() admission.Decorator {
 	})
 }
 
-// wirePlugin calls a plug-in with wire types.
+// wirePlugin calls a plugin with wire types.
 type wirePlugin struct {
 	admission.Interface
 }
@@ -46,7 +46,7 @@ var (
 	_ admission.ValidationInterface = &wirePlugin{}
 )
 
-// Admit lets a plug-in that changes objects change one.
+// Admit lets a plugin that changes objects change one.
 func (p *wirePlugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	mutator, ok := p.Interface.(admission.MutationInterface)
 	if !ok {
@@ -59,7 +59,7 @@ func (p *wirePlugin) Admit(ctx context.Context, a admission.Attributes, o admiss
 	return view.writeBack()
 }
 
-// Validate asks a plug-in that checks objects.
+// Validate asks a plugin that checks objects.
 func (p *wirePlugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	validator, ok := p.Interface.(admission.ValidationInterface)
 	if !ok {
@@ -107,7 +107,7 @@ func internal(object runtime.Object) bool {
 	return err == nil && len(kinds) > 0 && kinds[0].Version == runtime.APIVersionInternal
 }
 
-// writeBack puts what the plug-in made of the object into the request.
+// writeBack puts what the plugin made of the object into the request.
 func (a *wireAttributes) writeBack() error {
 	original := a.Attributes.GetObject()
 	if a.object == nil || a.object == original {

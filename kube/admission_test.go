@@ -11,7 +11,7 @@ import (
 	core "k8s.io/kubernetes/pkg/apis/core"
 )
 
-// labeler is a plug-in on wire types that changes pods.
+// labeler is a plugin on wire types that changes pods.
 type labeler struct {
 	*admission.Handler
 	saw []any

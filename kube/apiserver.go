@@ -67,9 +67,9 @@ type APIServer struct {
 	Audit *Audit
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
-	// AdmissionFile, if set, holds the configuration of admission plug-ins (an AdmissionConfiguration).
+	// AdmissionFile, if set, holds the configuration of admission plugins (an AdmissionConfiguration).
 	AdmissionFile string
-	// EnabledPlugins and DisabledPlugins are admission plug-ins to turn on and off beside the defaults.
+	// EnabledPlugins and DisabledPlugins are admission plugins to turn on and off beside the defaults.
 	EnabledPlugins, DisabledPlugins []string
 	// LimitSecretReferences lets a pod use only secrets that its service account lists.
 	LimitSecretReferences bool
@@ -157,8 +157,8 @@ func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, erro
 	if err != nil {
 		return options.CompletedOptions{}, fmt.Errorf("complete API server options: %w", err)
 	}
-	if problems := completed.Validate(); len(problems) > 0 {
-		return options.CompletedOptions{}, fmt.Errorf("check API server options: %w", errors.NewAggregate(problems))
+	if errs := completed.Validate(); len(errs) > 0 {
+		return options.CompletedOptions{}, fmt.Errorf("check API server options: %w", errors.NewAggregate(errs))
 	}
 	return completed, nil
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
-// AttachDetach is upstream's attach-detach controller with our volume plug-ins. The controller
+// AttachDetach is upstream's attach-detach controller with our volume plugins. The controller
 // manager would build it with the in-tree FlexVolume prober; run by itself it takes any prober.
 type AttachDetach struct {
 	// Client is the connection and identity of the controller.

@@ -89,7 +89,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	return nil
 }
 
-// admit registers our features' admission plug-ins in their places of upstream's order.
+// admit registers our features' admission plugins in their places of upstream's order.
 func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Feature) error {
 	order := slices.Clone(admission.RecommendedPluginOrder)
 	var names []string

@@ -14,7 +14,7 @@ import (
 )
 
 // Controllers is upstream's controller manager as a part of this process, without its attach-detach
-// and expand controllers: AttachDetach and Expander run those with our volume plug-ins. It serves no port of its own.
+// and expand controllers: AttachDetach and Expander run those with our volume plugins. It serves no port of its own.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's client identity; each controller then uses its
 	// own service account, as RBAC expects.

@@ -17,10 +17,10 @@ import (
 	volumetest "k8s.io/kubernetes/pkg/volume/testing"
 )
 
-// csiWaits is how long the plug-in for CSI volumes waits until a VolumeAttachment is attached or gone.
+// csiWaits is how long the plugin for CSI volumes waits until a VolumeAttachment is attached or gone.
 const csiWaits = 2 * time.Minute
 
-// csiPlugin is the attach-detach controller's plug-in for CSI volumes. The VolumeAttachments that it sees are those of seen.
+// csiPlugin is the attach-detach controller's plugin for CSI volumes. The VolumeAttachments that it sees are those of seen.
 func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))

@@ -23,11 +23,11 @@ import (
 )
 
 // Expander makes volumes larger when their claims ask for more. It takes the place of upstream's expand controller, which gives its
-// FlexVolume plug-ins no prober and therefore notes every FlexVolume as expanded without calling its driver. Claims of all other volumes
+// FlexVolume plugins no prober and therefore notes every FlexVolume as expanded without calling its driver. Claims of all other volumes
 // are left to an instance of upstream's.
 //
 // Whether a claim may grow is not decided here: the API server admits it only for a claim whose StorageClass exists and has
-// allowVolumeExpansion (admission plug-in PersistentVolumeClaimResize), for PersistentVolumes made by hand too. Such a volume and its claim name
+// allowVolumeExpansion (admission plugin PersistentVolumeClaimResize), for PersistentVolumes made by hand too. Such a volume and its claim name
 // a class that need not provision anything.
 type Expander struct {
 	// Client is the connection and identity of the controller.

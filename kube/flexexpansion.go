@@ -163,7 +163,7 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 // call runs upstream's operation with the driver.
 func (x *flexExpansion) call(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	driver := pv.Spec.FlexVolume.Driver
-	// Without a plug-in, upstream takes a FlexVolume for one that needs nothing.
+	// Without a plugin, upstream takes a FlexVolume for one that needs nothing.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
 		err := fmt.Errorf("find FlexVolume driver %q: it is not installed, or its init has not succeeded", driver)
 		x.recorder.Event(claim, v1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
@@ -190,7 +190,7 @@ type expansionHost struct {
 	root              string
 }
 
-// GetPluginDir is where kubelet keeps the mounts of a plug-in.
+// GetPluginDir is where kubelet keeps the mounts of a plugin.
 func (h expansionHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
 }

@@ -25,7 +25,7 @@ import (
 //     that they themselves caused.
 //
 // What cannot be shared within a process at all is why control plane and node are two: kubelet's
-// metrics collectors and listeners, and the CSI plug-in's node name, which the last started of
+// metrics collectors and listeners, and the CSI plugin's node name, which the last started of
 // kubelet and the controllers would own.
 func Globals(gates map[string]bool) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})

@@ -1,6 +1,6 @@
 // Package kube runs the control plane of upstream Kubernetes inside this process: etcd, the API
 // server with our API groups in its chain, the controller manager, the attach-detach controller
-// with our volume plug-ins, and the scheduler.
+// with our volume plugins, and the scheduler.
 //
 // Each part is a struct whose fields are everything it depends on; Run blocks, calls ready once
 // when the part serves, and returns nil after its context has been cancelled. Nothing here reads

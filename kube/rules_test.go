@@ -15,19 +15,19 @@ func TestRulesAreThoseOfKubernetes(t *testing.T) {
 		t.Errorf("defaulted %+v", template.Spec)
 	}
 	at := field.NewPath("at")
-	if problems := (Rules{}).PodTemplate(template, at); len(problems) > 0 {
-		t.Errorf("pod template: %v", problems)
+	if errs := (Rules{}).PodTemplate(template, at); len(errs) > 0 {
+		t.Errorf("pod template: %v", errs)
 	}
 	template.Spec.Containers[0].Image = ""
 	negative := resource.MustParse("-1")
-	for name, problems := range map[string]field.ErrorList{
+	for name, errs := range map[string]field.ErrorList{
 		"at.spec.containers[0].image": Rules{}.PodTemplate(template, at),
 		"at[0].name":                  Rules{}.Env([]corev1.EnvVar{{Value: "x"}}, at),
 		"at.requests[memory]":         Rules{}.Resources(&corev1.ResourceRequirements{Requests: corev1.ResourceList{"memory": negative}}, at),
 		"at.hard[pods]":               Rules{}.Quota(&corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": negative}}, at),
 	} {
-		if len(problems) == 0 || problems[0].Field != name {
-			t.Errorf("problems are %v, want one at %s", problems, name)
+		if len(errs) == 0 || errs[0].Field != name {
+			t.Errorf("problems are %v, want one at %s", errs, name)
 		}
 	}
 }
@@ -55,12 +55,12 @@ func TestSampleQuotasAreValid(t *testing.T) {
 			"silver.storageclass.storage.k8s.io/persistentvolumeclaims", "5", "bronze.storageclass.storage.k8s.io/requests.storage", "0",
 			"bronze.storageclass.storage.k8s.io/persistentvolumeclaims", "0")},
 	} {
-		if problems := (Rules{}).Quota(&quota, field.NewPath("spec")); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
+		if errs := (Rules{}).Quota(&quota, field.NewPath("spec")); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 	scratch := corev1.ResourceQuotaSpec{Hard: hard("limits.ephemeral-storage", "1Gi"), Scopes: []corev1.ResourceQuotaScope{terminating}}
-	if problems := (Rules{}).Quota(&scratch, field.NewPath("spec")); len(problems) != 1 || problems[0].Field != "spec.scopes" {
-		t.Errorf("a scope with storage of containers: %v, want one problem at spec.scopes, as in Kubernetes", problems)
+	if errs := (Rules{}).Quota(&scratch, field.NewPath("spec")); len(errs) != 1 || errs[0].Field != "spec.scopes" {
+		t.Errorf("a scope with storage of containers: %v, want one problem at spec.scopes, as in Kubernetes", errs)
 	}
 }

@@ -26,7 +26,7 @@ import (
 // MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
 const MaxPods = 250
 
-// Kubelet is upstream's kubelet as a part of this process, with our FlexVolume plug-ins in place of
+// Kubelet is upstream's kubelet as a part of this process, with our FlexVolume plugins in place of
 // the in-tree ones.
 type Kubelet struct {
 	// NodeName is the Node object's name and NodeIP its address.

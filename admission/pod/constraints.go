@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the plug-in PodNodeConstraints: only those who may bind pods (create pods/binding) may name a node, or select nodes by a
+// constraints is the plugin PodNodeConstraints: only those who may bind pods (create pods/binding) may name a node, or select nodes by a
 // label of the black list. It also checks the templates of what makes pods, because their controllers make the pods.
 type constraints struct {
 	*admission.Handler

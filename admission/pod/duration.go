@@ -18,7 +18,7 @@ import (
 // deadlineAnnotation of a project overrides the cluster's limit, in seconds.
 const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
-// duration is the plug-in RunOnceDuration: a pod that runs once (restartPolicy Never or OnFailure) gets a deadline, the project's or
+// duration is the plugin RunOnceDuration: a pod that runs once (restartPolicy Never or OnFailure) gets a deadline, the project's or
 // else the cluster's, unless its own is earlier.
 type duration struct {
 	*admission.Handler

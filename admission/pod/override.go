@@ -30,7 +30,7 @@ type overrideConfig struct {
 	MemoryRequestToLimitPercent int64 `json:"memoryRequestToLimitPercent"`
 }
 
-// override is the plug-in ClusterResourceOverride: what containers request follows from their limits by the cluster's ratios, whatever
+// override is the plugin ClusterResourceOverride: what containers request follows from their limits by the cluster's ratios, whatever
 // they say themselves.
 type override struct {
 	*admission.Handler
@@ -45,18 +45,18 @@ func newOverride(reader io.Reader) (*override, error) {
 	if err := apiserver.DecodeConfig(reader, "ClusterResourceOverrideConfig", &o.config); err != nil {
 		return nil, fmt.Errorf("read configuration of %s: %w", ClusterResourceOverride, err)
 	}
-	var problems []error
+	var errs []error
 	for name, percent := range map[string]int64{
 		"cpuRequestToLimitPercent": o.config.CPURequestToLimitPercent, "memoryRequestToLimitPercent": o.config.MemoryRequestToLimitPercent,
 	} {
 		if percent < 0 || percent > 100 {
-			problems = append(problems, fmt.Errorf("%s is %d, must be between 0 and 100", name, percent))
+			errs = append(errs, fmt.Errorf("%s is %d, must be between 0 and 100", name, percent))
 		}
 	}
 	if o.config.LimitCPUToMemoryPercent < 0 {
-		problems = append(problems, fmt.Errorf("limitCPUToMemoryPercent is %d, must not be negative", o.config.LimitCPUToMemoryPercent))
+		errs = append(errs, fmt.Errorf("limitCPUToMemoryPercent is %d, must not be negative", o.config.LimitCPUToMemoryPercent))
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("read configuration of %s: %w", ClusterResourceOverride, err)
 	}
 	return o, nil

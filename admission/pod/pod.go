@@ -1,4 +1,4 @@
-// Package pod holds admission plug-ins that check and complete pods by rules of the cluster's administrator: how long pods that run
+// Package pod holds admission plugins that check and complete pods by rules of the cluster's administrator: how long pods that run
 // once may be active (RunOnceDuration), who may choose nodes (PodNodeConstraints), and how requests of processor and memory follow
 // from limits (ClusterResourceOverride). Each of these is on when the configuration has it (admissionConfig.pluginConfig).
 // SystemPriority, which keeps the priority classes of the platform for the platform, is always on unless it is disabled.
@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The plug-ins' names as the configuration has them.
+// The plugins' names as the configuration has them.
 const (
 	RunOnceDuration         = "RunOnceDuration"
 	PodNodeConstraints      = "PodNodeConstraints"
@@ -23,12 +23,12 @@ const (
 	SystemPriority          = "openshift.io/SystemPriority"
 )
 
-// Feature has the plug-ins.
+// Feature has the plugins.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
 		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newDuration(config) }},
 		{Name: PodNodeConstraints, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newConstraints(config) }},
-		// In front of the plug-in that checks limits, which must see the requests.
+		// In front of the plugin that checks limits, which must see the requests.
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},

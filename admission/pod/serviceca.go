@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ServiceAuthority is the plug-in that gives pods the authority of services' certificates.
+// ServiceAuthority is the plugin that gives pods the authority of services' certificates.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature has the plug-in that puts the key of a ConfigMap beside the token of a pod's service account, as a file of the key's name: OpenShift
+// AuthorityFeature has the plugin that puts the key of a ConfigMap beside the token of a pod's service account, as a file of the key's name: OpenShift
 // 3 had it in the account's secret, which was mounted there. A pod starts without the file where its namespace does not have the ConfigMap yet.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{

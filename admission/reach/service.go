@@ -69,24 +69,24 @@ func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission
 	if err := r.ready(a); err != nil {
 		return err
 	}
-	if problems := check(service, old); len(problems) > 0 {
-		return admission.NewForbidden(a, errors.Join(problems.ToAggregate().Errors()...))
+	if errs := check(service, old); len(errs) > 0 {
+		return admission.NewForbidden(a, errors.Join(errs.ToAggregate().Errors()...))
 	}
 	return nil
 }
 
-func (r *ranger) checkSpec(service, old *corev1.Service) (problems field.ErrorList) {
+func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, text := range service.Spec.ExternalIPs {
 		if problem := r.checkExternal(text, service, old); problem != "" {
-			problems = append(problems, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i), problem))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i), problem))
 		}
 	}
 	if wish := service.Spec.LoadBalancerIP; wish != "" {
 		if owner := r.ownerOf(wish); owner != "" {
-			problems = append(problems, field.Forbidden(field.NewPath("spec", "loadBalancerIP"), platforms("loadBalancerIP", wish, owner)))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "loadBalancerIP"), platforms("loadBalancerIP", wish, owner)))
 		}
 	}
-	return problems
+	return errs
 }
 
 // checkExternal says what is wrong with an external address. A service keeps one that the configuration no longer
@@ -120,7 +120,7 @@ func (r *ranger) checkExternal(text string, service, old *corev1.Service) string
 
 // checkStatus refuses addresses of the platform as those of a load balancer: the service proxy takes what is sent to
 // them, too. It leaves one alone that is marked for a load balancer which sends to node ports.
-func (r *ranger) checkStatus(service, old *corev1.Service) (problems field.ErrorList) {
+func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {
 		passes := ingress.IPMode != nil && *ingress.IPMode == corev1.LoadBalancerIPModeProxy
 		if ingress.IP == "" || passes || slices.ContainsFunc(old.Status.LoadBalancer.Ingress, func(o corev1.LoadBalancerIngress) bool { return equality.Semantic.DeepEqual(o, ingress) }) {
@@ -128,10 +128,10 @@ func (r *ranger) checkStatus(service, old *corev1.Service) (problems field.Error
 		}
 		if owner := r.ownerOf(ingress.IP); owner != "" {
 			at := field.NewPath("status", "loadBalancer", "ingress").Index(i).Child("ip")
-			problems = append(problems, field.Forbidden(at, platforms("address", ingress.IP, owner)+", or set ipMode to Proxy"))
+			errs = append(errs, field.Forbidden(at, platforms("address", ingress.IP, owner)+", or set ipMode to Proxy"))
 		}
 	}
-	return problems
+	return errs
 }
 
 func (r *ranger) ownerOf(text string) string {

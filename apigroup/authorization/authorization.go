@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// RestrictionPluginName is the admission plug-in that enforces RoleBindingRestrictions.
+// RestrictionPluginName is the admission plugin that enforces RoleBindingRestrictions.
 const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
 
-// Feature is the group with its admission plug-in.
+// Feature is the group with its admission plugin.
 func Feature() apiserver.Feature {
 	restrict := &restrict{Handler: admission.NewHandler(admission.Create, admission.Update)}
 	return apiserver.Feature{

@@ -79,7 +79,7 @@ func validateSelectors(selectors []metav1.LabelSelector, at *field.Path) (errs f
 	return errs
 }
 
-// restrict is the admission plug-in: in a project with restrictions a role may be bound only to subjects that one of them allows.
+// restrict is the admission plugin: in a project with restrictions a role may be bound only to subjects that one of them allows.
 type restrict struct {
 	*admission.Handler
 	stores map[schema.GroupResource]*registry.Store

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// LimitPluginName is the admission plug-in that limits how many projects a user may request.
+// LimitPluginName is the admission plugin that limits how many projects a user may request.
 const LimitPluginName = "ProjectRequestLimit"
 
 // LimitConfig is the configuration of ProjectRequestLimit.
@@ -39,7 +39,7 @@ type Limit struct {
 	MaxProjects *int `json:"maxProjects"`
 }
 
-// limit is the plug-in.
+// limit is the plugin.
 type limit struct {
 	*admission.Handler
 	feature *feature

@@ -11,11 +11,11 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// NodeSelectorPluginName is the admission plug-in that adds a project's node selector to its pods. OpenShift's documents
+// NodeSelectorPluginName is the admission plugin that adds a project's node selector to its pods. OpenShift's documents
 // call it NodeEnv.
 const NodeSelectorPluginName = "OriginPodNodeEnvironment"
 
-// nodeSelector is the plug-in.
+// nodeSelector is the plugin.
 type nodeSelector struct {
 	*admission.Handler
 	settings   *Settings

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the group with its admission plug-ins.
+// Feature is the group with its admission plugins.
 func Feature(settings *Settings) apiserver.Feature {
 	f := &feature{settings: settings}
 	return apiserver.Feature{

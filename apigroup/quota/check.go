@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// PluginName is the admission plug-in that enforces quotas over several projects.
+// PluginName is the admission plugin that enforces quotas over several projects.
 const PluginName = "ClusterResourceQuota"
 
 // evaluators is how many namespaces are evaluated at once.
@@ -24,7 +24,7 @@ const evaluators = 10
 // ownEvaluators is that for image streams in projects.
 const ownEvaluators = 2
 
-// check is the plug-in. Kubernetes evaluates requests; the ledger is what they are evaluated against.
+// check is the plugin. Kubernetes evaluates requests; the ledger is what they are evaluated against.
 type check struct {
 	*admission.Handler
 	feature *feature

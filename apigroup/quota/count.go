@@ -165,25 +165,25 @@ func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, nam
 	limited := quota.ResourceNames(spec.Hard)
 	used := zero(spec.Hard)
 	alone := &corev1.ResourceQuota{Spec: *spec, Status: corev1.ResourceQuotaStatus{Hard: spec.Hard}}
-	var problems []error
+	var errs []error
 	for _, evaluator := range withCounts(c.known(), limited) {
 		if len(evaluator.MatchingResources(limited)) == 0 {
 			continue
 		}
 		objects, err := c.objects(ctx, evaluator.GroupResource(), namespace)
-		problems = append(problems, err)
+		errs = append(errs, err)
 		for _, object := range objects {
 			matches, err := evaluator.Matches(alone, object)
-			problems = append(problems, err)
+			errs = append(errs, err)
 			if !matches {
 				continue
 			}
 			uses, err := evaluator.Usage(object)
-			problems = append(problems, err)
+			errs = append(errs, err)
 			used = quota.Add(used, quota.Mask(uses, limited))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("count what project %q uses: %w", namespace, err)
 	}
 	return used, nil

@@ -56,7 +56,7 @@ func Feature(rules Rules) apiserver.Feature {
 	}
 }
 
-// feature is what the plug-in and the counter share. Its fields are set while the server is put together, before it answers.
+// feature is what the plugin and the counter share. Its fields are set while the server is put together, before it answers.
 type feature struct {
 	known   atomic.Pointer[quota.Configuration]
 	ledger  atomic.Pointer[ledger]
@@ -111,17 +111,17 @@ func clusterQuotas(rules Rules) apiserver.Served {
 }
 
 // validateSelector refuses a selector that would select every project.
-func validateSelector(selector *quotav1.ClusterResourceQuotaSelector, at *field.Path) (problems field.ErrorList) {
+func validateSelector(selector *quotav1.ClusterResourceQuotaSelector, at *field.Path) (errs field.ErrorList) {
 	if selector.LabelSelector == nil && len(selector.AnnotationSelector) == 0 {
 		return field.ErrorList{field.Required(at, "must restrict the selected projects")}
 	}
 	if labels := selector.LabelSelector; labels != nil {
 		if len(labels.MatchLabels)+len(labels.MatchExpressions) == 0 && len(selector.AnnotationSelector) == 0 {
-			problems = append(problems, field.Invalid(at.Child("labels"), labels, "must restrict the selected projects"))
+			errs = append(errs, field.Invalid(at.Child("labels"), labels, "must restrict the selected projects"))
 		}
-		problems = append(problems, metavalidation.ValidateLabelSelector(labels, metavalidation.LabelSelectorValidationOptions{}, at.Child("labels"))...)
+		errs = append(errs, metavalidation.ValidateLabelSelector(labels, metavalidation.LabelSelectorValidationOptions{}, at.Child("labels"))...)
 	}
-	return append(problems, validation.ValidateAnnotations(selector.AnnotationSelector, at.Child("annotations"))...)
+	return append(errs, validation.ValidateAnnotations(selector.AnnotationSelector, at.Child("annotations"))...)
 }
 
 func labelText(selector *quotav1.ClusterResourceQuotaSelector) string {

@@ -28,9 +28,9 @@ func TestASelectorSelectsSomeProjects(t *testing.T) {
 		"bad label":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("a b")}, "selector.labels.matchLabels"},
 		"bad annotation": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a b": ""}}, "selector.annotations"},
 	} {
-		problems := validateSelector(&tt.selector, field.NewPath("selector"))
-		if tt.want == "" && len(problems) > 0 || tt.want != "" && (len(problems) != 1 || problems[0].Field != tt.want) {
-			t.Errorf("%s: %v, want one at %q", name, problems, tt.want)
+		errs := validateSelector(&tt.selector, field.NewPath("selector"))
+		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || errs[0].Field != tt.want) {
+			t.Errorf("%s: %v, want one at %q", name, errs, tt.want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// IngressAdmission is the plug-in that holds the rules of hosts for Ingress objects, of which routes are made: whoever names a host needs the right to
+// IngressAdmission is the plugin that holds the rules of hosts for Ingress objects, of which routes are made: whoever names a host needs the right to
 // choose hosts of routes, hosts are not changed afterwards (allowHostnameChanges of its configuration lets them), and who names a secret must be allowed
 // to read it, because its content goes into a route.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// check is the admission plug-in: it completes a pod by the first constraint that accepts it, of those that the user and the
+// check is the admission plugin: it completes a pod by the first constraint that accepts it, of those that the user and the
 // pod's service account may use, and refuses a pod that none accepts. Later changes of a pod must still be accepted.
 type check struct {
 	*admission.Handler
@@ -57,7 +57,7 @@ func (c *check) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// Validate tries again what other plug-ins may have changed since Admit, and every change of a pod's spec.
+// Validate tries again what other plugins may have changed since Admit, and every change of a pod's spec.
 func (c *check) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := checked(a)
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// ExecPluginName is the admission plug-in for commands in pods, as the configuration calls it.
+// ExecPluginName is the admission plugin for commands in pods, as the configuration calls it.
 const ExecPluginName = "SCCExecRestrictions"
 
-// execCheck is the admission plug-in that lets users into those pods alone that they could have made themselves: a pod that a controller has made, such as
+// execCheck is the admission plugin that lets users into those pods alone that they could have made themselves: a pod that a controller has made, such as
 // that of a build, may do more on its node than they may. The pod's own service account does not count.
 type execCheck struct {
 	*admission.Handler

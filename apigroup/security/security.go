@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PluginName is the admission plug-in as the configuration calls it.
+// PluginName is the admission plugin as the configuration calls it.
 const PluginName = "SecurityContextConstraint"
 
-// Feature is the group with its admission plug-in.
+// Feature is the group with its admission plugin.
 func Feature() apiserver.Feature {
 	judge := &judge{}
 	return apiserver.Feature{

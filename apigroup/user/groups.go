@@ -25,19 +25,19 @@ func groups() apiserver.Served {
 }
 
 // validateGroup refuses users that could not exist, and the same one twice.
-func validateGroup(_ context.Context, group, _ *userv1.Group) (problems field.ErrorList) {
+func validateGroup(_ context.Context, group, _ *userv1.Group) (errs field.ErrorList) {
 	seen := map[string]bool{}
 	for i, user := range group.Users {
 		at := field.NewPath("users").Index(i)
 		switch reasons := userName(user, false); {
 		case user == "":
-			problems = append(problems, field.Required(at, "name a user"))
+			errs = append(errs, field.Required(at, "name a user"))
 		case len(reasons) > 0:
-			problems = append(problems, field.Invalid(at, user, strings.Join(reasons, "; ")))
+			errs = append(errs, field.Invalid(at, user, strings.Join(reasons, "; ")))
 		case seen[user]:
-			problems = append(problems, field.Duplicate(at, user))
+			errs = append(errs, field.Duplicate(at, user))
 		}
 		seen[user] = true
 	}
-	return problems
+	return errs
 }

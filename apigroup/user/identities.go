@@ -40,29 +40,29 @@ func nameIdentity(_ context.Context, identity, old *userv1.Identity) {
 }
 
 // validateIdentity holds the name to its two parts, which do not change.
-func validateIdentity(_ context.Context, identity, old *userv1.Identity) (problems field.ErrorList) {
+func validateIdentity(_ context.Context, identity, old *userv1.Identity) (errs field.ErrorList) {
 	provider, name := field.NewPath("providerName"), field.NewPath("providerUserName")
 	if reasons := providerName(identity.ProviderName); identity.ProviderName == "" {
-		problems = append(problems, field.Required(provider, "name the identity provider"))
+		errs = append(errs, field.Required(provider, "name the identity provider"))
 	} else if len(reasons) > 0 {
-		problems = append(problems, field.Invalid(provider, identity.ProviderName, strings.Join(reasons, "; ")))
+		errs = append(errs, field.Invalid(provider, identity.ProviderName, strings.Join(reasons, "; ")))
 	}
 	if identity.ProviderUserName == "" {
-		problems = append(problems, field.Required(name, "name the user at the provider"))
+		errs = append(errs, field.Required(name, "name the user at the provider"))
 	}
-	if wanted := identity.ProviderName + ":" + identity.ProviderUserName; identity.Name != wanted && len(problems) == 0 {
-		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), identity.Name, "must be "+wanted))
+	if wanted := identity.ProviderName + ":" + identity.ProviderUserName; identity.Name != wanted && len(errs) == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), identity.Name, "must be "+wanted))
 	}
 	if user := identity.User; user.Name == "" && user.UID != "" {
-		problems = append(problems, field.Required(field.NewPath("user", "name"), "name the user that the UID is of"))
+		errs = append(errs, field.Required(field.NewPath("user", "name"), "name the user that the UID is of"))
 	} else if reasons := userName(user.Name, false); user.Name != "" && len(reasons) > 0 {
-		problems = append(problems, field.Invalid(field.NewPath("user", "name"), user.Name, strings.Join(reasons, "; ")))
+		errs = append(errs, field.Invalid(field.NewPath("user", "name"), user.Name, strings.Join(reasons, "; ")))
 	}
 	if old != nil && old.ProviderName != identity.ProviderName {
-		problems = append(problems, field.Forbidden(provider, "cannot be changed"))
+		errs = append(errs, field.Forbidden(provider, "cannot be changed"))
 	}
 	if old != nil && old.ProviderUserName != identity.ProviderUserName {
-		problems = append(problems, field.Forbidden(name, "cannot be changed"))
+		errs = append(errs, field.Forbidden(name, "cannot be changed"))
 	}
-	return problems
+	return errs
 }

@@ -180,26 +180,26 @@ func (m *mapping) Delete(ctx context.Context, name string, validate rest.Validat
 
 // ends finds the identity and the user that a mapping names.
 func (m *mapping) ends(ctx context.Context, wanted *userv1.UserIdentityMapping) (*userv1.Identity, *userv1.User, error) {
-	var problems field.ErrorList
+	var errs field.ErrorList
 	identity, err := read[*userv1.Identity](ctx, m, "identities", wanted.Identity.Name)
 	if err != nil && !kerrors.IsNotFound(err) {
 		return nil, nil, err
 	}
 	if err != nil || wanted.Identity.Name == "" {
-		problems = append(problems, field.Invalid(field.NewPath("identity", "name"), wanted.Identity.Name, "referenced identity does not exist"))
+		errs = append(errs, field.Invalid(field.NewPath("identity", "name"), wanted.Identity.Name, "referenced identity does not exist"))
 	}
 	user, err := read[*userv1.User](ctx, m, "users", wanted.User.Name)
 	if err != nil && !kerrors.IsNotFound(err) {
 		return nil, nil, err
 	}
 	if err != nil || wanted.User.Name == "" {
-		problems = append(problems, field.Invalid(field.NewPath("user", "name"), wanted.User.Name, "referenced user does not exist"))
+		errs = append(errs, field.Invalid(field.NewPath("user", "name"), wanted.User.Name, "referenced user does not exist"))
 	}
 	if wanted.Name != "" && wanted.Name != wanted.Identity.Name {
-		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), wanted.Name, "must be the name of the identity"))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), wanted.Name, "must be the name of the identity"))
 	}
-	if len(problems) > 0 {
-		return nil, nil, kerrors.NewInvalid(userv1.GroupVersion.WithKind("UserIdentityMapping").GroupKind(), wanted.Name, problems)
+	if len(errs) > 0 {
+		return nil, nil, kerrors.NewInvalid(userv1.GroupVersion.WithKind("UserIdentityMapping").GroupKind(), wanted.Name, errs)
 	}
 	return identity, user, nil
 }

@@ -30,8 +30,8 @@ func TestIdentitiesAreNamedByTheirParts(t *testing.T) {
 		return &userv1.Identity{ObjectMeta: metav1.ObjectMeta{Name: name}, ProviderName: provider, ProviderUserName: user}
 	}
 	good := identity("ldap:cn=a,dc=b", "ldap", "cn=a,dc=b")
-	if problems := validateIdentity(t.Context(), good, good); len(problems) > 0 {
-		t.Error(problems)
+	if errs := validateIdentity(t.Context(), good, good); len(errs) > 0 {
+		t.Error(errs)
 	}
 	uidAlone := identity("a:b", "a", "b")
 	uidAlone.User = corev1.ObjectReference{UID: "1"}

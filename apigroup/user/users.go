@@ -34,16 +34,16 @@ func users() apiserver.Served {
 }
 
 // validateUser refuses identities that could not exist. Groups are those of `~` and are not stored.
-func validateUser(_ context.Context, u, _ *userv1.User) (problems field.ErrorList) {
+func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	for i, name := range u.Identities {
 		if reasons := identityName(name, false); len(reasons) > 0 {
-			problems = append(problems, field.Invalid(field.NewPath("identities").Index(i), name, strings.Join(reasons, "; ")))
+			errs = append(errs, field.Invalid(field.NewPath("identities").Index(i), name, strings.Join(reasons, "; ")))
 		}
 	}
 	if len(u.Groups) > 0 {
-		problems = append(problems, field.Forbidden(field.NewPath("groups"), "users are put into groups by the Group objects"))
+		errs = append(errs, field.Forbidden(field.NewPath("groups"), "users are put into groups by the Group objects"))
 	}
-	return problems
+	return errs
 }
 
 // self is the store of users, in which `~` is found too.

@@ -30,9 +30,9 @@ type Runtime struct {
 	Root string
 	// State keeps what is true of this boot only. It must be used by nothing else: it is emptied after a restart of the machine.
 	State string
-	// Socket is where containerd and its CRI plug-in are served: a Unix socket for root alone.
+	// Socket is where containerd and its CRI plugin are served: a Unix socket for root alone.
 	Socket string
-	// CNIConfDir has the network configuration of pods, CNIBinDir the CNI plug-ins.
+	// CNIConfDir has the network configuration of pods, CNIBinDir the CNI plugins.
 	CNIConfDir, CNIBinDir string
 	// RegistryConfigDir has a directory with a hosts.toml for each registry that has mirrors or settings; see package image.
 	RegistryConfigDir string

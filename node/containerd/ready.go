@@ -15,7 +15,7 @@ import (
 // retryDelay is the time between two looks at whether containerd is ready.
 const retryDelay = 50 * time.Millisecond
 
-// WaitReady returns nil as soon as containerd's CRI plug-in says that it can run containers (the condition RuntimeReady of CRI; the
+// WaitReady returns nil as soon as containerd's CRI plugin says that it can run containers (the condition RuntimeReady of CRI; the
 // network's condition is that of the network, which comes later). When ctx ends before, the error has the last reason.
 func (r Runtime) WaitReady(ctx context.Context) error {
 	last := errors.New("not tried")
@@ -31,7 +31,7 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Ready returns nil where containerd's CRI plug-in can run containers at this moment, else an error that says why not.
+// Ready returns nil where containerd's CRI plugin can run containers at this moment, else an error that says why not.
 func (r Runtime) Ready(ctx context.Context) error {
 	if _, err := os.Stat(r.Socket); err != nil {
 		return fmt.Errorf("connect to containerd: %w", err) // a connection would log this each time

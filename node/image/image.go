@@ -44,11 +44,11 @@ const (
 	FailoverName = "localhost/slipway-ipfailover:current"
 )
 
-// namespace is the one of containerd's that the CRI plug-in, and so kubelet, uses.
+// namespace is the one of containerd's that the CRI plugin, and so kubelet, uses.
 const namespace = "k8s.io"
 
 const (
-	// labelPinned with the value pinned is the CRI plug-in's mark of images that kubelet must not remove.
+	// labelPinned with the value pinned is the CRI plugin's mark of images that kubelet must not remove.
 	labelPinned, pinned = "io.cri-containerd.pinned", "pinned"
 	// labelContent has the Content of the Image that was loaded.
 	labelContent = "slipway.io/content"

@@ -27,7 +27,7 @@ type Summary struct {
 	Archive string `json:"archive,omitempty"`
 }
 
-// List returns the images of the store by name. Names that the CRI plug-in adds to each (by digest) are left out.
+// List returns the images of the store by name. Names that the CRI plugin adds to each (by digest) are left out.
 func (s Store) List(ctx context.Context) ([]Summary, error) {
 	c, err := s.connect()
 	if err != nil {

@@ -78,7 +78,7 @@ func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	}
 }
 
-// loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plug-in knows it.
+// loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plugin knows it.
 func (l Loader) loadPause(ctx context.Context) error {
 	err := poll(ctx, func() bool {
 		_, err := os.Stat(l.Store.Socket)
@@ -110,7 +110,7 @@ func (l Loader) loadPause(ctx context.Context) error {
 	if err := l.load(ctx, pause); err != nil {
 		return err
 	}
-	// The plug-in learns of it by an event. A pod that starts before would make it look for the image in a registry.
+	// The plugin learns of it by an event. A pod that starts before would make it look for the image in a registry.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil

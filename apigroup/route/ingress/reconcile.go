@@ -157,7 +157,7 @@ func (c *Controller) sources(ctx context.Context, namespace string, problem *err
 func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, present map[string]*routev1.Route, wanted []*routev1.Route, notes []string) ([]string, error) {
 	routes := c.routes.RouteV1().Routes(ingress.Namespace)
 	left := maps.Clone(present)
-	var problems []error
+	var errs []error
 	for _, want := range wanted {
 		before, there := left[want.Name]
 		delete(left, want.Name)
@@ -180,21 +180,21 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, p
 		case apierrors.IsInvalid(err), apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			notes = append(notes, err.Error())
 		case !apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			problems = append(problems, err)
+			errs = append(errs, err)
 		}
 	}
 	for name, route := range left {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(route.UID))}
 		if err := routes.Delete(ctx, name, options); !apierrors.IsNotFound(err) {
-			problems = append(problems, err)
+			errs = append(errs, err)
 		}
 	}
-	for _, problem := range problems {
+	for _, problem := range errs {
 		if apierrors.IsConflict(problem) {
 			return notes, problem
 		}
 	}
-	return notes, errors.Join(problems...)
+	return notes, errors.Join(errs...)
 }
 
 // somebodyElses refuses to take over a route that was not made of this Ingress.

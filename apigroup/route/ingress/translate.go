@@ -88,7 +88,7 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 	switch {
 	case host == "":
 		served = t.ingress.Name + "-" + t.ingress.Namespace + "." + t.domain
-		if problems := validation.IsDNS1123Subdomain(served); len(problems) > 0 || t.domain == "" || len(t.ingress.Name+t.ingress.Namespace) >= validation.DNS1123LabelMaxLength {
+		if errs := validation.IsDNS1123Subdomain(served); len(errs) > 0 || t.domain == "" || len(t.ingress.Name+t.ingress.Namespace) >= validation.DNS1123LabelMaxLength {
 			t.note("rule %d is not served, since it has no host, and %q cannot be one", number, served)
 			return
 		}

@@ -87,8 +87,8 @@ func (p *provisionRequest) validate() error {
 	case p.Context.Platform != kubernetesPlatform:
 		return refuse(http.StatusBadRequest, "context.platform is %q, and must be %s", p.Context.Platform, kubernetesPlatform)
 	}
-	if problems := validation.ValidateNamespaceName(p.Context.Namespace, false); len(problems) > 0 {
-		return refuse(http.StatusBadRequest, "context.namespace %q: %s", p.Context.Namespace, strings.Join(problems, "; "))
+	if errs := validation.ValidateNamespaceName(p.Context.Namespace, false); len(errs) > 0 {
+		return refuse(http.StatusBadRequest, "context.namespace %q: %s", p.Context.Namespace, strings.Join(errs, "; "))
 	}
 	return nil
 }

@@ -24,25 +24,25 @@ func Template(template *templatev1.Template) field.ErrorList { return Seeded(tem
 
 // Seeded is like Template, with values that are generated from the seeds of the parameters' names: whoever processes a template again with
 // the same ones gets the same values. Seeds are secrets as the values are.
-func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (problems field.ErrorList) {
+func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (errs field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
 		parameter, at := &template.Parameters[i], field.NewPath("template", "parameters").Index(i)
 		if parameter.Value == "" && parameter.Generate != "" {
 			value, problem := generate(parameter, seed(parameter.Name), at)
 			if problem != nil {
-				problems = append(problems, problem)
+				errs = append(errs, problem)
 				continue
 			}
 			parameter.Value = value
 		}
 		if parameter.Value == "" && parameter.Required {
-			problems = append(problems, field.Required(at, "parameter "+parameter.Name+" is required and must be specified"))
+			errs = append(errs, field.Required(at, "parameter "+parameter.Name+" is required and must be specified"))
 		}
 		values[parameter.Name] = parameter.Value
 	}
-	if len(problems) > 0 {
-		return problems
+	if len(errs) > 0 {
+		return errs
 	}
 	f := &filler{values: values, room: maxInserted}
 	labels := make(map[string]string, len(template.ObjectLabels))
@@ -53,13 +53,13 @@ func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte)
 	template.Message = f.text(template.Message)
 	for i := range template.Objects {
 		if err := f.object(&template.Objects[i], template.ObjectLabels); err != nil {
-			problems = append(problems, field.Invalid(field.NewPath("template", "objects").Index(i), "", err.Error()))
+			errs = append(errs, field.Invalid(field.NewPath("template", "objects").Index(i), "", err.Error()))
 		}
 	}
-	if f.room < 0 && len(problems) == 0 {
-		problems = append(problems, field.Invalid(field.NewPath("template", "message"), "", errTooLarge.Error()))
+	if f.room < 0 && len(errs) == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("template", "message"), "", errTooLarge.Error()))
 	}
-	return problems
+	return errs
 }
 
 func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (string, *field.Error) {

@@ -34,8 +34,8 @@ func TestReferencesAreReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			template := sample(tt.object, parameters...)
-			if problems := Template(template); len(problems) > 0 {
-				t.Fatal(problems)
+			if errs := Template(template); len(errs) > 0 {
+				t.Fatal(errs)
 			}
 			var got, want any
 			read(t, template.Objects[0].Raw, &got)
@@ -60,8 +60,8 @@ func TestLabelsAndMessageAreFilledIn(t *testing.T) {
 	template := sample(`{"metadata": {"labels": {"own": "1"}}}`, templatev1.Parameter{Name: "NAME", Value: "web"})
 	template.ObjectLabels = map[string]string{"app": "${NAME}"}
 	template.Message = "made ${NAME}"
-	if problems := Template(template); len(problems) > 0 {
-		t.Fatal(problems)
+	if errs := Template(template); len(errs) > 0 {
+		t.Fatal(errs)
 	}
 	if got := string(template.Objects[0].Raw); got != `{"metadata":{"labels":{"app":"web","own":"1"}}}` || template.Message != "made web" {
 		t.Errorf("object %s, message %q", got, template.Message)
@@ -71,8 +71,8 @@ func TestLabelsAndMessageAreFilledIn(t *testing.T) {
 func TestValuesAreGenerated(t *testing.T) {
 	template := sample("{}", templatev1.Parameter{Name: "PASSWORD", Generate: "expression", From: "x[a-f0-9]{8}"},
 		templatev1.Parameter{Name: "GIVEN", Generate: "expression", From: "[a-z]{8}", Value: "given"})
-	if problems := Template(template); len(problems) > 0 {
-		t.Fatal(problems)
+	if errs := Template(template); len(errs) > 0 {
+		t.Fatal(errs)
 	}
 	if got := template.Parameters[0].Value; !regexp.MustCompile(`^x[a-f0-9]{8}$`).MatchString(got) {
 		t.Errorf("generated %q", got)
@@ -90,8 +90,8 @@ func TestProcessingTellsWhatIsMissing(t *testing.T) {
 		"backwards":              {Name: "A", Generate: "expression", From: "[z-a]{3}"},
 		"too long":               {Name: "A", Generate: "expression", From: "[a-z]{256}"},
 	} {
-		if problems := Template(sample("{}", parameter)); len(problems) != 1 || !strings.HasPrefix(problems[0].Field, "template.parameters[0]") {
-			t.Errorf("%s: %v", name, problems)
+		if errs := Template(sample("{}", parameter)); len(errs) != 1 || !strings.HasPrefix(errs[0].Field, "template.parameters[0]") {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 }
@@ -124,8 +124,8 @@ func TestValuesAreBounded(t *testing.T) {
 		"object":  sample(`{"a": "`+strings.Repeat("${A}", 100)+`"}`, long),
 		"message": {Message: strings.Repeat("${A}", 100), Parameters: []templatev1.Parameter{long}},
 	} {
-		if problems := Template(template); len(problems) != 1 || !strings.Contains(problems[0].Error(), "16 MiB") {
-			t.Errorf("%s: %v", name, problems)
+		if errs := Template(template); len(errs) != 1 || !strings.Contains(errs[0].Error(), "16 MiB") {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func TestValuesAreBounded(t *testing.T) {
 func TestTheSameSeedGivesTheSameValue(t *testing.T) {
 	made := func(seed byte) string {
 		template := sample("{}", templatev1.Parameter{Name: "PASSWORD", Generate: "expression", From: "[a-zA-Z0-9]{16}"})
-		if problems := Seeded(template, func(string) [32]byte { return [32]byte{seed} }); len(problems) > 0 {
-			t.Fatal(problems)
+		if errs := Seeded(template, func(string) [32]byte { return [32]byte{seed} }); len(errs) > 0 {
+			t.Fatal(errs)
 		}
 		return template.Parameters[0].Value
 	}
