@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the plugin PodNodeConstraints: only those who may bind pods (create pods/binding) may name a node, or select nodes by a
-// label of the black list. It also checks the templates of what makes pods, because their controllers make the pods.
+// constraints is the plugin PodNodeConstraints: only users who may bind pods (create pods/binding)
+// may name a node, or select nodes by a label of the blacklist. It also checks the templates of
+// objects whose controllers create pods.
 type constraints struct {
 	*admission.Handler
 	blacklist  []string
@@ -43,18 +44,18 @@ func newConstraints(reader io.Reader) (*constraints, error) {
 	return &constraints{Handler: admission.NewHandler(admission.Create, admission.Update), blacklist: config.Blacklist}, nil
 }
 
-// SetAuthorizer gives the API server's authorizer.
+// SetAuthorizer stores the API server's authorizer.
 func (c *constraints) SetAuthorizer(a authorizer.Authorizer) { c.authorizer = a }
 
-// ValidateInitialization says whether the authorizer was given.
+// ValidateInitialization fails without an authorizer.
 func (c *constraints) ValidateInitialization() error {
 	if c.authorizer == nil {
-		return fmt.Errorf("%s was given no authorizer", PodNodeConstraints)
+		return fmt.Errorf("initialize %s: no authorizer", PodNodeConstraints)
 	}
 	return nil
 }
 
-// Validate refuses a choice of nodes by someone who may not choose.
+// Validate rejects a choice of nodes by a user who may not choose.
 func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -66,7 +67,7 @@ func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ ad
 	subjects := []user.Info{a.GetUserInfo()}
 	if pod, ok := a.GetObject().(*corev1.Pod); ok {
 		if a.GetOperation() == admission.Update {
-			return nil // neither can be changed in a pod
+			return nil // a pod's node and node selector are immutable
 		}
 		if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
 			return nil
@@ -75,49 +76,50 @@ func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ ad
 			subjects = append(subjects, serviceaccount.UserInfo(a.GetNamespace(), name, ""))
 		}
 	}
-	var refused []string
+	var forbidden []string
 	if spec.NodeName != "" {
-		refused = append(refused, "nodeName")
+		forbidden = append(forbidden, "nodeName")
 	}
 	for _, label := range c.blacklist {
 		if _, ok := spec.NodeSelector[label]; ok {
-			refused = append(refused, "the node selector label "+label)
+			forbidden = append(forbidden, "the node selector label "+label)
 		}
 	}
-	if len(refused) == 0 || slices.ContainsFunc(subjects, func(who user.Info) bool { return c.mayBind(ctx, who, a.GetNamespace()) }) {
+	mayBind := func(u user.Info) bool { return c.mayBind(ctx, u, a.GetNamespace()) }
+	if len(forbidden) == 0 || slices.ContainsFunc(subjects, mayBind) {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("%s is not allowed by your role, which lacks pods/binding", strings.Join(refused, " and ")))
+	return admission.NewForbidden(a, fmt.Errorf("%s is not allowed by your role, which lacks pods/binding", strings.Join(forbidden, " and ")))
 }
 
-func (c *constraints) mayBind(ctx context.Context, who user.Info, namespace string) bool {
+func (c *constraints) mayBind(ctx context.Context, u user.Info, namespace string) bool {
 	decision, _, err := c.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "create", Namespace: namespace, APIVersion: "v1", Resource: "pods", Subresource: "binding", ResourceRequest: true,
+		User: u, Verb: "create", Namespace: namespace, APIVersion: "v1", Resource: "pods", Subresource: "binding", ResourceRequest: true,
 	})
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// specOf is the spec of a pod or of the pods that an object makes, nil for any other object.
+// specOf returns the spec of a pod or of an object's pod template, nil for other objects.
 func specOf(object any) *corev1.PodSpec {
-	switch made := object.(type) {
+	switch typed := object.(type) {
 	case *corev1.Pod:
-		return &made.Spec
+		return &typed.Spec
 	case *corev1.ReplicationController:
-		if made.Spec.Template != nil {
-			return &made.Spec.Template.Spec
+		if typed.Spec.Template != nil {
+			return &typed.Spec.Template.Spec
 		}
 	case *corev1.PodTemplate:
-		return &made.Template.Spec
+		return &typed.Template.Spec
 	case *appsv1.Deployment:
-		return &made.Spec.Template.Spec
+		return &typed.Spec.Template.Spec
 	case *appsv1.ReplicaSet:
-		return &made.Spec.Template.Spec
+		return &typed.Spec.Template.Spec
 	case *appsv1.StatefulSet:
-		return &made.Spec.Template.Spec
+		return &typed.Spec.Template.Spec
 	case *batchv1.Job:
-		return &made.Spec.Template.Spec
+		return &typed.Spec.Template.Spec
 	case *batchv1.CronJob:
-		return &made.Spec.JobTemplate.Spec.Template.Spec
+		return &typed.Spec.JobTemplate.Spec.Template.Spec
 	}
 	return nil
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// deadlineAnnotation of a project overrides the cluster's limit, in seconds.
+// deadlineAnnotation is the annotation of a project that overrides the cluster's limit, in seconds.
 const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
-// duration is the plugin RunOnceDuration: a pod that runs once (restartPolicy Never or OnFailure) gets a deadline, the project's or
-// else the cluster's, unless its own is earlier.
+// duration is the plugin RunOnceDuration: a pod that runs once (restartPolicy Never or OnFailure)
+// gets the deadline of its project or, without one, of the cluster, unless its own deadline is
+// earlier.
 type duration struct {
 	*admission.Handler
 	seconds    *int64
@@ -42,16 +43,16 @@ func newDuration(reader io.Reader) (*duration, error) {
 	return &duration{Handler: admission.NewHandler(admission.Create), seconds: config.Seconds}, nil
 }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory stores the lister of namespaces.
 func (d *duration) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	d.namespaces = factory.Core().V1().Namespaces().Lister()
 	d.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization says whether the caches were given.
+// ValidateInitialization fails without the lister.
 func (d *duration) ValidateInitialization() error {
 	if d.namespaces == nil {
-		return fmt.Errorf("%s was given no namespaces", RunOnceDuration)
+		return fmt.Errorf("initialize %s: no namespaces", RunOnceDuration)
 	}
 	return nil
 }
@@ -63,22 +64,23 @@ func (d *duration) Admit(_ context.Context, a admission.Attributes, _ admission.
 		return nil
 	}
 	if !d.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("namespaces are not known yet"))
+		return admission.NewForbidden(a, fmt.Errorf("the cache of namespaces is not ready; try again"))
 	}
 	namespace, err := d.namespaces.Get(a.GetNamespace())
 	if err != nil {
 		return admission.NewForbidden(a, fmt.Errorf("find project: %w", err))
 	}
-	most := d.seconds
+	limit := d.seconds
 	if text, ok := namespace.Annotations[deadlineAnnotation]; ok {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds <= 0 {
-			return admission.NewForbidden(a, fmt.Errorf("annotation %s of project %q is %q, must be a positive number of seconds", deadlineAnnotation, namespace.Name, text))
+			return admission.NewForbidden(a, fmt.Errorf("annotation %s of project %q is %q, must be a positive number of seconds",
+				deadlineAnnotation, namespace.Name, text))
 		}
-		most = &seconds
+		limit = &seconds
 	}
-	if most != nil && (pod.Spec.ActiveDeadlineSeconds == nil || *pod.Spec.ActiveDeadlineSeconds > *most) {
-		pod.Spec.ActiveDeadlineSeconds = most
+	if limit != nil && (pod.Spec.ActiveDeadlineSeconds == nil || *pod.Spec.ActiveDeadlineSeconds > *limit) {
+		pod.Spec.ActiveDeadlineSeconds = limit
 	}
 	return nil
 }

@@ -16,22 +16,24 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// overrideAnnotation of a project switches the override off in it with "false".
+// overrideAnnotation is the annotation of a project that turns the override off with "false".
 const overrideAnnotation = "quota.openshift.io/cluster-resource-override-enabled"
 
-// overrideConfig is the configuration of ClusterResourceOverride, all in percent; 0 leaves a value alone.
+// overrideConfig is the configuration of ClusterResourceOverride. All values are percentages; 0
+// changes nothing.
 type overrideConfig struct {
 	metav1.TypeMeta `json:",inline"`
-	// LimitCPUToMemoryPercent makes the limit of processors from that of memory: 100 is one core for a GiB.
+	// LimitCPUToMemoryPercent derives the CPU limit from the memory limit: 100 means one core for 1
+	// GiB.
 	LimitCPUToMemoryPercent int64 `json:"limitCPUToMemoryPercent"`
-	// CPURequestToLimitPercent makes the request of processors from their limit.
+	// CPURequestToLimitPercent derives the CPU request from the CPU limit.
 	CPURequestToLimitPercent int64 `json:"cpuRequestToLimitPercent"`
-	// MemoryRequestToLimitPercent makes the request of memory from its limit.
+	// MemoryRequestToLimitPercent derives the memory request from the memory limit.
 	MemoryRequestToLimitPercent int64 `json:"memoryRequestToLimitPercent"`
 }
 
-// override is the plugin ClusterResourceOverride: what containers request follows from their limits by the cluster's ratios, whatever
-// they say themselves.
+// override is the plugin ClusterResourceOverride: it replaces the requests of containers by the
+// cluster's ratios of their limits.
 type override struct {
 	*admission.Handler
 	config     overrideConfig
@@ -62,28 +64,28 @@ func newOverride(reader io.Reader) (*override, error) {
 	return o, nil
 }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory stores the lister of namespaces.
 func (o *override) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	o.namespaces = factory.Core().V1().Namespaces().Lister()
 	o.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization says whether the caches were given.
+// ValidateInitialization fails without the lister.
 func (o *override) ValidateInitialization() error {
 	if o.namespaces == nil {
-		return fmt.Errorf("%s was given no namespaces", ClusterResourceOverride)
+		return fmt.Errorf("initialize %s: no namespaces", ClusterResourceOverride)
 	}
 	return nil
 }
 
-// Admit sets the requests, and limits of processors.
+// Admit sets requests and CPU limits.
 func (o *override) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {
 		return nil
 	}
 	if !o.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("namespaces are not known yet"))
+		return admission.NewForbidden(a, fmt.Errorf("the cache of namespaces is not ready; try again"))
 	}
 	namespace, err := o.namespaces.Get(a.GetNamespace())
 	if err != nil {
@@ -109,8 +111,8 @@ func (o *override) set(r *corev1.ResourceRequirements) {
 	}
 	if memory, ok := r.Limits[corev1.ResourceMemory]; ok {
 		if percent := o.config.MemoryRequestToLimitPercent; percent > 0 {
-			const smallest = 1 << 20
-			request(corev1.ResourceMemory, resource.NewQuantity(max(memory.Value()*percent/100, smallest), memory.Format))
+			const minBytes = 1 << 20
+			request(corev1.ResourceMemory, resource.NewQuantity(max(memory.Value()*percent/100, minBytes), memory.Format))
 		}
 		if percent := o.config.LimitCPUToMemoryPercent; percent > 0 {
 			const gibibyte = 1 << 30
@@ -118,8 +120,8 @@ func (o *override) set(r *corev1.ResourceRequirements) {
 			r.Limits[corev1.ResourceCPU] = *resource.NewMilliQuantity(max(int64(milli), 1), resource.DecimalSI)
 		}
 	}
-	if processors, ok := r.Limits[corev1.ResourceCPU]; ok && o.config.CPURequestToLimitPercent > 0 {
-		milli := processors.MilliValue() * o.config.CPURequestToLimitPercent / 100
+	if cpu, ok := r.Limits[corev1.ResourceCPU]; ok && o.config.CPURequestToLimitPercent > 0 {
+		milli := cpu.MilliValue() * o.config.CPURequestToLimitPercent / 100
 		request(corev1.ResourceCPU, resource.NewMilliQuantity(max(milli, 1), resource.DecimalSI))
 	}
 }

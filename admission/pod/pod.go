@@ -1,7 +1,9 @@
-// Package pod holds admission plugins that check and complete pods by rules of the cluster's administrator: how long pods that run
-// once may be active (RunOnceDuration), who may choose nodes (PodNodeConstraints), and how requests of processor and memory follow
-// from limits (ClusterResourceOverride). Each of these is on when the configuration has it (admissionConfig.pluginConfig).
-// SystemPriority, which keeps the priority classes of the platform for the platform, is always on unless it is disabled.
+// Package pod contains admission plugins that check and complete pods by rules of the cluster's
+// administrator: how long pods that run once may be active (RunOnceDuration), which users may
+// choose nodes (PodNodeConstraints), and how requests for CPU and memory follow from limits
+// (ClusterResourceOverride). Each of these is on if the configuration has it
+// (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
+// for the platform, is on unless it is disabled.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master configuration.
 package pod
@@ -15,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The plugins' names as the configuration has them.
+// The names of the plugins in the configuration.
 const (
 	RunOnceDuration         = "RunOnceDuration"
 	PodNodeConstraints      = "PodNodeConstraints"
@@ -23,12 +25,16 @@ const (
 	SystemPriority          = "openshift.io/SystemPriority"
 )
 
-// Feature has the plugins.
+// Feature returns the plugins.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
-		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newDuration(config) }},
-		{Name: PodNodeConstraints, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) { return newConstraints(config) }},
-		// In front of the plugin that checks limits, which must see the requests.
+		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
+			return newDuration(config)
+		}},
+		{Name: PodNodeConstraints, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
+			return newConstraints(config)
+		}},
+		// Before LimitRanger, which must check the changed requests.
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},
@@ -36,7 +42,8 @@ func Feature() apiserver.Feature {
 	}}
 }
 
-// podOf is the pod that a request makes, nil for any other request and for a pod that a node mirrors from a file.
+// podOf returns the pod that a request creates. It returns nil for other requests and for mirror
+// pods.
 func podOf(a admission.Attributes) *corev1.Pod {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// caches are those of a cluster with the given namespaces, filled.
+// caches returns synced informers of a cluster with the given namespaces.
 func caches(t *testing.T, namespaces ...runtime.Object) informers.SharedInformerFactory {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(namespaces...), 0)
@@ -31,7 +31,7 @@ func namespace(annotations map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: annotations}}
 }
 
-func making(object runtime.Object, resource string, who user.Info) admission.Attributes {
+func creating(object runtime.Object, resource string, who user.Info) admission.Attributes {
 	gvr := corev1.SchemeGroupVersion.WithResource(resource)
 	return admission.NewAttributesRecord(object, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "x", gvr, "", admission.Create, &metav1.CreateOptions{}, false, who)
 }
@@ -60,7 +60,7 @@ func TestRunOnceDuration(t *testing.T) {
 			}
 			plugin.SetExternalKubeInformerFactory(caches(t, namespace(c.annotations)))
 			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: c.policy, ActiveDeadlineSeconds: c.own}}
-			err = plugin.Admit(t.Context(), making(pod, "pods", &user.DefaultInfo{}), nil)
+			err = plugin.Admit(t.Context(), creating(pod, "pods", &user.DefaultInfo{}), nil)
 			if (err != nil) != c.refused {
 				t.Fatalf("error is %v", err)
 			}
@@ -72,7 +72,7 @@ func TestRunOnceDuration(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCannotBeUsed(t *testing.T) {
+func TestInvalidConfigurationsFail(t *testing.T) {
 	for _, text := range []string{"kind: Other", "kind: RunOnceDurationConfig\nactiveDeadlineSecondsOverride: 0", "kind: RunOnceDurationConfig\nseconds: 1", "["} {
 		if _, err := newDuration(strings.NewReader(text)); err == nil {
 			t.Errorf("RunOnceDuration accepts %q", text)
@@ -86,7 +86,7 @@ func TestConfigurationsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// binders lets the users that it names bind pods.
+// binders returns an authorizer that lets the named users bind pods.
 func binders(names ...string) authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if slices.Contains(names, a.GetUser().GetName()) && a.GetVerb() == "create" && a.GetResource() == "pods" && a.GetSubresource() == "binding" {
@@ -96,7 +96,7 @@ func binders(names ...string) authorizer.Authorizer {
 	})
 }
 
-func TestOnlyThoseWhoBindPodsChooseNodes(t *testing.T) {
+func TestPodNodeConstraintsNeedPermissionToBind(t *testing.T) {
 	plugin, err := newConstraints(strings.NewReader("apiversion: v1 # as the guide has it\nkind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,18 +115,18 @@ func TestOnlyThoseWhoBindPodsChooseNodes(t *testing.T) {
 		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "strong"}, ""},
 		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "weak"}, "nodeName"},
 	} {
-		err := plugin.Validate(t.Context(), making(&corev1.Pod{Spec: c.spec}, "pods", &user.DefaultInfo{Name: c.who}), nil)
+		err := plugin.Validate(t.Context(), creating(&corev1.Pod{Spec: c.spec}, "pods", &user.DefaultInfo{Name: c.who}), nil)
 		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 			t.Errorf("%s, %+v: %v", c.who, c.spec, err)
 		}
 	}
 	template := &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeName: "n"}}}}
-	if err := plugin.Validate(t.Context(), making(template, "replicationcontrollers", &user.DefaultInfo{Name: "joe"}), nil); err == nil {
-		t.Error("a template may name a node")
+	if err := plugin.Validate(t.Context(), creating(template, "replicationcontrollers", &user.DefaultInfo{Name: "joe"}), nil); err == nil {
+		t.Error("a template with a node name is accepted")
 	}
 }
 
-func TestRequestsFollowFromLimits(t *testing.T) {
+func TestClusterResourceOverrideSetsRequests(t *testing.T) {
 	plugin, err := newOverride(strings.NewReader("kind: ClusterResourceOverrideConfig\nmemoryRequestToLimitPercent: 25\ncpuRequestToLimitPercent: 50\nlimitCPUToMemoryPercent: 200"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,13 +137,13 @@ func TestRequestsFollowFromLimits(t *testing.T) {
 	for off, annotations := range map[bool]map[string]string{false: nil, true: {overrideAnnotation: "false"}} {
 		plugin.SetExternalKubeInformerFactory(caches(t, namespace(annotations)))
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: limits()}}, {}}}}
-		if err := plugin.Admit(t.Context(), making(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
+		if err := plugin.Admit(t.Context(), creating(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
 			t.Fatal(err)
 		}
 		got := pod.Spec.Containers[0].Resources
 		if off {
 			if got.Requests != nil || len(got.Limits) != 1 {
-				t.Errorf("in a project that switched it off resources are %v", got)
+				t.Errorf("resources in a project that turned the override off are %v", got)
 			}
 			continue
 		}

@@ -14,11 +14,12 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// systemPriority is how the names of Kubernetes' own priority classes begin. No other class has such a name.
+// systemPriority is the prefix of Kubernetes' own priority classes. No other class has this prefix.
 const systemPriority = "system-"
 
-// priority is the plugin SystemPriority: only pods in namespaces of the platform, and in those where the
-// administrator has a quota for it, have a system priority class. Such pods evict those of all other users.
+// priority is the plugin SystemPriority: only pods in namespaces of the platform, and in namespaces
+// where the administrator has a quota for it, have a system priority class. Such pods preempt those
+// of all other users.
 type priority struct {
 	*admission.Handler
 	quotas corelisters.ResourceQuotaLister
@@ -28,29 +29,29 @@ var _ admission.ValidationInterface = &priority{}
 
 func newPriority() *priority { return &priority{Handler: admission.NewHandler(admission.Create)} }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory stores the lister of quotas.
 func (p *priority) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.quotas = factory.Core().V1().ResourceQuotas().Lister()
 	p.SetReadyFunc(factory.Core().V1().ResourceQuotas().Informer().HasSynced)
 }
 
-// ValidateInitialization says whether the caches were given.
+// ValidateInitialization fails without the lister.
 func (p *priority) ValidateInitialization() error {
 	if p.quotas == nil {
-		return fmt.Errorf("%s was given no quotas", SystemPriority)
+		return fmt.Errorf("initialize %s: no quotas", SystemPriority)
 	}
 	return nil
 }
 
-// Validate refuses a system priority class outside of the platform. It doesn't except the pods that a node mirrors from
-// its files: their namespaces are the node administrator's to choose.
+// Validate rejects a system priority class outside of the platform. Mirror pods are no exception:
+// the node's administrator chooses their namespaces.
 func (p *priority) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetSubresource() != "" || !strings.HasPrefix(pod.Spec.PriorityClassName, systemPriority) || platformNamespace(a.GetNamespace()) {
 		return nil
 	}
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("quotas are not known yet; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the cache of quotas is not ready; try again"))
 	}
 	quotas, err := p.quotas.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
 	if err != nil {
@@ -64,12 +65,12 @@ func (p *priority) Validate(_ context.Context, a admission.Attributes, _ admissi
 		"%s is for namespaces of the platform; use another priority class, or ask the cluster's administrator for a quota with the scope PriorityClass in the project", class)))
 }
 
-// platformNamespace tells whether a namespace has a name that users cannot request.
+// platformNamespace reports whether users cannot request a namespace of this name.
 func platformNamespace(name string) bool {
 	return name == "default" || name == "openshift" || strings.HasPrefix(name, "openshift-") || strings.HasPrefix(name, "kube-")
 }
 
-// grants tells whether a quota is for pods of a priority class.
+// grants reports whether a quota covers pods of a priority class.
 func grants(quota *corev1.ResourceQuota, class string) bool {
 	if slices.Contains(quota.Spec.Scopes, corev1.ResourceQuotaScopePriorityClass) {
 		return true

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestSystemPrioritiesAreForThePlatform(t *testing.T) {
+func TestSystemPriorityRejectsPodsOfTenants(t *testing.T) {
 	selector := func(operator corev1.ScopeSelectorOperator, classes ...string) corev1.ResourceQuotaSpec {
 		return corev1.ResourceQuotaSpec{ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
 			{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: operator, Values: classes},

@@ -12,14 +12,16 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ServiceAuthority is the plugin that gives pods the authority of services' certificates.
+// ServiceAuthority is the plugin that gives pods the CA of service certificates.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature has the plugin that puts the key of a ConfigMap beside the token of a pod's service account, as a file of the key's name: OpenShift
-// 3 had it in the account's secret, which was mounted there. A pod starts without the file where its namespace does not have the ConfigMap yet.
+// AuthorityFeature adds a key of a ConfigMap to the volume with the token of a pod's service
+// account, as a file with the key's name. OpenShift 3 had this file in the account's secret, which
+// was mounted at the same path. If the namespace does not have the ConfigMap yet, the pod starts
+// without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		Name: ServiceAuthority, Before: "NodeRestriction", // and behind ServiceAccount, which adds the volume
+		Name: ServiceAuthority, Before: "NodeRestriction", // but after ServiceAccount, which adds the volume
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
 		},
@@ -33,7 +35,7 @@ type authority struct {
 
 var _ admission.MutationInterface = &authority{}
 
-// accessVolume is how the volumes that Kubernetes adds for tokens begin.
+// accessVolume is the name prefix of the volumes that Kubernetes adds for tokens.
 const accessVolume = "kube-api-access-"
 
 // Admit adds the file to the volume of the token.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-func TestPodsGetTheAuthorityOfServices(t *testing.T) {
-	made, err := AuthorityFeature("authorities", "service-ca.crt").Admission[0].New(nil)
+func TestServiceAuthorityAddsCAToTokenVolume(t *testing.T) {
+	plugin, err := AuthorityFeature("authorities", "service-ca.crt").Admission[0].New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,8 +19,8 @@ func TestPodsGetTheAuthorityOfServices(t *testing.T) {
 		}}}
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "kube-api-access-none"}, projected("own"), projected("kube-api-access-x2")}}}
-	for range 2 { // the second time it is there
-		if err := made.(admission.MutationInterface).Admit(t.Context(), making(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
+	for range 2 { // the second pass must not add it again
+		if err := plugin.(admission.MutationInterface).Admit(t.Context(), creating(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

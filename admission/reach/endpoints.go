@@ -22,19 +22,19 @@ var _ admission.ValidationInterface = &endpoints{}
 
 func newEndpoints(reserved *reserved) *endpoints { return &endpoints{plugin: newPlugin(reserved)} }
 
-// SetAuthorizer gives the API server's authorizer.
+// SetAuthorizer stores the API server's authorizer.
 func (e *endpoints) SetAuthorizer(a authorizer.Authorizer) { e.authorizer = a }
 
-// ValidateInitialization says whether the caches and the authorizer were given.
+// ValidateInitialization fails without informers or an authorizer.
 func (e *endpoints) ValidateInitialization() error {
 	if e.authorizer == nil {
-		return fmt.Errorf("%s was given no authorizer", RestrictedEndpoints)
+		return fmt.Errorf("initialize %s: no authorizer", RestrictedEndpoints)
 	}
 	return e.plugin.ValidateInitialization()
 }
 
-// Validate refuses addresses of the platform to users who may not create endpoints/restricted. A change that leaves
-// addresses and ports as they are is allowed.
+// Validate rejects addresses of the platform from users who may not create endpoints/restricted. A
+// change that keeps addresses and ports is allowed.
 func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -49,10 +49,11 @@ func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admi
 	for _, text := range texts {
 		address, ok := parse(text)
 		if !ok {
-			continue // the API server refuses it
+			continue // the API server rejects it
 		}
 		if owner := e.reserved.owner(address); owner != "" {
-			return admission.NewForbidden(a, fmt.Errorf("endpoint address %s is not allowed: it is in %s; let the service select pods, or use an address outside of the cluster", text, owner))
+			return admission.NewForbidden(a, fmt.Errorf("endpoint address %s is not allowed: it is in %s; "+
+				"let the service select pods, or use an address outside of the cluster", text, owner))
 		}
 	}
 	return nil
@@ -66,24 +67,26 @@ func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// targets are the addresses that an object, Endpoints or an EndpointSlice, sends traffic to. It also says whether they
-// or their ports differ from those of the stored object, which is nil for a new one.
+// targets returns the addresses to which an object, Endpoints or an EndpointSlice, sends traffic.
+// changed reports whether they or their ports differ from the stored object, which is nil for a new
+// object.
 func targets(object, old any) (texts []string, changed bool) {
-	switch now := object.(type) {
+	switch current := object.(type) {
 	case *corev1.Endpoints:
-		for _, subset := range now.Subsets {
+		for _, subset := range current.Subsets {
 			for _, address := range slices.Concat(subset.Addresses, subset.NotReadyAddresses) {
 				texts = append(texts, address.IP)
 			}
 		}
-		before, ok := old.(*corev1.Endpoints)
-		return texts, !ok || !equality.Semantic.DeepEqual(now.Subsets, before.Subsets)
+		previous, ok := old.(*corev1.Endpoints)
+		return texts, !ok || !equality.Semantic.DeepEqual(current.Subsets, previous.Subsets)
 	case *discoveryv1.EndpointSlice:
-		for _, endpoint := range now.Endpoints {
+		for _, endpoint := range current.Endpoints {
 			texts = append(texts, endpoint.Addresses...)
 		}
-		before, ok := old.(*discoveryv1.EndpointSlice)
-		return texts, !ok || !equality.Semantic.DeepEqual(now.Endpoints, before.Endpoints) || !equality.Semantic.DeepEqual(now.Ports, before.Ports)
+		previous, ok := old.(*discoveryv1.EndpointSlice)
+		return texts, !ok || !equality.Semantic.DeepEqual(current.Endpoints, previous.Endpoints) ||
+			!equality.Semantic.DeepEqual(current.Ports, previous.Ports)
 	}
 	return nil, false
 }

@@ -1,9 +1,9 @@
-// Package reach holds admission plugins that keep tenants from taking over or reaching addresses that are not theirs.
-// ExternalIPRanger checks the external addresses of services, and RestrictedEndpointsAdmission checks what endpoints
-// point to.
+// Package reach contains admission plugins that keep tenants from hijacking or reaching addresses
+// that are not theirs. ExternalIPRanger checks the external addresses of services.
+// RestrictedEndpointsAdmission checks the targets of endpoints.
 //
-// Both refuse addresses of the platform: of its networks, of its nodes, and those that mean something to each host,
-// such as loopback and link-local addresses.
+// Both reject addresses of the platform: addresses of its networks, addresses of its nodes, and
+// addresses with a meaning on each host, such as loopback and link-local addresses.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.3.2 and 3.3.5; CVE-2020-8554.
 package reach
@@ -17,21 +17,21 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The plugins' names as the configuration has them.
+// The names of the plugins in the configuration.
 const (
 	ExternalIPRanger    = "ExternalIPRanger"
 	RestrictedEndpoints = "openshift.io/RestrictedEndpointsAdmission"
 )
 
-// Networks are what the plugins know of the cluster's addresses.
+// Networks describes the cluster's addresses.
 type Networks struct {
-	// External are the networks of which users choose external addresses. One with a ! in front of it is excepted
-	// from the others. Without any, users choose none.
+	// External contains the networks from which users choose external addresses. A network with the
+	// prefix ! is excluded from the others. If External is empty, users cannot choose an address.
 	External []string
-	// Ingress is the network of which services of type LoadBalancer get addresses, if it is valid.
+	// Ingress is the network of the addresses of LoadBalancer services, if it is valid.
 	Ingress netip.Prefix
-	// Platform are the networks that only the platform uses. Nodes' addresses need not be among them: they are read
-	// from the nodes. A prefix that is not valid has no addresses.
+	// Platform contains the networks that only the platform uses. Nodes' addresses are optional:
+	// the plugins read them from the nodes. An invalid prefix contains no addresses.
 	Platform []Network
 }
 
@@ -42,7 +42,7 @@ type Network struct {
 	Name string
 }
 
-// Feature has both plugins.
+// Feature returns both plugins.
 func Feature(networks Networks) apiserver.Feature {
 	reserved := newReserved(networks.Platform)
 	return apiserver.Feature{Admission: []apiserver.Admission{

@@ -28,7 +28,7 @@ func request(object, old runtime.Object, resource schema.GroupVersionResource, w
 		&metav1.CreateOptions{}, false, &user.DefaultInfo{Name: who})
 }
 
-// platform is a cluster with a node at 198.51.100.10.
+// platform returns the reserved addresses of a cluster with a node at 198.51.100.10.
 func platform(t *testing.T) *reserved {
 	t.Helper()
 	r := newReserved([]Network{
@@ -46,7 +46,8 @@ func platform(t *testing.T) *reserved {
 	return r
 }
 
-// platformAddresses are of the platform, in the spellings that the service proxy accepts.
+// platformAddresses returns addresses of the platform, in the spellings that the service proxy
+// accepts.
 func platformAddresses() []string {
 	return []string{
 		"10.128.0.5", "010.128.0.5", "::ffff:10.128.0.5", "::ffff:a80:5", "172.30.0.1", "::ffff:172.30.0.1", "198.51.100.10", "::ffff:198.51.100.10",
@@ -63,7 +64,7 @@ func services() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("services")
 }
 
-func TestExternalAddressesComeFromTheAllowedNetworks(t *testing.T) {
+func TestExternalIPRangerAllowsConfiguredNetworks(t *testing.T) {
 	plugin, err := newRanger([]string{"192.0.2.0/24", "!::ffff:192.0.2.128/121", "2001:db8::/64"}, netip.Prefix{}, platform(t))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestExternalAddressesComeFromTheAllowedNetworks(t *testing.T) {
 	}
 }
 
-func TestNoExternalAddressIsAllowedByDefault(t *testing.T) {
+func TestExternalIPRangerRejectsAllByDefault(t *testing.T) {
 	plugin, err := newRanger(nil, netip.Prefix{}, platform(t))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestNoExternalAddressIsAllowedByDefault(t *testing.T) {
 	}
 }
 
-func TestAddressesOfThePlatformAreNotForServices(t *testing.T) {
+func TestExternalIPRangerRejectsPlatformAddresses(t *testing.T) {
 	plugin, err := newRanger([]string{"0.0.0.0/0", "::/0"}, netip.Prefix{}, platform(t))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestAddressesOfThePlatformAreNotForServices(t *testing.T) {
 			"added":                   {request(service("192.0.2.1", address), service("192.0.2.1"), services(), "joe"), false},
 			"kept with another port":  {request(changed, service(address), services(), "joe"), false},
 			"kept":                    {request(service(address), service(address), services(), "joe"), true},
-			"taken away":              {request(service(), service(address), services(), "joe"), true},
+			"removed":                 {request(service(), service(address), services(), "joe"), true},
 			"wish":                    {request(&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerIP: address}}, nil, services(), "joe"), false},
 			"status":                  {request(balanced(address, corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), false},
 			"status of a real one":    {request(balanced(address, corev1.LoadBalancerIPModeProxy), service(), services(), "joe", "status"), true},
@@ -131,7 +132,7 @@ func TestAddressesOfThePlatformAreNotForServices(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTheIngressNetworkAreNotChosen(t *testing.T) {
+func TestExternalIPRangerRejectsChosenIngressAddresses(t *testing.T) {
 	plugin, err := newRanger([]string{"0.0.0.0/0"}, netip.MustParsePrefix("172.29.0.0/16"), platform(t))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestAddressesOfTheIngressNetworkAreNotChosen(t *testing.T) {
 	}
 }
 
-// operators lets the user `operator` make restricted endpoints.
+// operators returns an authorizer that lets the user `operator` create restricted endpoints.
 func operators() authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetUser().GetName() == "operator" && a.GetSubresource() == "restricted" {
@@ -170,7 +171,7 @@ func operators() authorizer.Authorizer {
 	})
 }
 
-func TestEndpointsStayOutOfThePlatform(t *testing.T) {
+func TestRestrictedEndpointsRejectPlatformAddresses(t *testing.T) {
 	plugin := newEndpoints(platform(t))
 	plugin.SetAuthorizer(operators())
 	of := func(address string, port int32) *corev1.Endpoints {

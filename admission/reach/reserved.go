@@ -12,10 +12,10 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// reserved tells which addresses belong to the platform. The plugins share one.
+// reserved finds the addresses that belong to the platform. The plugins share one.
 type reserved struct {
 	networks []Network
-	nodes    cache.SharedIndexInformer // nil until the API server gives its caches
+	nodes    cache.SharedIndexInformer // nil until the API server passes its informers
 }
 
 func newReserved(platform []Network) *reserved {
@@ -27,7 +27,7 @@ func newReserved(platform []Network) *reserved {
 	return r
 }
 
-// everyHost are the networks that mean something to each host, whatever cluster it belongs to.
+// everyHost returns the networks with a meaning on each host, in any cluster.
 func everyHost() []Network {
 	var networks []Network
 	for prefix, name := range map[string]string{
@@ -36,7 +36,7 @@ func everyHost() []Network {
 		"169.254.0.0/16": "the link-local network", "fe80::/10": "the link-local network",
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
-		// Where clouds answer outside of the link-local network.
+		// The addresses of metadata services outside of the link-local network.
 		"fd00:ec2::254/128": "the network of a cloud's metadata", "100.100.100.200/32": "the network of a cloud's metadata",
 		"168.63.129.16/32": "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
 	} {
@@ -48,7 +48,7 @@ func everyHost() []Network {
 // byAddress indexes nodes by their addresses.
 const byAddress = "address"
 
-// use takes the API server's caches, once for all plugins.
+// use stores the API server's informer of nodes, once for all plugins.
 func (r *reserved) use(factory informers.SharedInformerFactory) error {
 	if r.nodes != nil {
 		return nil
@@ -66,16 +66,16 @@ func addressesOf(object any) (texts []string, _ error) {
 	if !ok {
 		return nil, nil
 	}
-	for _, listed := range node.Status.Addresses {
-		if address, ok := parse(listed.Address); ok {
+	for _, nodeAddress := range node.Status.Addresses {
+		if address, ok := parse(nodeAddress.Address); ok {
 			texts = append(texts, address.String())
 		}
 	}
 	return texts, nil
 }
 
-// owner names what an address belongs to, such as "the service network". It is empty for an address that is not the
-// platform's.
+// owner returns the name of the network that an address belongs to, such as "the service network".
+// It returns "" if the address does not belong to the platform.
 func (r *reserved) owner(address netip.Addr) string {
 	if i := slices.IndexFunc(r.networks, func(n Network) bool { return n.Prefix.Contains(address) }); i >= 0 {
 		return r.networks[i].Name
@@ -89,48 +89,48 @@ func (r *reserved) owner(address netip.Addr) string {
 	return ""
 }
 
-// plugin is what both plugins have.
+// plugin is the common part of both plugins.
 type plugin struct {
 	*admission.Handler
 	reserved *reserved
-	problem  error
+	err      error
 }
 
 func newPlugin(r *reserved) plugin {
 	return plugin{Handler: admission.NewHandler(admission.Create, admission.Update), reserved: r}
 }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory stores the informer of nodes.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	if p.problem = p.reserved.use(factory); p.problem == nil {
+	if p.err = p.reserved.use(factory); p.err == nil {
 		p.SetReadyFunc(p.reserved.nodes.HasSynced)
 	}
 }
 
-// ValidateInitialization says whether the caches were given.
+// ValidateInitialization fails without the informer.
 func (p *plugin) ValidateInitialization() error {
-	if p.problem == nil && p.reserved.nodes == nil {
-		return fmt.Errorf("check addresses of services: no nodes were given")
+	if p.err == nil && p.reserved.nodes == nil {
+		return fmt.Errorf("check addresses of services: no informer of nodes")
 	}
-	return p.problem
+	return p.err
 }
 
-// ready waits for the nodes, without which their addresses would be nobody's.
+// ready waits for the cache of nodes. Without it, the plugins would miss the nodes' addresses.
 func (p *plugin) ready(a admission.Attributes) error {
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the addresses of nodes are not known yet; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the cache of nodes is not ready; try again"))
 	}
 	return nil
 }
 
-// parse reads an address as the service proxy does, which accepts leading zeros. An IPv4 address is the same in each
-// of its spellings.
+// parse reads an address like the service proxy, which accepts leading zeros. All spellings of an
+// IPv4 address have the same result.
 func parse(text string) (netip.Addr, bool) {
 	address, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
 	return address.Unmap(), ok
 }
 
-// unmapped is a network of IPv4 addresses for one that is written as IPv6 addresses that stand for them.
+// unmapped returns the IPv4 network of a prefix that is written in IPv4-mapped IPv6 addresses.
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	const mapped = 128 - 32
 	if prefix.Addr().Is4In6() && prefix.Bits() >= mapped {

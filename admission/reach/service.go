@@ -40,8 +40,8 @@ func newRanger(external []string, ingress netip.Prefix, reserved *reserved) (*ra
 	return r, nil
 }
 
-// Validate refuses addresses of a service that would take traffic which is not the service's: those of the platform,
-// and external ones that the configuration doesn't allow.
+// Validate rejects addresses that would let a service hijack traffic: addresses of the platform,
+// and external addresses that the configuration does not allow.
 func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	service, ok := a.GetObject().(*corev1.Service)
 	if !ok {
@@ -54,7 +54,8 @@ func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission
 	var check func(service, old *corev1.Service) field.ErrorList
 	switch a.GetSubresource() {
 	case "":
-		if len(service.Spec.ExternalIPs) == 0 && service.Spec.LoadBalancerIP == "" || equality.Semantic.DeepEqual(service.Spec, old.Spec) {
+		unchanged := equality.Semantic.DeepEqual(service.Spec, old.Spec)
+		if unchanged || len(service.Spec.ExternalIPs) == 0 && service.Spec.LoadBalancerIP == "" {
 			return nil
 		}
 		check = r.checkSpec
@@ -77,58 +78,67 @@ func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission
 
 func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, text := range service.Spec.ExternalIPs {
-		if problem := r.checkExternal(text, service, old); problem != "" {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i), problem))
+		if message := r.checkExternal(text, service, old); message != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "externalIPs").Index(i), message))
 		}
 	}
-	if wish := service.Spec.LoadBalancerIP; wish != "" {
-		if owner := r.ownerOf(wish); owner != "" {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "loadBalancerIP"), platforms("loadBalancerIP", wish, owner)))
+	if requested := service.Spec.LoadBalancerIP; requested != "" {
+		if owner := r.ownerOf(requested); owner != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "loadBalancerIP"),
+				platforms("loadBalancerIP", requested, owner)))
 		}
 	}
 	return errs
 }
 
-// checkExternal says what is wrong with an external address. A service keeps one that the configuration no longer
-// allows. It keeps one of the platform only as long as nothing else of its spec changes. An address of the ingress
-// network is allowed to the service alone that was given it.
+// checkExternal returns what is wrong with an external address, "" for nothing. A service keeps an
+// address that the configuration no longer allows. It keeps an address of the platform only as long
+// as nothing else in its spec changes. An address of the ingress network is allowed only to the
+// service that it is assigned to.
 func (r *ranger) checkExternal(text string, service, old *corev1.Service) string {
 	address, ok := parse(text)
 	if !ok {
 		return fmt.Sprintf("externalIP %s is not an IP address", text)
 	}
-	given := slices.ContainsFunc(old.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == text })
-	kept := slices.Contains(old.Spec.ExternalIPs, text)
+	assigned := slices.ContainsFunc(old.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
+		return i.IP == text
+	})
+	existing := slices.Contains(old.Spec.ExternalIPs, text)
 	if owner := r.reserved.owner(address); owner != "" {
 		return platforms("externalIP", text, owner)
 	}
 	switch {
-	case kept:
+	case existing:
 		return ""
 	case r.ingress.IsValid() && r.ingress.Contains(address):
-		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && given {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && assigned {
 			return ""
 		}
-		return fmt.Sprintf("externalIP %s is in networkConfig.ingressIPNetworkCIDR, of which services of type LoadBalancer are given addresses", text)
+		return fmt.Sprintf("externalIP %s is in networkConfig.ingressIPNetworkCIDR, from which services of type LoadBalancer get addresses", text)
 	case within(r.allowed, address) && !within(r.rejected, address):
 		return ""
 	case len(r.allowed) == 0:
-		return fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs, which allows none; use a route, or ask the cluster's administrator to allow a network", text)
+		return fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs, which allows none; "+
+			"use a route, or ask the cluster's administrator to allow a network", text)
 	}
 	return fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs; choose an address that it allows", text)
 }
 
-// checkStatus refuses addresses of the platform as those of a load balancer: the service proxy takes what is sent to
-// them, too. It leaves one alone that is marked for a load balancer which sends to node ports.
+// checkStatus rejects addresses of the platform as those of a load balancer, because the service
+// proxy redirects their traffic too. It accepts an address that is marked for a load balancer which
+// sends to node ports.
 func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {
 		passes := ingress.IPMode != nil && *ingress.IPMode == corev1.LoadBalancerIPModeProxy
-		if ingress.IP == "" || passes || slices.ContainsFunc(old.Status.LoadBalancer.Ingress, func(o corev1.LoadBalancerIngress) bool { return equality.Semantic.DeepEqual(o, ingress) }) {
+		unchanged := slices.ContainsFunc(old.Status.LoadBalancer.Ingress, func(o corev1.LoadBalancerIngress) bool {
+			return equality.Semantic.DeepEqual(o, ingress)
+		})
+		if ingress.IP == "" || passes || unchanged {
 			continue
 		}
 		if owner := r.ownerOf(ingress.IP); owner != "" {
-			at := field.NewPath("status", "loadBalancer", "ingress").Index(i).Child("ip")
-			errs = append(errs, field.Forbidden(at, platforms("address", ingress.IP, owner)+", or set ipMode to Proxy"))
+			path := field.NewPath("status", "loadBalancer", "ingress").Index(i).Child("ip")
+			errs = append(errs, field.Forbidden(path, platforms("address", ingress.IP, owner)+", or set ipMode to Proxy"))
 		}
 	}
 	return errs
@@ -142,7 +152,7 @@ func (r *ranger) ownerOf(text string) string {
 	return r.reserved.owner(address)
 }
 
-// platforms says that an address is the platform's.
+// platforms returns the error message for an address of the platform.
 func platforms(what, text, owner string) string {
 	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside of the cluster", what, text, owner)
 }

@@ -1,5 +1,5 @@
-// Package unenforced warns users who create or change objects that the cluster stores and doesn't act upon, when someone
-// could rely on them for protection.
+// Package unenforced warns users who create or change objects that the cluster stores but does not
+// enforce, if they could rely on these objects for protection.
 package unenforced
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Name is the admission plugin as the configuration calls it.
+// Name is the name of the admission plugin in the configuration.
 const Name = "openshift.io/UnenforcedWarnings"
 
-// Feature has the plugin. A request that creates or changes one of the resources gets a warning.
+// Feature returns the plugin. It warns about requests that create or change one of the resources.
 func Feature(resources []schema.GroupVersionResource) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newWarner(resources), nil },
@@ -37,16 +37,17 @@ func newWarner(resources []schema.GroupVersionResource) *warner {
 	return &warner{admission.NewHandler(admission.Create, admission.Update), resources}
 }
 
-// Validate warns and refuses nothing.
+// Validate adds the warning. It never rejects a request.
 func (w *warner) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	resource := a.GetResource().GroupResource()
-	if a.GetSubresource() == "" && slices.ContainsFunc(w.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource }) {
+	isListed := func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource }
+	if a.GetSubresource() == "" && slices.ContainsFunc(w.resources, isListed) {
 		warning.AddWarning(ctx, "", Text(a.GetKind().Kind))
 	}
 	return nil
 }
 
-// Text says that objects of a kind have no effect.
+// Text returns the warning for objects of a kind.
 func Text(kind string) string {
 	return fmt.Sprintf("%s: this cluster stores objects of this kind but does not enforce them yet; traffic is neither allowed nor refused by them", kind)
 }

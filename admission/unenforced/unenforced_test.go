@@ -18,7 +18,7 @@ type recorder struct{ texts []string }
 
 func (r *recorder) AddWarning(_, text string) { r.texts = append(r.texts, text) }
 
-func TestUsersAreWarnedOfWhatIsNotEnforced(t *testing.T) {
+func TestUnenforcedWarningsForConfiguredResources(t *testing.T) {
 	policies := networkingv1.SchemeGroupVersion.WithResource("networkpolicies")
 	plugin := newWarner([]schema.GroupVersionResource{policies})
 	for _, c := range []struct {
