@@ -22,29 +22,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Allocator gives every namespace its ranges: a block of user IDs, which are group IDs too, and an SELinux level. What is taken
-// is found from the annotations of the namespaces at each start, so that nothing can be lost or taken twice.
+// Allocator gives every namespace its ranges: a block of user IDs, which are also group IDs, and an
+// SELinux level. It finds allocated blocks in the annotations of the namespaces at each start. Thus
+// no block is lost or allocated twice.
 type Allocator struct {
-	// Client is a connection that may list, watch and patch namespaces.
+	// Client is a connection that can list, watch and patch namespaces.
 	Client *rest.Config
 	// UIDRange is `<first>-<last>/<size of a block>`, 1000000000-1999999999/10000 in OpenShift.
 	UIDRange string
 	// MCSRange is `<prefix>/<categories>[,<number of categories>]`, s0:/2 in OpenShift.
 	MCSRange string
-	// LabelsPerProject is how many labels lie between two namespaces, 5 in OpenShift.
+	// LabelsPerProject is the distance between the labels of two namespaces, 5 in OpenShift.
 	LabelsPerProject int
 
-	ids    idRange
-	levels labels
-	taken  *big.Int
-	owners map[string]int
-	client kubernetes.Interface
+	ids       idRange
+	levels    labels
+	allocated *big.Int // bit set of allocated blocks
+	owners    map[string]int
+	client    kubernetes.Interface
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (a *Allocator) Name() string { return "allocator" }
 
-// Run allocates until ctx ends; ready is called when all namespaces that existed at the start have their ranges.
+// Run allocates ranges until ctx ends. It calls ready when all namespaces that existed at startup
+// have their ranges.
 func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return err
@@ -59,10 +61,10 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 		return nil
 	}
 	for _, object := range store.List() {
-		a.remember(object.(*corev1.Namespace))
+		a.record(object.(*corev1.Namespace))
 	}
-	for waiting := queue.Len(); ; waiting-- {
-		if waiting == 0 {
+	for pending := queue.Len(); ; pending-- {
+		if pending == 0 {
 			ready()
 		}
 		name, stopped := queue.Get()
@@ -83,13 +85,13 @@ func (a *Allocator) prepare() (err error) {
 	var errs [3]error
 	a.ids, errs[0] = parseRange(a.UIDRange)
 	a.levels, errs[1] = parseLabels(a.MCSRange)
-	connection := rest.CopyConfig(a.Client)
-	connection.QPS = -1 // one request at a time is the limit: pods of a new project wait for its ranges
-	a.client, errs[2] = kubernetes.NewForConfig(connection)
+	config := rest.CopyConfig(a.Client)
+	config.QPS = -1 // no limit: pods of a new project wait for its ranges, and requests are sequential
+	a.client, errs[2] = kubernetes.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
 		return fmt.Errorf("prepare allocation of ranges: %w", err)
 	}
-	a.taken, a.owners = new(big.Int), map[string]int{}
+	a.allocated, a.owners = new(big.Int), map[string]int{}
 	return nil
 }
 
@@ -114,15 +116,16 @@ func (a *Allocator) informer(queue workqueue.TypedRateLimitingInterface[string])
 	})
 }
 
-// remember takes the block that a namespace has already.
-func (a *Allocator) remember(ns *corev1.Namespace) {
+// record marks the block of a namespace as allocated.
+func (a *Allocator) record(ns *corev1.Namespace) {
 	if index, ok := a.ids.index(ns.Annotations[securityv1.UIDRangeAnnotation]); ok {
-		a.taken.SetBit(a.taken, index, 1)
+		a.allocated.SetBit(a.allocated, index, 1)
 		a.owners[ns.Name] = index
 	}
 }
 
-// reconcile gives a namespace what it lacks, and takes back the block of one that is gone.
+// reconcile allocates the missing ranges of a namespace, and frees the block of a deleted
+// namespace.
 func (a *Allocator) reconcile(ctx context.Context, store cache.Store, name string) error {
 	object, exists, err := store.GetByKey(name)
 	if err != nil {
@@ -130,13 +133,13 @@ func (a *Allocator) reconcile(ctx context.Context, store cache.Store, name strin
 	}
 	if !exists {
 		if index, ok := a.owners[name]; ok {
-			a.taken.SetBit(a.taken, index, 0)
+			a.allocated.SetBit(a.allocated, index, 0)
 			delete(a.owners, name)
 		}
 		return nil
 	}
 	ns := object.(*corev1.Namespace)
-	a.remember(ns)
+	a.record(ns)
 	missing, err := a.missing(ns)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -145,14 +148,15 @@ func (a *Allocator) reconcile(ctx context.Context, store cache.Store, name strin
 	if err != nil {
 		return err
 	}
-	_, err = a.client.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway-allocator"})
+	_, err = a.client.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: "slipway-allocator"})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone or another one of the name: the next event says
+		return nil // the namespace was deleted or recreated: another event follows
 	}
 	return err
 }
 
-// missing are the annotations that a namespace still needs.
+// missing returns the annotations that a namespace lacks.
 func (a *Allocator) missing(ns *corev1.Namespace) (map[string]string, error) {
 	missing := map[string]string{}
 	users, hasUsers := ns.Annotations[securityv1.UIDRangeAnnotation]
@@ -160,9 +164,10 @@ func (a *Allocator) missing(ns *corev1.Namespace) (map[string]string, error) {
 		index, ok := a.owners[ns.Name]
 		if !ok {
 			if index, ok = a.free(); !ok {
-				return nil, fmt.Errorf("all %d blocks of the range %s are taken; extend projectConfig.securityAllocator.uidAllocatorRange", a.ids.count(), a.ids)
+				return nil, fmt.Errorf("all %d blocks of the range %s are allocated; extend projectConfig.securityAllocator.uidAllocatorRange",
+					a.ids.count(), a.ids)
 			}
-			a.taken.SetBit(a.taken, index, 1)
+			a.allocated.SetBit(a.allocated, index, 1)
 			a.owners[ns.Name] = index
 		}
 		users = a.ids.annotation(index)
@@ -177,18 +182,18 @@ func (a *Allocator) missing(ns *corev1.Namespace) (map[string]string, error) {
 	return missing, nil
 }
 
-// free is the first block that nobody has.
+// free returns the first free block.
 func (a *Allocator) free() (int, bool) {
 	for index := range a.ids.count() {
-		if a.taken.Bit(index) == 0 {
+		if a.allocated.Bit(index) == 0 {
 			return index, true
 		}
 	}
 	return 0, false
 }
 
-// level is the SELinux level of the namespace with the block at index. Where there are fewer labels than blocks they
-// begin again.
+// level returns the SELinux level of the namespace with the block at index. If there are fewer
+// labels than blocks, labels repeat.
 func (a *Allocator) level(index int) string {
 	number := new(big.Int).Mul(big.NewInt(int64(index)), big.NewInt(int64(a.LabelsPerProject)))
 	return a.levels.at(int(number.Mod(number, a.levels.count()).Int64()))

@@ -10,12 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// idRange is a range of IDs that namespaces get blocks of.
+// idRange is a range of IDs that is divided into blocks for namespaces.
 type idRange struct {
 	first, last, block uint64
 }
 
-// parseRange reads `<first>-<last>/<block>`, for instance 1000000000-1999999999/10000.
+// parseRange parses `<first>-<last>/<block>`, for instance 1000000000-1999999999/10000.
 func parseRange(text string) (idRange, error) {
 	ids, size, ok := strings.Cut(text, "/")
 	block, err := strconv.ParseUint(size, 10, 32)
@@ -28,7 +28,7 @@ func parseRange(text string) (idRange, error) {
 	}
 	r := idRange{uint64(whole.Min), uint64(whole.Max), block}
 	if r.count() == 0 {
-		return idRange{}, fmt.Errorf("range %q has no room for one block", text)
+		return idRange{}, fmt.Errorf("range %q is smaller than one block", text)
 	}
 	return r, nil
 }
@@ -36,15 +36,15 @@ func parseRange(text string) (idRange, error) {
 // String is the inverse of parseRange.
 func (r idRange) String() string { return fmt.Sprintf("%d-%d/%d", r.first, r.last, r.block) }
 
-// count is the number of blocks.
+// count returns the number of blocks.
 func (r idRange) count() int { return int((r.last - r.first + 1) / r.block) }
 
-// annotation is what a namespace says that has the block at index: `<first>/<length>`.
+// annotation returns the annotation of the block at index: `<first>/<length>`.
 func (r idRange) annotation(index int) string {
 	return fmt.Sprintf("%d/%d", r.first+uint64(index)*r.block, r.block)
 }
 
-// index is the block that an annotation names, and whether it is one of the range.
+// index returns the block of an annotation, and whether the block is in the range.
 func (r idRange) index(annotation string) (int, bool) {
 	block, err := scc.ParseBlock(annotation)
 	if err != nil || uint64(block.Min) < r.first || uint64(block.Max) > r.last {
@@ -54,13 +54,15 @@ func (r idRange) index(annotation string) (int, bool) {
 	return int(offset / r.block), offset%r.block == 0
 }
 
-// labels makes SELinux levels: combinations of categories in the order of their numbers, c1,c0 being the first pair.
+// labels enumerates SELinux levels: combinations of categories in the order of their numbers, from
+// the pair c1,c0.
 type labels struct {
 	prefix          string
 	categories, top int
 }
 
-// parseLabels reads `<prefix>/<categories in a label>[,<number of categories>]`, for instance s0:/2.
+// parseLabels parses `<prefix>/<categories in a label>[,<number of categories>]`, for instance
+// s0:/2.
 func parseLabels(text string) (labels, error) {
 	prefix, rest, ok := strings.Cut(text, "/")
 	number, top, limited := strings.Cut(rest, ",")
@@ -76,20 +78,21 @@ func parseLabels(text string) (labels, error) {
 	return l, nil
 }
 
-// count is the number of labels.
+// count returns the number of labels.
 func (l labels) count() *big.Int { return new(big.Int).Binomial(int64(l.top), int64(l.categories)) }
 
-// at is the label with a number, in the combinatorial number system: the highest category is the largest c for which
-// c over the number of categories is not above what is left.
+// at returns the label with a number, in the combinatorial number system: the highest category is
+// the largest c for which the binomial coefficient of c and the number of categories is at most the
+// remainder.
 func (l labels) at(number int) string {
-	left := big.NewInt(int64(number))
+	remainder := big.NewInt(int64(number))
 	var names []string
-	for remaining, below := l.categories, l.top; remaining > 0; remaining-- {
+	for categories, below := l.categories, l.top; categories > 0; categories-- {
 		category := below - 1
-		for new(big.Int).Binomial(int64(category), int64(remaining)).Cmp(left) > 0 {
+		for new(big.Int).Binomial(int64(category), int64(categories)).Cmp(remainder) > 0 {
 			category--
 		}
-		left.Sub(left, new(big.Int).Binomial(int64(category), int64(remaining)))
+		remainder.Sub(remainder, new(big.Int).Binomial(int64(category), int64(categories)))
 		names = append(names, "c"+strconv.Itoa(category))
 		below = category
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestLabelsAreThoseOfOpenShift(t *testing.T) {
+func TestLabelsMatchOpenShift(t *testing.T) {
 	pairs, err := parseLabels("s0:/2")
 	if err != nil {
 		t.Fatal(err)
@@ -58,12 +58,12 @@ func namespaceWith(name string, annotations map[string]string) *corev1.Namespace
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", Annotations: annotations}}
 }
 
-func TestEachNamespaceGetsABlockOfItsOwn(t *testing.T) {
-	taken := namespaceWith("taken", map[string]string{
+func TestAllocatorGivesEachNamespaceADistinctBlock(t *testing.T) {
+	first := namespaceWith("taken", map[string]string{
 		securityv1.UIDRangeAnnotation: "100/10", securityv1.SupplementalGroupsAnnotation: "100/10", securityv1.MCSAnnotation: "s0:c1,c0",
 	})
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	objects := map[string]*corev1.Namespace{"taken": taken, "a": namespaceWith("a", nil), "b": namespaceWith("b", nil), "c": namespaceWith("c", nil)}
+	objects := map[string]*corev1.Namespace{"taken": first, "a": namespaceWith("a", nil), "b": namespaceWith("b", nil), "c": namespaceWith("c", nil)}
 	client := fake.NewClientset()
 	for _, object := range objects {
 		if err := store.Add(object); err != nil {
@@ -73,10 +73,10 @@ func TestEachNamespaceGetsABlockOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &Allocator{LabelsPerProject: 5, taken: new(big.Int), owners: map[string]int{}, client: client}
+	a := &Allocator{LabelsPerProject: 5, allocated: new(big.Int), owners: map[string]int{}, client: client}
 	a.ids, _ = parseRange("100-129/10")
 	a.levels, _ = parseLabels("s0:/2")
-	a.remember(taken)
+	a.record(first)
 	for name, want := range map[string][2]string{"a": {"110/10", "s0:c3,c2"}} {
 		if err := a.reconcile(t.Context(), store, name); err != nil {
 			t.Fatal(err)
@@ -95,13 +95,13 @@ func TestEachNamespaceGetsABlockOfItsOwn(t *testing.T) {
 	if err := a.reconcile(t.Context(), store, "c"); err == nil {
 		t.Error("a fourth namespace gets one of three blocks")
 	}
-	if err := store.Delete(taken); err != nil {
+	if err := store.Delete(first); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.reconcile(t.Context(), store, "taken"); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.reconcile(t.Context(), store, "c"); err != nil {
-		t.Errorf("the block of a namespace that is gone is not given again: %v", err)
+		t.Errorf("the block of a deleted namespace is not reused: %v", err)
 	}
 }

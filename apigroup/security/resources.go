@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the resource securitycontextconstraints. Its table is that of `oc get scc` in OpenShift 3.
+// constraints is the resource securitycontextconstraints. Its table is the table of `oc get scc` in
+// OpenShift 3.
 func constraints() apiserver.Served {
 	type column = apiserver.Column[*scc.Constraints]
 	return apiserver.Resource[*scc.Constraints]{
@@ -45,7 +46,7 @@ func priority(c *scc.Constraints) any {
 	return *c.Priority
 }
 
-// list writes a list as OpenShift's client does, `[a b]`.
+// list formats a list like OpenShift's client, `[a b]`.
 func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
@@ -54,7 +55,8 @@ func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// rangeAllocations is the resource rangeallocations: what of a range is taken, one bit for each block.
+// rangeAllocations is the resource rangeallocations: the allocated blocks of a range, one bit for
+// each block.
 func rangeAllocations() apiserver.Served {
 	return apiserver.Resource[*securityv1.RangeAllocation]{
 		Plural: "rangeallocations",

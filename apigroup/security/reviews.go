@@ -18,29 +18,31 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// review is a resource that answers a question: it can be created, and is not kept.
+// review is a resource that can only be created: the server fills in its status and does not store
+// it.
 type review struct {
-	kind   func() runtime.Object
-	single string
-	answer func(context.Context, string, runtime.Object) error
+	kind     func() runtime.Object
+	singular string
+	evaluate func(context.Context, string, runtime.Object) error
 }
 
 var _ rest.Creater = review{}
 
-// New makes an empty question.
+// New creates an empty review.
 func (r review) New() runtime.Object { return r.kind() }
 
-// Destroy has nothing to give back.
+// Destroy does nothing: a review holds no resources.
 func (review) Destroy() {}
 
-// NamespaceScoped says that the question is asked in a namespace.
+// NamespaceScoped returns true: the result depends on the namespace.
 func (review) NamespaceScoped() bool { return true }
 
-// GetSingularName is the name of one.
-func (r review) GetSingularName() string { return r.single }
+// GetSingularName returns the singular name.
+func (r review) GetSingularName() string { return r.singular }
 
-// Create answers the question in its status.
-func (r review) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+// Create fills in the status of the review.
+func (r review) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	namespace, ok := request.NamespaceFrom(ctx)
 	if !ok || namespace == "" {
 		return nil, apierrors.NewBadRequest("a namespace is needed, because constraints take values from it")
@@ -50,68 +52,71 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 			return nil, err
 		}
 	}
-	return object, r.answer(ctx, namespace, object)
+	return object, r.evaluate(ctx, namespace, object)
 }
 
-// newSubjectReviews makes podsecuritypolicysubjectreviews: could a user, or the service account of a template, make its pod?
-func newSubjectReviews(judge *judge) func(apiserver.Deps) (rest.Storage, error) {
+// newSubjectReviews serves podsecuritypolicysubjectreviews: can a user, or the service account of a
+// template, create its pod?
+func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(apiserver.Deps) (rest.Storage, error) {
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicySubjectReview{} }, "podsecuritypolicysubjectreview",
 			func(ctx context.Context, namespace string, object runtime.Object) error {
-				asked := object.(*securityv1.PodSecurityPolicySubjectReview)
+				review := object.(*securityv1.PodSecurityPolicySubjectReview)
 				var subjects []user.Info
-				if asked.Spec.User != "" || len(asked.Spec.Groups) > 0 {
-					subjects = append(subjects, &user.DefaultInfo{Name: asked.Spec.User, Groups: asked.Spec.Groups})
+				if review.Spec.User != "" || len(review.Spec.Groups) > 0 {
+					subjects = append(subjects, &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups})
 				}
-				if asked.Spec.Template.Spec.ServiceAccountName != "" || len(subjects) == 0 {
-					subjects = append(subjects, account(namespace, podOf(namespace, asked.Spec.Template)))
+				if review.Spec.Template.Spec.ServiceAccountName != "" || len(subjects) == 0 {
+					subjects = append(subjects, account(namespace, podOf(namespace, review.Spec.Template)))
 				}
-				status, err := judge.review(ctx, namespace, asked.Spec.Template, subjects)
-				asked.Status = status
+				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
+				review.Status = status
 				return err
 			}}, nil
 	}
 }
 
-// newSelfReviews makes podsecuritypolicyselfsubjectreviews: could whoever asks make the pod of a template?
-func newSelfReviews(judge *judge) func(apiserver.Deps) (rest.Storage, error) {
+// newSelfReviews serves podsecuritypolicyselfsubjectreviews: can the user of the request create the
+// pod of a template?
+func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(apiserver.Deps) (rest.Storage, error) {
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicySelfSubjectReview{} }, "podsecuritypolicyselfsubjectreview",
 			func(ctx context.Context, namespace string, object runtime.Object) error {
-				asked := object.(*securityv1.PodSecurityPolicySelfSubjectReview)
+				review := object.(*securityv1.PodSecurityPolicySelfSubjectReview)
 				self, ok := request.UserFrom(ctx)
 				if !ok {
 					return apierrors.NewBadRequest("the request has no user")
 				}
-				subjects := []user.Info{self, account(namespace, podOf(namespace, asked.Spec.Template))}
-				status, err := judge.review(ctx, namespace, asked.Spec.Template, subjects)
-				asked.Status = status
+				subjects := []user.Info{self, account(namespace, podOf(namespace, review.Spec.Template))}
+				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
+				review.Status = status
 				return err
 			}}, nil
 	}
 }
 
-// newAccountReviews makes podsecuritypolicyreviews: which of the service accounts could run the pod of a template?
-func newAccountReviews(judge *judge) func(apiserver.Deps) (rest.Storage, error) {
+// newAccountReviews serves podsecuritypolicyreviews: which of the service accounts can run the pod
+// of a template?
+func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(deps apiserver.Deps) (rest.Storage, error) {
 		accounts := deps.Informers.Core().V1().ServiceAccounts().Lister()
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicyReview{} }, "podsecuritypolicyreview",
 			func(ctx context.Context, namespace string, object runtime.Object) error {
-				asked := object.(*securityv1.PodSecurityPolicyReview)
-				names, err := accountNames(accounts.ServiceAccounts(namespace), asked.Spec)
+				review := object.(*securityv1.PodSecurityPolicyReview)
+				names, err := accountNames(accounts.ServiceAccounts(namespace), review.Spec)
 				if err != nil {
 					return err
 				}
-				asked.Status.AllowedServiceAccounts = []securityv1.ServiceAccountPodSecurityPolicyReviewStatus{}
+				review.Status.AllowedServiceAccounts = []securityv1.ServiceAccountPodSecurityPolicyReviewStatus{}
 				for _, name := range names {
-					template := asked.Spec.Template
+					template := review.Spec.Template
 					template.Spec.ServiceAccountName = name
-					status, err := judge.review(ctx, namespace, template, []user.Info{account(namespace, podOf(namespace, template))})
+					status, err := evaluator.review(ctx, namespace, template, []user.Info{account(namespace, podOf(namespace, template))})
 					if err != nil {
 						return err
 					}
 					if status.AllowedBy != nil {
-						asked.Status.AllowedServiceAccounts = append(asked.Status.AllowedServiceAccounts,
+						review.Status.AllowedServiceAccounts = append(review.Status.AllowedServiceAccounts,
 							securityv1.ServiceAccountPodSecurityPolicyReviewStatus{PodSecurityPolicySubjectReviewStatus: status, Name: name})
 					}
 				}
@@ -120,8 +125,8 @@ func newAccountReviews(judge *judge) func(apiserver.Deps) (rest.Storage, error) 
 	}
 }
 
-// accountNames are the service accounts that are asked about, which must exist: those that the question names, or else the
-// template's.
+// accountNames returns the service accounts of a review, or else the template's. Fails if one of
+// them does not exist.
 func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec securityv1.PodSecurityPolicyReviewSpec) ([]string, error) {
 	names := spec.ServiceAccountNames
 	if len(names) == 0 {
@@ -139,9 +144,11 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	return names, nil
 }
 
-// review decides on a template's pod. No constraint that accepts it is no error: the reason says why.
-func (j *judge) review(ctx context.Context, namespace string, template corev1.PodTemplateSpec, subjects []user.Info) (securityv1.PodSecurityPolicySubjectReviewStatus, error) {
-	decision, err := j.decide(ctx, namespace, podOf(namespace, template), field.NewPath("spec", "template", "spec"), subjects)
+// review evaluates the pod of a template. If no constraint accepts it, the status contains the
+// reason; this is not an error.
+func (e *evaluator) review(ctx context.Context, namespace string, template corev1.PodTemplateSpec,
+	subjects []user.Info) (securityv1.PodSecurityPolicySubjectReviewStatus, error) {
+	decision, err := e.decide(ctx, namespace, podOf(namespace, template), field.NewPath("spec", "template", "spec"), subjects)
 	if err != nil {
 		return securityv1.PodSecurityPolicySubjectReviewStatus{}, apierrors.NewInternalError(err)
 	}
@@ -159,7 +166,7 @@ func (j *judge) review(ctx context.Context, namespace string, template corev1.Po
 	return status, nil
 }
 
-// podOf is the pod that a template makes.
+// podOf returns the pod of a template.
 func podOf(namespace string, template corev1.PodTemplateSpec) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace = namespace

@@ -1,8 +1,9 @@
-// Package security serves the API group security.openshift.io, checks pods against security context constraints when they
-// are made, and allocates the ranges of users, groups and SELinux labels that the constraints take from namespaces.
+// Package security serves the API group security.openshift.io, checks pods against security context
+// constraints when they are created, and allocates the ranges of users, groups and SELinux labels
+// that constraints take from namespaces.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.2.5, and 3.11 Cluster Administration, chapter 15. What a
-// constraint says of a pod is decided in the package scc.
+// The package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture,
+// 4.2.5, and 3.11 Cluster Administration, chapter 15.
 package security
 
 import (
@@ -15,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PluginName is the admission plugin as the configuration calls it.
+// PluginName is the name of the admission plugin in the configuration.
 const PluginName = "SecurityContextConstraint"
 
-// Feature is the group with its admission plugin.
+// Feature returns the group with its admission plugins.
 func Feature() apiserver.Feature {
-	judge := &judge{}
+	evaluator := &evaluator{}
 	return apiserver.Feature{
 		Groups: []apiserver.Group{{
 			GroupVersion: securityv1.GroupVersion,
@@ -28,23 +29,23 @@ func Feature() apiserver.Feature {
 			Legacy:       securityv1.DeprecatedInstallWithoutGroup,
 			Resources: []apiserver.Served{
 				constraints(), rangeAllocations(),
-				apiserver.Virtual{Plural: "podsecuritypolicysubjectreviews", New: newSubjectReviews(judge)},
-				apiserver.Virtual{Plural: "podsecuritypolicyselfsubjectreviews", New: newSelfReviews(judge)},
-				apiserver.Virtual{Plural: "podsecuritypolicyreviews", New: newAccountReviews(judge)},
+				apiserver.Virtual{Plural: "podsecuritypolicysubjectreviews", New: newSubjectReviews(evaluator)},
+				apiserver.Virtual{Plural: "podsecuritypolicyselfsubjectreviews", New: newSelfReviews(evaluator)},
+				apiserver.Virtual{Plural: "podsecuritypolicyreviews", New: newAccountReviews(evaluator)},
 			},
 		}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-			judge.use(deps)
+			evaluator.use(deps)
 			return apiserver.Hooks{}, nil
 		},
 		Admission: []apiserver.Admission{
-			{Name: PluginName, New: func(io.Reader) (admission.Interface, error) { return newCheck(judge), nil }},
-			{Name: ExecPluginName, New: func(io.Reader) (admission.Interface, error) { return newExecCheck(judge), nil }},
+			{Name: PluginName, New: func(io.Reader) (admission.Interface, error) { return newPodPlugin(evaluator), nil }},
+			{Name: ExecPluginName, New: func(io.Reader) (admission.Interface, error) { return newExecPlugin(evaluator), nil }},
 		},
 	}
 }
 
-// constraintsResource is where the constraints are stored.
+// constraintsResource returns the resource of the constraints.
 func constraintsResource() schema.GroupResource {
 	return securityv1.Resource("securitycontextconstraints")
 }

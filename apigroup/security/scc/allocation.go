@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resolved is a constraint with the values that its namespace has pre-allocated.
+// resolved is a constraint with the ranges of a namespace.
 type resolved struct {
 	*Constraints
 	runAsUser          securityv1.RunAsUserStrategyOptions
@@ -18,8 +18,8 @@ type resolved struct {
 	supplementalGroups []securityv1.IDRange
 }
 
-// resolve looks up what the constraint leaves to the namespace: the range of users, the SELinux level and the
-// groups. A namespace that lacks one of them is an error, which names the annotation.
+// resolve takes the range of users, the SELinux level and the groups from the namespace, if the
+// constraint does not set them. If the namespace lacks one of them, the error names the annotation.
 func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 	r := &resolved{
 		Constraints: c, runAsUser: c.RunAsUser, seLinux: c.SELinuxContext.SELinuxOptions,
@@ -49,7 +49,7 @@ func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A volume has one owning group: the first of the namespace and no other.
+		// A volume has one owning group: the first of the namespace.
 		r.fsGroup = []securityv1.IDRange{{Min: blocks[0].Min, Max: blocks[0].Min}}
 	}
 	if c.SupplementalGroups.Type == securityv1.SupplementalGroupsStrategyMustRunAs && len(r.supplementalGroups) == 0 {
@@ -66,7 +66,7 @@ func missing(namespace *corev1.Namespace, annotation string) error {
 	return fmt.Errorf("namespace %q has no annotation %s; it is allocated when the namespace is created", namespace.Name, annotation)
 }
 
-// users is the namespace's block of user IDs.
+// users returns the namespace's block of user IDs.
 func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	value := namespace.Annotations[securityv1.UIDRangeAnnotation]
 	if value == "" {
@@ -79,7 +79,8 @@ func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	return block, nil
 }
 
-// groups are the namespace's blocks of group IDs: those of its own annotation, or else its block of users.
+// groups returns the namespace's blocks of group IDs from their annotation. Without it, the block
+// of users is used.
 func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	value := namespace.Annotations[securityv1.SupplementalGroupsAnnotation]
 	if value == "" {
@@ -100,7 +101,8 @@ func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	return blocks, nil
 }
 
-// ParseBlock reads a block of IDs, `<start>/<length>` or `<start>-<end>` with both ends included.
+// ParseBlock parses a block of IDs, `<start>/<length>` or `<start>-<end>`, where both ends are
+// inclusive.
 func ParseBlock(text string) (securityv1.IDRange, error) {
 	start, length, byLength := strings.Cut(text, "/")
 	end := ""
@@ -128,7 +130,7 @@ func ParseBlock(text string) (securityv1.IDRange, error) {
 	return securityv1.IDRange{Min: int64(first), Max: int64(last)}, nil
 }
 
-// contains tells whether one of the ranges holds id.
+// contains reports whether one of the ranges contains id.
 func contains(ranges []securityv1.IDRange, id int64) bool {
 	for _, r := range ranges {
 		if r.Min <= id && id <= r.Max {
@@ -138,7 +140,7 @@ func contains(ranges []securityv1.IDRange, id int64) bool {
 	return false
 }
 
-// format writes ranges as `1000-1009, 5-5` for messages.
+// format formats ranges as `1000-1009, 5-5` for messages.
 func format(ranges []securityv1.IDRange) string {
 	texts := make([]string, 0, len(ranges))
 	for _, r := range ranges {

@@ -8,21 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// descriptionAnnotation holds what a constraint is for, in words.
+// descriptionAnnotation is the annotation with the purpose of a constraint.
 const descriptionAnnotation = "kubernetes.io/description"
 
-// BuiltIn makes the constraints that every cluster starts with, with the users and groups that may use them, in the
-// order of their names. infrastructure is the namespace of the platform's own service accounts (openshift-infra).
+// BuiltIn returns the constraints of a new cluster, sorted by name, with the users and groups that
+// may use them. infrastructure is the namespace of the platform's service accounts
+// (openshift-infra).
 //
-// Source: the seven of OpenShift 3.11 Cluster Administration, 15.2, whose values stand in its two tables, and the
-// one that 3.11's monitoring adds. They list `projected` beside what the first table lists, as the second does.
+// Source: the seven constraints of OpenShift 3.11 Cluster Administration, 15.2, with the values of
+// its two tables, and the constraint that 3.11's monitoring adds. All allow `projected`, which only
+// the second table lists.
 func BuiltIn(infrastructure string) []*Constraints {
 	return []*Constraints{
-		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(), nodeExporter(), nonRoot(), privileged(infrastructure), restricted(),
+		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(),
+		nodeExporter(), nonRoot(), privileged(infrastructure), restricted(),
 	}
 }
 
-// base is the strictest constraint; the others loosen it.
+// base returns the strictest constraint. The others loosen it.
 func base(name, description string) *Constraints {
 	c := &Constraints{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "SecurityContextConstraints"},
@@ -82,7 +85,7 @@ func volumes(c *Constraints, kinds ...securityv1.FSType) {
 	slices.Sort(c.Volumes)
 }
 
-// hostAll allows everything of the host.
+// hostAll allows all host features.
 func hostAll(c *Constraints) {
 	c.AllowHostDirVolumePlugin, c.AllowHostNetwork, c.AllowHostPorts, c.AllowHostPID, c.AllowHostIPC = true, true, true, true, true
 }
@@ -134,7 +137,7 @@ func privileged(infrastructure string) *Constraints {
 	return c
 }
 
-// anyContext lifts the rules on volumes, users, groups and labels.
+// anyContext allows all volumes, users, groups and labels.
 func anyContext(c *Constraints) {
 	c.Volumes = []securityv1.FSType{securityv1.FSTypeAll}
 	c.RunAsUser.Type = securityv1.RunAsUserStrategyRunAsAny

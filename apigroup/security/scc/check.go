@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// check returns every objection to a completed pod.
+// check returns all objections to a completed pod.
 func (r *resolved) check(pod *corev1.Pod, at *field.Path) field.ErrorList {
 	spec := &pod.Spec
 	errs := r.checkHost(spec, at)
@@ -113,34 +113,34 @@ func (r *resolved) checkUser(context *corev1.SecurityContext, pod *corev1.PodSec
 	return nil
 }
 
-// checkSELinux compares each part of the label that the constraint prescribes.
-func (r *resolved) checkSELinux(given *corev1.SELinuxOptions, at *field.Path) (errs field.ErrorList) {
+// checkSELinux compares each field of the label with the constraint's.
+func (r *resolved) checkSELinux(label *corev1.SELinuxOptions, at *field.Path) (errs field.ErrorList) {
 	if r.SELinuxContext.Type != securityv1.SELinuxStrategyMustRunAs {
 		return nil
 	}
-	if given == nil {
+	if label == nil {
 		return field.ErrorList{field.Required(at, "a label must be set")}
 	}
-	for _, part := range []struct{ name, given, want string }{
-		{"user", given.User, r.seLinux.User},
-		{"role", given.Role, r.seLinux.Role},
-		{"type", given.Type, r.seLinux.Type},
+	for _, part := range []struct{ name, got, want string }{
+		{"user", label.User, r.seLinux.User},
+		{"role", label.Role, r.seLinux.Role},
+		{"type", label.Type, r.seLinux.Type},
 	} {
 		switch {
-		case part.given == part.want:
+		case part.got == part.want:
 		case part.want == "":
-			errs = append(errs, field.Invalid(at.Child(part.name), part.given, "must not be set"))
+			errs = append(errs, field.Invalid(at.Child(part.name), part.got, "must not be set"))
 		default:
-			errs = append(errs, field.Invalid(at.Child(part.name), part.given, "must be "+part.want))
+			errs = append(errs, field.Invalid(at.Child(part.name), part.got, "must be "+part.want))
 		}
 	}
-	if !sameLevel(given.Level, r.seLinux.Level) {
-		errs = append(errs, field.Invalid(at.Child("level"), given.Level, "must be "+r.seLinux.Level))
+	if !sameLevel(label.Level, r.seLinux.Level) {
+		errs = append(errs, field.Invalid(at.Child("level"), label.Level, "must be "+r.seLinux.Level))
 	}
 	return errs
 }
 
-// sameLevel compares SELinux levels such as s0:c1,c0, whose categories have no order.
+// sameLevel compares SELinux levels such as s0:c1,c0. The order of categories is irrelevant.
 func sameLevel(a, b string) bool {
 	sensitivityA, categoriesA, _ := strings.Cut(a, ":")
 	sensitivityB, categoriesB, _ := strings.Cut(b, ":")
@@ -150,21 +150,21 @@ func sameLevel(a, b string) bool {
 	return sensitivityA == sensitivityB && slices.Equal(setA, setB)
 }
 
-func (r *resolved) checkCapabilities(given *corev1.Capabilities, at *field.Path) (errs field.ErrorList) {
+func (r *resolved) checkCapabilities(capabilities *corev1.Capabilities, at *field.Path) (errs field.ErrorList) {
 	if slices.Contains(r.AllowedCapabilities, securityv1.AllowAllCapabilities) {
 		return nil
 	}
-	if given == nil {
-		given = &corev1.Capabilities{}
+	if capabilities == nil {
+		capabilities = &corev1.Capabilities{}
 	}
-	for _, capability := range given.Add {
+	for _, capability := range capabilities.Add {
 		if !slices.Contains(r.AllowedCapabilities, capability) && !slices.Contains(r.DefaultAddCapabilities, capability) {
 			errs = append(errs, field.Invalid(at.Child("add"), string(capability), "capability may not be added"))
 		}
 	}
 	for _, capability := range r.RequiredDropCapabilities {
-		if !slices.Contains(given.Drop, capability) && !slices.Contains(given.Drop, dropAll) {
-			errs = append(errs, field.Invalid(at.Child("drop"), given.Drop, fmt.Sprintf("%s must be dropped", capability)))
+		if !slices.Contains(capabilities.Drop, capability) && !slices.Contains(capabilities.Drop, dropAll) {
+			errs = append(errs, field.Invalid(at.Child("drop"), capabilities.Drop, fmt.Sprintf("%s must be dropped", capability)))
 		}
 	}
 	return errs
@@ -182,7 +182,8 @@ func (r *resolved) checkPorts(ports []corev1.ContainerPort, at *field.Path) (err
 	return errs
 }
 
-// checkHosts refuses hosts that probes and hooks name: the node connects to them, also to its own loopback addresses.
+// checkHosts rejects hosts in probes and hooks: the node connects to them, even to its own loopback
+// addresses.
 func (r *resolved) checkHosts(hosts []namedHost, at *field.Path) (errs field.ErrorList) {
 	if r.AllowHostNetwork {
 		return nil

@@ -7,10 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dropAll is the name that stands for every capability in requiredDropCapabilities.
+// dropAll means all capabilities in requiredDropCapabilities.
 const dropAll corev1.Capability = "ALL"
 
-// complete sets what the pod leaves open and the constraint has a value for. What the pod says itself stays.
+// complete sets the fields that the pod leaves unset and that the constraint has a value for.
+// Fields that the pod sets stay unchanged.
 func (r *resolved) complete(pod *corev1.Pod) {
 	spec := &pod.Spec
 	context := &corev1.PodSecurityContext{}
@@ -33,10 +34,10 @@ func (r *resolved) complete(pod *corev1.Pod) {
 	eachContainer(spec, func(c container) { *c.context = r.completeContainer(*c.context, context) })
 }
 
-func (r *resolved) completeContainer(given *corev1.SecurityContext, pod *corev1.PodSecurityContext) *corev1.SecurityContext {
+func (r *resolved) completeContainer(original *corev1.SecurityContext, pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 	context := &corev1.SecurityContext{}
-	if given != nil {
-		context = given.DeepCopy()
+	if original != nil {
+		context = original.DeepCopy()
 	}
 	r.completeUser(context, pod)
 	if r.ReadOnlyRootFilesystem && context.ReadOnlyRootFilesystem == nil {
@@ -51,7 +52,7 @@ func (r *resolved) completeContainer(given *corev1.SecurityContext, pod *corev1.
 		}
 	}
 	context.Capabilities = r.completeCapabilities(context.Capabilities)
-	if given == nil && *context == (corev1.SecurityContext{}) {
+	if original == nil && *context == (corev1.SecurityContext{}) {
 		return nil
 	}
 	return context
@@ -67,24 +68,25 @@ func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.Pod
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		context.RunAsUser = new(*r.runAsUser.UIDRangeMin)
 	case securityv1.RunAsUserStrategyMustRunAsNonRoot:
-		// The image decides on the user; the node refuses root.
+		// The image decides on the user; the node rejects root.
 		if _, nonRoot := effectiveUser(context, pod); nonRoot == nil {
 			context.RunAsNonRoot = new(true)
 		}
 	}
 }
 
-// completeCapabilities adds the default and the required ones, sorted, to what the container asks for.
-func (r *resolved) completeCapabilities(given *corev1.Capabilities) *corev1.Capabilities {
+// completeCapabilities adds the default and the required capabilities, sorted, to those of the
+// container.
+func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.Capabilities {
 	if len(r.DefaultAddCapabilities) == 0 && len(r.RequiredDropCapabilities) == 0 {
-		return given
+		return original
 	}
 	result := &corev1.Capabilities{}
-	if given != nil {
-		result = given.DeepCopy()
+	if original != nil {
+		result = original.DeepCopy()
 	}
 	for _, capability := range r.DefaultAddCapabilities {
-		if !slices.Contains(result.Drop, capability) { // dropping more than is asked for stays possible
+		if !slices.Contains(result.Drop, capability) { // a container can drop default capabilities
 			result.Add = union(result.Add, capability)
 		}
 	}
@@ -94,7 +96,7 @@ func (r *resolved) completeCapabilities(given *corev1.Capabilities) *corev1.Capa
 	return result
 }
 
-// union adds one to set, which stays sorted when it was changed.
+// union adds a capability to a set. A changed set is sorted.
 func union(set []corev1.Capability, one corev1.Capability) []corev1.Capability {
 	if slices.Contains(set, one) {
 		return set
@@ -104,8 +106,8 @@ func union(set []corev1.Capability, one corev1.Capability) []corev1.Capability {
 	return set
 }
 
-// effectiveUser is the user that a container runs as and whether it must not be root: the container's own word, or
-// else the pod's.
+// effectiveUser returns the user of a container and whether it must not be root. The container's
+// values override the pod's.
 func effectiveUser(context *corev1.SecurityContext, pod *corev1.PodSecurityContext) (user *int64, nonRoot *bool) {
 	if pod != nil {
 		user, nonRoot = pod.RunAsUser, pod.RunAsNonRoot

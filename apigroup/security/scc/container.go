@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container is what constraints look at in a container of any sort.
+// container is the part of a container of any kind that constraints check.
 type container struct {
-	// list and index are its place: initContainers, containers or ephemeralContainers.
+	// list and index locate the container: initContainers, containers or ephemeralContainers.
 	list    string
 	index   int
 	context **corev1.SecurityContext
@@ -17,17 +17,17 @@ type container struct {
 	hosts   []namedHost
 }
 
-// namedHost is a host that the node connects to on behalf of a container.
+// namedHost is a host to which the node connects on behalf of a container.
 type namedHost struct {
-	// field is its place in the container, such as livenessProbe.httpGet.
+	// field is the path in the container, such as livenessProbe.httpGet.
 	field []string
 	name  string
 }
 
-// at is the container's path below that of the pod's spec.
+// at returns the container's path below the path of the pod's spec.
 func (c container) at(spec *field.Path) *field.Path { return spec.Child(c.list).Index(c.index) }
 
-// eachContainer calls visit for the init containers, the containers and the ephemeral ones.
+// eachContainer calls visit for all init containers, containers and ephemeral containers.
 func eachContainer(spec *corev1.PodSpec, visit func(container)) {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
@@ -44,7 +44,7 @@ func eachContainer(spec *corev1.PodSpec, visit func(container)) {
 	}
 }
 
-// hosts are those that the probes and hooks of a container name.
+// hosts returns the hosts in the probes and hooks of a container.
 func hosts(c *corev1.Container) (named []namedHost) {
 	add := func(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at ...string) {
 		if get != nil && get.Host != "" {

@@ -6,7 +6,7 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Default completes a constraint as it is written: strategies that are left out allow everything, lists of users
+// Default sets the defaults of a constraint: missing strategies allow everything, lists of users
 // and groups are never null, and the list of volumes agrees with allowHostDirVolumePlugin.
 func Default(c *Constraints) {
 	if c.Users == nil {
@@ -27,8 +27,8 @@ func Default(c *Constraints) {
 	defaultVolumes(c)
 }
 
-// defaultVolumes fills the list of a constraint from before there was one: all types. Host directories follow
-// allowHostDirVolumePlugin, which is older and decides.
+// defaultVolumes fills the list of volumes with all types if a constraint has none.
+// allowHostDirVolumePlugin, which is older than the list, decides on host directories.
 func defaultVolumes(c *Constraints) {
 	switch {
 	case c.Volumes == nil && c.AllowHostDirVolumePlugin:

@@ -19,8 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDecisions decides on the pods in testdata. The first document of a file names the constraints that may be used, built-in
-// ones by name or own ones; the others are pods. The golden file beside it has each pod's decision.
+// TestDecisions evaluates the pods in testdata. The first document of a file lists the constraints:
+// names of built-in constraints, and complete ones. The other documents are pods. The golden file
+// contains each pod's decision.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -54,14 +55,14 @@ func TestDecisions(t *testing.T) {
 
 func usable(t *testing.T, document []byte) []*Constraints {
 	t.Helper()
-	given := struct {
+	input := struct {
 		BuiltIn []string       `json:"builtIn"`
 		Own     []*Constraints `json:"own"`
 	}{}
-	if err := yaml.UnmarshalStrict(document, &given); err != nil {
+	if err := yaml.UnmarshalStrict(document, &input); err != nil {
 		t.Fatal(err)
 	}
-	constraints := given.Own
+	constraints := input.Own
 	for _, own := range constraints {
 		Default(own)
 		if errs := Validate(own); len(errs) > 0 {
@@ -69,7 +70,7 @@ func usable(t *testing.T, document []byte) []*Constraints {
 		}
 	}
 	for _, builtIn := range BuiltIn("openshift-infra") {
-		if slices.Contains(given.BuiltIn, builtIn.Name) || slices.Contains(given.BuiltIn, "*") {
+		if slices.Contains(input.BuiltIn, builtIn.Name) || slices.Contains(input.BuiltIn, "*") {
 			constraints = append(constraints, builtIn)
 		}
 	}
@@ -77,7 +78,7 @@ func usable(t *testing.T, document []byte) []*Constraints {
 	return constraints
 }
 
-// namespace is one whose values are allocated.
+// namespace returns a namespace with allocated ranges.
 func namespace() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{
 		securityv1.UIDRangeAnnotation:           "1000010000/10000",
@@ -86,7 +87,8 @@ func namespace() *corev1.Namespace {
 	}}}
 }
 
-// write prints the decision on a pod: who allows it, the security contexts, and who objects.
+// write prints the decision on a pod: the constraint that allows it, the security contexts, and the
+// objections.
 func write(t *testing.T, out *bytes.Buffer, name string, decision Decision) {
 	t.Helper()
 	fmt.Fprintf(out, "pod %s\n", name)

@@ -7,8 +7,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Sort orders constraints as they are tried: the highest priority first (none counts as 0), then the most
-// restrictive, then by name.
+// Sort sorts constraints in the order of evaluation: the highest priority first (the default is 0),
+// then the most restrictive, then by name.
 func Sort(constraints []*Constraints) {
 	slices.SortFunc(constraints, func(a, b *Constraints) int {
 		return cmp.Or(
@@ -26,9 +26,9 @@ func priority(c *Constraints) int32 {
 	return *c.Priority
 }
 
-// The weights of what a constraint allows. A bigger one outweighs all smaller ones together: privileged
-// containers, then host ports and networking, host directories, unusual volumes, the user and SELinux label, and
-// at last capabilities.
+// The weights of what a constraint allows. A larger weight exceeds the sum of all smaller ones:
+// privileged containers, then host ports and networking, host directories, unusual volumes, the
+// user and SELinux label, and finally capabilities.
 const (
 	laxPrivileged     = 1_000_000
 	laxHostPorts      = 400_000
@@ -48,7 +48,7 @@ const (
 	mostCapabilityLax = 9_999
 )
 
-// laxity is how much a constraint allows; the lower, the more restrictive.
+// laxity returns how much a constraint allows; a low value means restrictive.
 func laxity(c *Constraints) int {
 	sum := volumeLaxity(c) + capabilityLaxity(c)
 	if c.AllowPrivilegedContainer {

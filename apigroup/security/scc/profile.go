@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The names of seccomp profiles as seccompProfiles of a constraint and the annotations of OpenShift 3's pods
-// write them.
+// The names of seccomp profiles in a constraint's seccompProfiles and in annotations of OpenShift
+// 3's pods.
 const (
 	profileAny        = "*"
 	profileRuntime    = "runtime/default"
@@ -18,7 +18,8 @@ const (
 	profileLocal      = "localhost/"
 )
 
-// ProfileNamed is the pod's field for a profile's name, nil for a name that stands for no single profile.
+// ProfileNamed returns the pod's field for a profile's name. It returns nil if the name does not
+// mean exactly one profile.
 func ProfileNamed(name string) *corev1.SeccompProfile {
 	file, local := strings.CutPrefix(name, profileLocal)
 	switch {
@@ -46,7 +47,7 @@ func profileName(profile *corev1.SeccompProfile) string {
 	return profileUnconfined
 }
 
-// defaultSeccompProfile is the first profile that is no wildcard, nil when there is none.
+// defaultSeccompProfile returns the first profile that is not a wildcard, nil if there is none.
 func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 	for _, name := range r.SeccompProfiles {
 		if name != profileAny {
@@ -56,14 +57,14 @@ func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 	return nil
 }
 
-// checkSeccomp refuses a profile that the constraint does not list. A constraint without a list, as
-// OpenShift 3's are, and one that allows no profile at all (unconfined) also allow the runtime's own,
-// which every pod has that names none.
-func (r *resolved) checkSeccomp(given *corev1.SeccompProfile, at *field.Path) field.ErrorList {
-	if given == nil || slices.Contains(r.SeccompProfiles, profileAny) {
+// checkSeccomp rejects a profile that the constraint does not list. The runtime's profile, which
+// pods without a profile have, is also allowed by a constraint without a list, such as OpenShift
+// 3's, and by a constraint that allows no filter at all (unconfined).
+func (r *resolved) checkSeccomp(profile *corev1.SeccompProfile, at *field.Path) field.ErrorList {
+	if profile == nil || slices.Contains(r.SeccompProfiles, profileAny) {
 		return nil
 	}
-	name := profileName(given)
+	name := profileName(profile)
 	if name == profileRuntime && r.allowsRuntimeProfile() || slices.Contains(r.SeccompProfiles, name) {
 		return nil
 	}
@@ -74,15 +75,15 @@ func (r *resolved) checkSeccomp(given *corev1.SeccompProfile, at *field.Path) fi
 	return field.ErrorList{field.Forbidden(at, name+" is not allowed; allowed are "+allowed)}
 }
 
-// allowsRuntimeProfile is false only for a list of local profiles, which may be stricter than the
-// runtime's.
+// allowsRuntimeProfile returns false only for a list of local profiles, which can be stricter than
+// the runtime's.
 func (r *resolved) allowsRuntimeProfile() bool {
 	return len(r.SeccompProfiles) == 0 || slices.ContainsFunc(r.SeccompProfiles, func(name string) bool {
 		return name == profileRuntime || name == profileDocker || name == profileUnconfined
 	})
 }
 
-// safeSysctls are those that a kubelet lets every pod set, because they act in the pod alone.
+// safeSysctls are the sysctls that a kubelet lets every pod set, because they affect only the pod.
 func safeSysctls() []string {
 	return []string{
 		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
@@ -104,7 +105,7 @@ func (r *resolved) checkSysctls(sysctls []corev1.Sysctl, at *field.Path) (errs f
 	return errs
 }
 
-// matches tells whether one of the patterns is name or, with a * at its end, the beginning of it.
+// matches reports whether one of the patterns is name or, with a trailing *, a prefix of it.
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
@@ -112,8 +113,9 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// CarryAnnotations turns the seccomp annotations of OpenShift 3's pods into fields, which alone count today. A
-// field that is set stays as it is, as does an annotation that names no profile.
+// CarryAnnotations converts the seccomp annotations of OpenShift 3's pods to fields, because
+// Kubernetes only reads fields. It does not change a field that is set, and ignores an annotation
+// that does not name a profile.
 func CarryAnnotations(pod *corev1.Pod) {
 	if profile := ProfileNamed(pod.Annotations[corev1.SeccompPodAnnotationKey]); profile != nil {
 		if pod.Spec.SecurityContext == nil {

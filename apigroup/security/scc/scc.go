@@ -1,8 +1,9 @@
-// Package scc evaluates security context constraints. It is pure: it reads the constraints, the pod and the
-// namespace it is given, changes copies, and asks nobody. Admission and the review APIs share it.
+// Package scc evaluates security context constraints. It is pure: it reads its arguments, changes
+// copies, and uses no client. Admission and the review APIs share it.
 //
-// A pod is tried against constraints in the order of Sort. Each one first completes what the pod leaves open
-// (complete.go) and then checks every field of the result (check.go); the first that has no objection wins.
+// Decide evaluates constraints in the order of Sort. Each constraint first completes the fields
+// that the pod leaves unset (complete.go) and then checks every field of the result (check.go). The
+// first constraint without objections wins.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and 3.11 Cluster
 // Administration, chapter 15.
@@ -20,25 +21,26 @@ import (
 // Constraints is the wire type under a shorter name.
 type Constraints = securityv1.SecurityContextConstraints
 
-// Decision is what a set of constraints says of a pod.
+// Decision is the result of the evaluation of a pod.
 type Decision struct {
-	// AllowedBy is the constraint that accepted the pod, nil when none did.
+	// AllowedBy is the constraint that accepted the pod, nil if none did.
 	AllowedBy *Constraints
-	// Pod is a copy of the pod as AllowedBy completed it, with the annotation openshift.io/scc.
+	// Pod is a copy of the pod, completed by AllowedBy, with the annotation openshift.io/scc.
 	Pod *corev1.Pod
-	// Objections are those of the constraints that were tried before, in order.
+	// Objections are the objections of the constraints that were evaluated before, in order.
 	Objections []Objection
 }
 
-// Objection is why one constraint did not accept a pod.
+// Objection explains why a constraint rejected a pod.
 type Objection struct {
 	// Constraint is the name of the constraint.
 	Constraint string
-	// Errors name the fields.
+	// Errors are the errors of the pod's fields.
 	Errors field.ErrorList
 }
 
-// Error is `restricted: [spec.containers[0].securityContext.privileged: Invalid value: true: ...]`.
+// Error returns `restricted: [spec.containers[0].securityContext.privileged: Invalid value: true:
+// ...]`.
 func (o Objection) Error() string {
 	texts := make([]string, 0, len(o.Errors))
 	for _, err := range o.Errors {
@@ -47,7 +49,7 @@ func (o Objection) Error() string {
 	return o.Constraint + ": [" + strings.Join(texts, ", ") + "]"
 }
 
-// Reason sums up the objections in one line, empty when there are none.
+// Reason returns the objections in one line, "" if there are none.
 func (d Decision) Reason() string {
 	texts := make([]string, 0, len(d.Objections))
 	for _, objection := range d.Objections {
@@ -56,21 +58,22 @@ func (d Decision) Reason() string {
 	return strings.Join(texts, "; ")
 }
 
-// Decide tries constraints in the order given and stops at the first that accepts the pod; at is the path of the
-// pod's spec in messages. The pod is not changed.
+// Decide evaluates constraints in the given order until one accepts the pod. The path at is the
+// path of the pod's spec in messages. The pod is not changed.
 func Decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(*corev1.Pod) bool { return true })
 }
 
-// Recheck is Decide for a pod that exists: its spec is fixed, so that a constraint which would complete it does
-// not count.
+// Recheck is Decide for an existing pod. Its spec is immutable, so a constraint that would have to
+// complete it rejects it.
 func Recheck(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(completed *corev1.Pod) bool {
 		return equality.Semantic.DeepEqual(pod.Spec, completed.Spec)
 	})
 }
 
-func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path, suits func(*corev1.Pod) bool) Decision {
+func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path,
+	suits func(*corev1.Pod) bool) Decision {
 	var decision Decision
 	for _, constraint := range constraints {
 		completed, errs := try(constraint, namespace, pod, at)

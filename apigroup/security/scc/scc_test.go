@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestOrderIsPriorityThenRestrictionThenName(t *testing.T) {
+func TestSortByPriorityRestrictionAndName(t *testing.T) {
 	constraints := BuiltIn("openshift-infra")
 	for _, name := range []string{"b", "a"} {
 		same := restricted()
@@ -59,7 +59,7 @@ func TestBlocksOfIDs(t *testing.T) {
 	}
 }
 
-func TestNamespaceWithoutAllocationIsRefusedByName(t *testing.T) {
+func TestDecideNamesTheMissingAnnotation(t *testing.T) {
 	bare := &corev1.Namespace{}
 	bare.Name = "bare"
 	decision := Decide([]*Constraints{restricted(), hostNetwork()}, bare, &corev1.Pod{}, field.NewPath("spec"))
@@ -77,7 +77,7 @@ func TestGroupsFallBackToTheUsersOfTheNamespace(t *testing.T) {
 	}
 }
 
-func TestExistingPodIsNotCompleted(t *testing.T) {
+func TestRecheckDoesNotCompletePods(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
 	if d := Recheck([]*Constraints{restricted()}, namespace(), pod, field.NewPath("spec")); d.AllowedBy != nil {
 		t.Errorf("%s accepts a pod that it would have to change", d.AllowedBy.Name)
@@ -88,7 +88,7 @@ func TestExistingPodIsNotCompleted(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfOlderConstraints(t *testing.T) {
+func TestDefaultVolumesOfOlderConstraints(t *testing.T) {
 	c := &Constraints{}
 	Default(c)
 	if slices.Contains(c.Volumes, securityv1.FSTypeHostPath) || !slices.Contains(c.Volumes, securityv1.FSTypeSecret) {
@@ -111,7 +111,7 @@ func TestDefaultsOfOlderConstraints(t *testing.T) {
 	}
 }
 
-func TestImpossibleConstraintsAreRefused(t *testing.T) {
+func TestValidateRejectsInconsistentConstraints(t *testing.T) {
 	for want, change := range map[string]func(*Constraints){
 		"priority":                     func(c *Constraints) { c.Priority = new(int32(-1)) },
 		"runAsUser.type":               func(c *Constraints) { c.RunAsUser.Type = "Anything" },
@@ -159,7 +159,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-func TestSeccompProfilesThatConstraintsAllow(t *testing.T) {
+func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 	const runtime, docker, unconfined, local = "runtime/default", "docker/default", "unconfined", "localhost/own.json"
 	for _, test := range []struct {
 		listed           []string

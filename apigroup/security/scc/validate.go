@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns what is impossible about a constraint. The names of objects are not its concern.
+// Validate returns the errors of a constraint, except those of its metadata.
 func Validate(c *Constraints) field.ErrorList {
 	var errs field.ErrorList
 	if priority(c) < 0 {
@@ -45,7 +45,7 @@ func validateUser(s securityv1.RunAsUserStrategyOptions, at *field.Path) (errs f
 		}
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		switch {
-		case s.UIDRangeMin == nil && s.UIDRangeMax == nil: // the namespace's
+		case s.UIDRangeMin == nil && s.UIDRangeMax == nil: // the namespace's range
 		case s.UIDRangeMin == nil:
 			errs = append(errs, field.Required(at.Child("uidRangeMin"), "needed with uidRangeMax; leave out both to use the namespace's range"))
 		case s.UIDRangeMax == nil:
@@ -60,11 +60,11 @@ func validateUser(s securityv1.RunAsUserStrategyOptions, at *field.Path) (errs f
 	return errs
 }
 
-func strategy(at *field.Path, given string, known ...string) *field.Error {
-	if given == "" {
-		return field.Required(at.Child("type"), "must be one of "+strings.Join(known, ", "))
+func strategy(at *field.Path, value string, supported ...string) *field.Error {
+	if value == "" {
+		return field.Required(at.Child("type"), "must be one of "+strings.Join(supported, ", "))
 	}
-	return field.NotSupported(at.Child("type"), given, known)
+	return field.NotSupported(at.Child("type"), value, supported)
 }
 
 func validateStrategies(c *Constraints) (errs field.ErrorList) {
@@ -108,11 +108,11 @@ func validateRanges(ranges []securityv1.IDRange, at *field.Path) (errs field.Err
 
 func validateVolumes(c *Constraints) (errs field.ErrorList) {
 	at := field.NewPath("volumes")
-	known := append(volumeTypes(), securityv1.FSTypeAll, securityv1.FSTypeNone)
+	supported := append(volumeTypes(), securityv1.FSTypeAll, securityv1.FSTypeNone)
 	for i, kind := range c.Volumes {
 		switch {
-		case !slices.Contains(known, kind):
-			errs = append(errs, field.NotSupported(at.Index(i), kind, known))
+		case !slices.Contains(supported, kind):
+			errs = append(errs, field.NotSupported(at.Index(i), kind, supported))
 		case kind == securityv1.FSTypeNone && len(c.Volumes) > 1:
 			errs = append(errs, field.Invalid(at.Index(i), string(kind), "must stand alone"))
 		}
@@ -153,7 +153,7 @@ func validateCapabilities(c *Constraints) (errs field.ErrorList) {
 	return errs
 }
 
-// sysctlPattern is the name of a kernel parameter, which may end in a *.
+// sysctlPattern matches the name of a sysctl, which can end in *.
 var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|[a-z0-9][-_a-z0-9]*\*|\*)$`)
 
 func validateSysctls(c *Constraints) (errs field.ErrorList) {

@@ -22,8 +22,8 @@ func (r *resolved) checkVolumes(spec *corev1.PodSpec, at *field.Path) (errs fiel
 	return errs
 }
 
-// allowsVolume tells whether the constraint lists a type of volume. allowHostDirVolumePlugin alone decides on
-// host directories, whatever the list says.
+// allowsVolume reports whether the constraint allows a type of volume. For host directories only
+// allowHostDirVolumePlugin counts.
 func (r *resolved) allowsVolume(kind securityv1.FSType) bool {
 	if kind == securityv1.FSTypeHostPath {
 		return r.AllowHostDirVolumePlugin
@@ -31,15 +31,16 @@ func (r *resolved) allowsVolume(kind securityv1.FSType) bool {
 	return slices.Contains(r.Volumes, securityv1.FSTypeAll) || slices.Contains(r.Volumes, kind)
 }
 
-// allowsDriver tells whether a FlexVolume driver may be used; without a list all may.
+// allowsDriver reports whether the constraint allows a FlexVolume driver. Without a list it allows
+// all.
 func (r *resolved) allowsDriver(driver string) bool {
 	return len(r.AllowedFlexVolumes) == 0 || slices.ContainsFunc(r.AllowedFlexVolumes, func(allowed securityv1.AllowedFlexVolume) bool {
 		return allowed.Driver == driver
 	})
 }
 
-// volumeType is the name that constraints have for a volume's source. The API token of the service account, which
-// OpenShift 3 mounted as a secret and Kubernetes projects today, counts as a secret.
+// volumeType returns the type of a volume in constraints. The API token of the service account
+// counts as a secret: OpenShift 3 mounted it as a secret, and Kubernetes projects it.
 func volumeType(volume *corev1.Volume) securityv1.FSType {
 	if volume.Projected != nil {
 		if isTokenVolume(volume.Projected) {
@@ -52,7 +53,7 @@ func volumeType(volume *corev1.Volume) securityv1.FSType {
 			return source.kind
 		}
 	}
-	return securityv1.FSTypeEmptyDir // a volume without a source is one
+	return securityv1.FSTypeEmptyDir // a volume without a source is an emptyDir
 }
 
 type volumeSource struct {
@@ -94,8 +95,8 @@ func volumeSources(v *corev1.VolumeSource) []volumeSource {
 	}
 }
 
-// isTokenVolume recognizes the volume that the API server's ServiceAccount check gives to every pod: a token for
-// the API server itself, the cluster's certificate authority and the name of the namespace.
+// isTokenVolume recognizes the volume that the API server's ServiceAccount plugin adds to every
+// pod: a token for the API server, the cluster's CA and the name of the namespace.
 func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	token := false
 	for _, source := range projected.Sources {
@@ -112,7 +113,7 @@ func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	return token
 }
 
-// volumeTypes are all types that a constraint may name, besides `*` and `none`, in the order of the name.
+// volumeTypes returns all types that a constraint can list, except `*` and `none`, sorted.
 func volumeTypes() []securityv1.FSType {
 	kinds := []securityv1.FSType{securityv1.FSProjected}
 	for _, source := range volumeSources(&corev1.VolumeSource{}) {

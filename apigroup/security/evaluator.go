@@ -1,0 +1,130 @@
+package security
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/security/scc"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// evaluator finds the constraints that apply to a pod. Admission and the reviews share it.
+type evaluator struct {
+	stores     map[schema.GroupResource]*registry.Store
+	namespaces corelisters.NamespaceLister
+	authorizer authorizer.Authorizer
+}
+
+// use stores the API server's dependencies. The stores are filled later.
+func (e *evaluator) use(deps apiserver.Deps) {
+	e.stores = deps.Stores
+	e.namespaces = deps.Informers.Core().V1().Namespaces().Lister()
+	e.authorizer = deps.Authorizer
+}
+
+// all returns the constraints in the order of evaluation. They come from the API server's cache;
+// callers must not change them.
+func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
+	store := e.stores[constraintsResource()]
+	list, err := store.List(ctx, &internalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list security context constraints: %w", err)
+	}
+	items := list.(*securityv1.SecurityContextConstraintsList).Items
+	ordered := make([]*scc.Constraints, 0, len(items))
+	for i := range items {
+		ordered = append(ordered, &items[i])
+	}
+	scc.Sort(ordered)
+	return ordered, nil
+}
+
+// usable returns the constraints that one of the subjects may use in the namespace: because the
+// constraint lists the user or a group, or because a role lets the subject `use` it.
+func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
+	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
+		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })
+	})
+}
+
+func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace string, subject user.Info) bool {
+	if slices.Contains(c.Users, subject.GetName()) {
+		return true
+	}
+	for _, group := range subject.GetGroups() {
+		if slices.Contains(c.Groups, group) {
+			return true
+		}
+	}
+	decision, _, err := e.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: subject, Verb: "use", Namespace: namespace, Name: c.Name,
+		APIGroup: securityv1.GroupName, APIVersion: securityv1.GroupVersion.Version, Resource: constraintsResource().Resource,
+		ResourceRequest: true,
+	})
+	return err == nil && decision == authorizer.DecisionAllow
+}
+
+// decide evaluates the constraints that the subjects may use on a new pod.
+func (e *evaluator) decide(ctx context.Context, namespace string, pod *corev1.Pod, path *field.Path,
+	subjects []user.Info) (scc.Decision, error) {
+	constraints, ns, err := e.candidates(ctx, namespace, subjects)
+	if err != nil {
+		return scc.Decision{}, err
+	}
+	return scc.Decide(constraints, ns, pod, path), nil
+}
+
+// candidates returns the constraints that the subjects may use, and the namespace.
+func (e *evaluator) candidates(ctx context.Context, namespace string,
+	subjects []user.Info) ([]*scc.Constraints, *corev1.Namespace, error) {
+	all, err := e.all(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ns, err := e.namespaceWithRanges(ctx, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.usable(ctx, all, namespace, subjects), ns, nil
+}
+
+// allocationTimeout limits the wait for the ranges of a new namespace.
+const allocationTimeout = 5 * time.Second
+
+// namespaceWithRanges returns a namespace after its ranges are allocated. After allocationTimeout
+// it returns the namespace without them, and constraints that need them object.
+func (e *evaluator) namespaceWithRanges(ctx context.Context, name string) (ns *corev1.Namespace, err error) {
+	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, allocationTimeout, true, func(context.Context) (bool, error) {
+		ns, err = e.namespaces.Get(name)
+		return err == nil && ns.Annotations[securityv1.UIDRangeAnnotation] != "" && ns.Annotations[securityv1.MCSAnnotation] != "", nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find namespace %q: %w", name, err)
+	}
+	return ns, nil
+}
+
+// account returns the user of a pod's service account, which is `default` if the pod names none.
+func account(namespace string, pod *corev1.Pod) user.Info {
+	name := pod.Spec.ServiceAccountName
+	if name == "" {
+		name = "default"
+	}
+	info := serviceaccount.UserInfo(namespace, name, "")
+	// Requests of service accounts have the group system:authenticated too.
+	return &user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)}
+}

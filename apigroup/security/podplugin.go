@@ -1,0 +1,116 @@
+package security
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/slipway-platform/slipway/apigroup/security/scc"
+)
+
+// podPlugin is the admission plugin that checks pods. Of the constraints that the user and the
+// pod's service account may use, it completes the pod by the first that accepts it. It rejects a
+// pod that no constraint accepts. Later changes of a pod must also be accepted.
+type podPlugin struct {
+	*admission.Handler
+	evaluator *evaluator
+}
+
+var (
+	_ admission.MutationInterface   = &podPlugin{}
+	_ admission.ValidationInterface = &podPlugin{}
+)
+
+func newPodPlugin(evaluator *evaluator) *podPlugin {
+	return &podPlugin{admission.NewHandler(admission.Create, admission.Update), evaluator}
+}
+
+// Admit completes a new pod, and debug containers that are added to a pod.
+func (c *podPlugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := checked(a)
+	debugs := a.GetSubresource() != ""
+	if !ok || a.GetOperation() != admission.Create && !debugs {
+		return nil
+	}
+	if !debugs {
+		scc.CarryAnnotations(pod)
+	}
+	decision, err := c.evaluator.decide(ctx, a.GetNamespace(), pod, field.NewPath("spec"), c.subjects(a, pod))
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	if decision.AllowedBy == nil {
+		return refuse(a, decision)
+	}
+	if debugs { // only ephemeral containers can change
+		pod.Spec.EphemeralContainers = decision.Pod.Spec.EphemeralContainers
+		return nil
+	}
+	pod.Spec = decision.Pod.Spec
+	pod.Annotations = decision.Pod.Annotations
+	return nil
+}
+
+// Validate checks the pod again after the other plugins, and every change of a pod's spec.
+func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := checked(a)
+	if !ok {
+		return nil
+	}
+	if a.GetOperation() == admission.Update {
+		old, isPod := a.GetOldObject().(*corev1.Pod)
+		if isPod && (pod.DeletionTimestamp != nil || unchanged(old, pod)) {
+			return nil
+		}
+	}
+	constraints, namespace, err := c.evaluator.candidates(ctx, a.GetNamespace(), c.subjects(a, pod))
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	decision := scc.Recheck(constraints, namespace, pod, field.NewPath("spec"))
+	if decision.AllowedBy == nil {
+		return refuse(a, decision)
+	}
+	return nil
+}
+
+// checked returns the pod of a request that constraints apply to. Mirror pods are excluded: they
+// already run.
+func checked(a admission.Attributes) (*corev1.Pod, bool) {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
+		return nil, false
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil, false
+	}
+	_, isMirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return pod, !isMirror || !slices.Contains(a.GetUserInfo().GetGroups(), user.NodesGroup)
+}
+
+// unchanged reports whether an update keeps everything that constraints check.
+func unchanged(old, pod *corev1.Pod) bool {
+	return equality.Semantic.DeepEqual(old.Spec, pod.Spec) &&
+		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
+}
+
+// subjects returns the user of the request and the pod's service account.
+func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Info {
+	return []user.Info{a.GetUserInfo(), account(a.GetNamespace(), pod)}
+}
+
+// refuse returns the error with the objections of each constraint.
+func refuse(a admission.Attributes, decision scc.Decision) error {
+	if len(decision.Objections) == 0 {
+		return admission.NewForbidden(a, fmt.Errorf("no security context constraint may be used by the user %q or the pod's service account",
+			a.GetUserInfo().GetName()))
+	}
+	return admission.NewForbidden(a, fmt.Errorf("unable to validate against any security context constraint: %s", decision.Reason()))
+}
