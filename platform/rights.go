@@ -45,7 +45,7 @@ func (h *host) projects() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &project.Keeper{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
+	return &project.Controller{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
 }
 
 // serviceAccountSecrets makes the tokens and registry credentials of service accounts.

@@ -7,29 +7,29 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
-// Annotations of a project, which are its namespace's.
+// Annotations of a project, which are stored in its namespace.
 const (
 	displayNameAnnotation = standard.DisplayNameAnnotation
 	descriptionAnnotation = standard.DescriptionAnnotation
 	requesterAnnotation   = projectv1.ProjectRequesterAnnotation
 )
 
-// fromNamespace shows a namespace as a project. Nothing of it is shared.
+// fromNamespace converts a namespace to a project. It copies everything.
 func fromNamespace(namespace *corev1.Namespace) *projectv1.Project {
-	own := namespace.DeepCopy()
+	copied := namespace.DeepCopy()
 	return &projectv1.Project{
-		ObjectMeta: own.ObjectMeta,
-		Spec:       projectv1.ProjectSpec{Finalizers: own.Spec.Finalizers},
-		Status:     projectv1.ProjectStatus{Phase: own.Status.Phase, Conditions: own.Status.Conditions},
+		ObjectMeta: copied.ObjectMeta,
+		Spec:       projectv1.ProjectSpec{Finalizers: copied.Spec.Finalizers},
+		Status:     projectv1.ProjectStatus{Phase: copied.Status.Phase, Conditions: copied.Status.Conditions},
 	}
 }
 
 // toNamespace is the inverse of fromNamespace.
 func toNamespace(project *projectv1.Project) *corev1.Namespace {
-	own := project.DeepCopy()
+	copied := project.DeepCopy()
 	return &corev1.Namespace{
-		ObjectMeta: own.ObjectMeta,
-		Spec:       corev1.NamespaceSpec{Finalizers: own.Spec.Finalizers},
-		Status:     corev1.NamespaceStatus{Phase: own.Status.Phase, Conditions: own.Status.Conditions},
+		ObjectMeta: copied.ObjectMeta,
+		Spec:       corev1.NamespaceSpec{Finalizers: copied.Spec.Finalizers},
+		Status:     corev1.NamespaceStatus{Phase: copied.Status.Phase, Conditions: copied.Status.Conditions},
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzExpand proves that what a person writes into a project request stays within one string of the template's objects.
+// FuzzExpand proves that a value in a project request stays within one string of the template's
+// objects.
 func FuzzExpand(f *testing.F) {
 	f.Add("A shop", `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}","annotations":{"a":"x${NAME}y"}}}`)
 	f.Add(`","admin":true,"x":"`, `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}"}}`)
@@ -24,7 +25,7 @@ func FuzzExpand(f *testing.F) {
 		}
 		plain, err := expand(template, map[string]string{"NAME": "x"})
 		if err != nil {
-			return // such as an empty name
+			return // the value is invalid, such as an empty name
 		}
 		if got, want := shape(t, filled[0].Object), shape(t, plain[0].Object); got != want {
 			t.Errorf("%q gives %s, want %s", value, got, want)
@@ -32,7 +33,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// shape is an object with all strings emptied.
+// shape returns an object with all strings emptied.
 func shape(t *testing.T, object map[string]any) string {
 	var empty func(any) any
 	empty = func(value any) any {

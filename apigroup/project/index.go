@@ -10,41 +10,42 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// subject is a user, `u:joe`, or a group, `g:team`. A service account counts as the user that it is.
+// subject is a user, `u:joe`, or a group, `g:team`. A service account is a user.
 type subject string
 
 func userSubject(name string) subject  { return subject("u:" + name) }
 func groupSubject(name string) subject { return subject("g:" + name) }
 
-// subjectsOf are what a user is known by.
-func subjectsOf(who user.Info) []subject {
-	subjects := []subject{userSubject(who.GetName())}
-	for _, group := range who.GetGroups() {
+// subjectsOf returns the subjects that a user acts as.
+func subjectsOf(u user.Info) []subject {
+	subjects := []subject{userSubject(u.GetName())}
+	for _, group := range u.GetGroups() {
 		subjects = append(subjects, groupSubject(group))
 	}
 	return subjects
 }
 
-// viewers are the subjects that may see one namespace.
+// viewers is the set of subjects that may see one namespace.
 type viewers map[subject]struct{}
 
 func (v viewers) any(subjects []subject) bool {
 	return slices.ContainsFunc(subjects, func(s subject) bool { _, ok := v[s]; return ok })
 }
 
-// index knows which namespaces each subject may see, so that a list costs what a user may see and not what exists, and tells
-// watchers what changes for them. It has its own clock: every change gets a version above the one before, which starts from the
-// store's versions and can be given to clients as a resourceVersion.
+// index maps subjects to the namespaces that they may see, so that the cost of a list depends on
+// what the user may see and not on all namespaces. It also sends changes to watchers. Its clock
+// gives every change a version above the previous version. The clock starts at the store's
+// versions, so that clients can use its value as resourceVersion.
 type index struct {
-	mutex      sync.Mutex
-	namespaces map[string]*entry
-	bySubject  map[subject]map[string]struct{}
-	clock      uint64
-	history    []change // the last ones, oldest first
-	forgotten  uint64   // the version of the newest change that is no longer in history
-	watchers   map[*watcher]struct{}
-	concerned  map[subject]map[*watcher]struct{} // watchers by what their users are known by
-	allSeeing  map[*watcher]struct{}
+	mutex             sync.Mutex
+	namespaces        map[string]*entry
+	bySubject         map[subject]map[string]struct{}
+	clock             uint64
+	history           []change // the latest changes, oldest first
+	truncated         uint64   // the version of the newest change that history no longer has
+	watchers          map[*watcher]struct{}
+	watchersBySubject map[subject]map[*watcher]struct{} // watchers by the subjects of their users
+	allSeeing         map[*watcher]struct{}
 }
 
 type entry struct {
@@ -52,37 +53,38 @@ type entry struct {
 	viewers   viewers
 }
 
-// change is one step of a namespace: from before to after, either of which may be nothing.
+// change is one change of a namespace from before to after. Either can be nil.
 type change struct {
 	version       uint64
 	before, after *entry
 }
 
-// historySize bounds the changes that a watch can begin in.
+// historySize limits the changes from which a watch can start.
 const historySize = 4096
 
 func newIndex() *index {
 	return &index{
 		namespaces: map[string]*entry{}, bySubject: map[subject]map[string]struct{}{},
-		watchers: map[*watcher]struct{}{}, concerned: map[subject]map[*watcher]struct{}{}, allSeeing: map[*watcher]struct{}{},
+		watchers: map[*watcher]struct{}{}, watchersBySubject: map[subject]map[*watcher]struct{}{}, allSeeing: map[*watcher]struct{}{},
 	}
 }
 
-// set records a namespace and who may see it. version is the resourceVersion of the object that caused the change.
-func (i *index) set(namespace *corev1.Namespace, seenBy viewers, version uint64) {
+// set records a namespace and its viewers. version is the resourceVersion of the object that caused
+// the change.
+func (i *index) set(namespace *corev1.Namespace, viewers viewers, version uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	before := i.namespaces[namespace.Name]
-	if before != nil && before.namespace.ResourceVersion == namespace.ResourceVersion && maps.Equal(before.viewers, seenBy) {
+	if before != nil && before.namespace.ResourceVersion == namespace.ResourceVersion && maps.Equal(before.viewers, viewers) {
 		return
 	}
-	after := &entry{namespace, seenBy}
+	after := &entry{namespace, viewers}
 	i.namespaces[namespace.Name] = after
 	i.file(namespace.Name, before, after)
 	i.record(before, after, version)
 }
 
-// remove records that a namespace is gone.
+// remove records that a namespace was deleted.
 func (i *index) remove(name string, version uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -95,7 +97,7 @@ func (i *index) remove(name string, version uint64) {
 	i.record(before, nil, version)
 }
 
-// file keeps the namespaces of each subject.
+// file updates the namespaces of each subject.
 func (i *index) file(name string, before, after *entry) {
 	if before != nil {
 		for s := range before.viewers {
@@ -115,42 +117,42 @@ func (i *index) file(name string, before, after *entry) {
 	}
 }
 
-// record advances the clock and tells those watchers whose users the change may concern.
+// record advances the clock and sends the change to the watchers whose users it affects.
 func (i *index) record(before, after *entry, version uint64) {
 	i.clock = max(i.clock+1, version)
-	step := change{i.clock, before, after}
+	next := change{i.clock, before, after}
 	if len(i.history) == historySize {
-		i.forgotten = i.history[0].version
+		i.truncated = i.history[0].version
 		i.history = slices.Delete(i.history, 0, 1)
 	}
-	i.history = append(i.history, step)
-	told := map[*watcher]struct{}{}
+	i.history = append(i.history, next)
+	affected := map[*watcher]struct{}{}
 	for _, side := range []*entry{before, after} {
 		if side == nil {
 			continue
 		}
 		for s := range side.viewers {
-			for w := range i.concerned[s] {
-				told[w] = struct{}{}
+			for w := range i.watchersBySubject[s] {
+				affected[w] = struct{}{}
 			}
 		}
 	}
-	maps.Copy(told, i.allSeeing)
-	for w := range told {
-		if !w.tell(step) {
+	maps.Copy(affected, i.allSeeing)
+	for w := range affected {
+		if !w.send(next) {
 			i.drop(w)
 		}
 	}
 }
 
-// settle makes what was recorded so far the beginning: nobody can have seen anything before.
-func (i *index) settle() {
+// reset makes the current state the beginning of the history, before clients can watch.
+func (i *index) reset() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	i.history, i.forgotten = nil, i.clock
+	i.history, i.truncated = nil, i.clock
 }
 
-// list are the namespaces that a view shows, by name, and the version of the list.
+// list returns the namespaces of a view, sorted by name, and the version of the list.
 func (i *index) list(v view) ([]*corev1.Namespace, uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -158,37 +160,37 @@ func (i *index) list(v view) ([]*corev1.Namespace, uint64) {
 }
 
 func (i *index) visible(v view) []*corev1.Namespace {
-	found := map[string]*corev1.Namespace{}
+	visible := map[string]*corev1.Namespace{}
 	if v.all {
-		for name, known := range i.namespaces {
-			if v.allows(known) {
-				found[name] = known.namespace
+		for name, entry := range i.namespaces {
+			if v.allows(entry) {
+				visible[name] = entry.namespace
 			}
 		}
 	} else {
 		for _, s := range v.subjects {
 			for name := range i.bySubject[s] {
-				if known := i.namespaces[name]; v.allows(known) {
-					found[name] = known.namespace
+				if entry := i.namespaces[name]; v.allows(entry) {
+					visible[name] = entry.namespace
 				}
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(visible), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // view is what one user may see.
 type view struct {
-	// all says that the user may see every namespace.
+	// all means that the user may see every namespace.
 	all      bool
 	subjects []subject
-	// scopes limits the namespaces of a token with scopes; nil does not.
+	// scopes limits the namespaces of a token with scopes; nil means no limit.
 	scopes func(namespace string) bool
 	// match is the selector of the request; nil selects everything.
 	match func(*corev1.Namespace) bool
 }
 
-// allows tells whether the view shows a namespace.
+// allows reports whether the view contains a namespace.
 func (v view) allows(e *entry) bool {
 	return e != nil && (v.all || e.viewers.any(v.subjects)) &&
 		(v.scopes == nil || v.scopes(e.namespace.Name)) && (v.match == nil || v.match(e.namespace))

@@ -25,19 +25,19 @@ func seenBy(subjects ...subject) viewers {
 	return v
 }
 
-func shown(i *index, v view) (found []string) {
+func shown(i *index, v view) (names []string) {
 	list, _ := i.list(v)
 	for _, n := range list {
-		found = append(found, n.Name)
+		names = append(names, n.Name)
 	}
-	return found
+	return names
 }
 
 func alice() view {
 	return view{subjects: subjectsOf(&user.DefaultInfo{Name: "alice", Groups: []string{"team"}})}
 }
 
-// next is an event that has arrived, as `ADDED shop`, empty when there is none.
+// next returns the next event, as `ADDED shop`, or "" if there is none.
 func next(t *testing.T, w *watcher) string {
 	t.Helper()
 	select {
@@ -51,7 +51,7 @@ func next(t *testing.T, w *watcher) string {
 	}
 }
 
-func TestAUserSeesWhatItsNameOrGroupsMaySee(t *testing.T) {
+func TestIndexListsNamespacesOfUserAndGroups(t *testing.T) {
 	i := newIndex()
 	i.set(ns("b", 1), seenBy(userSubject("alice")), 1)
 	i.set(ns("a", 2), seenBy(groupSubject("team")), 2)
@@ -76,7 +76,7 @@ func TestAUserSeesWhatItsNameOrGroupsMaySee(t *testing.T) {
 	}
 }
 
-func TestAWatchTellsWhatComesAndGoesForItsUser(t *testing.T) {
+func TestWatchSendsChangesOfVisibility(t *testing.T) {
 	i := newIndex()
 	i.set(ns("a", 1), seenBy(userSubject("alice")), 1)
 	_, version := i.list(alice())
@@ -88,7 +88,7 @@ func TestAWatchTellsWhatComesAndGoesForItsUser(t *testing.T) {
 	i.set(ns("b", 2), seenBy(groupSubject("team")), 3)                     // granted
 	i.set(ns("b", 4), seenBy(groupSubject("team")), 4)                     // changed
 	i.set(ns("b", 4), seenBy(groupSubject("team"), userSubject("bob")), 5) // granted to another
-	i.set(ns("b", 4), seenBy(userSubject("bob")), 6)                       // taken away
+	i.set(ns("b", 4), seenBy(userSubject("bob")), 6)                       // revoked
 	i.remove("a", 7)
 	for _, want := range []string{"ADDED b", "MODIFIED b", "DELETED b", "DELETED a", ""} {
 		if got := next(t, w); got != want {
@@ -96,12 +96,12 @@ func TestAWatchTellsWhatComesAndGoesForItsUser(t *testing.T) {
 		}
 	}
 	w.Stop()
-	if next(t, w) != "closed" || len(i.watchers)+len(i.concerned) != 0 {
-		t.Errorf("a stopped watch is kept: %v", i.concerned)
+	if next(t, w) != "closed" || len(i.watchers)+len(i.watchersBySubject) != 0 {
+		t.Errorf("a stopped watch is kept: %v", i.watchersBySubject)
 	}
 }
 
-func TestAWatchBeginsWhereAListEnded(t *testing.T) {
+func TestWatchContinuesFromTheListVersion(t *testing.T) {
 	i := newIndex()
 	i.set(ns("a", 1), seenBy(userSubject("alice")), 1)
 	_, version := i.list(alice())
@@ -124,7 +124,7 @@ func TestAWatchBeginsWhereAListEnded(t *testing.T) {
 	}
 }
 
-func TestAWatchFromBeforeTheHistoryIsRefused(t *testing.T) {
+func TestWatchFromTruncatedHistoryExpires(t *testing.T) {
 	i := newIndex()
 	for version := uint64(1); version < historySize+10; version++ {
 		i.set(ns("a", version), seenBy(), version)
@@ -132,13 +132,13 @@ func TestAWatchFromBeforeTheHistoryIsRefused(t *testing.T) {
 	if _, err := i.watch(alice(), 3, false, false); !apierrors.IsResourceExpired(err) {
 		t.Errorf("error is %v", err)
 	}
-	i.settle()
+	i.reset()
 	if _, err := i.watch(alice(), 3, false, false); !apierrors.IsResourceExpired(err) {
 		t.Errorf("after the start the error is %v", err)
 	}
 }
 
-func TestASlowWatchIsCutOff(t *testing.T) {
+func TestSlowWatchIsClosed(t *testing.T) {
 	i := newIndex()
 	w, err := i.watch(alice(), 0, true, false)
 	if err != nil {

@@ -17,29 +17,29 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// LimitPluginName is the admission plugin that limits how many projects a user may request.
+// LimitPluginName is the admission plugin that limits the projects that a user may request.
 const LimitPluginName = "ProjectRequestLimit"
 
 // LimitConfig is the configuration of ProjectRequestLimit.
 type LimitConfig struct {
 	metav1.TypeMeta `json:",inline"`
-	// Limits are tried in order; the first whose selector matches the user's labels counts.
+	// Limits are evaluated in order; the first whose selector matches the user's labels applies.
 	Limits []Limit `json:"limits"`
-	// MaxProjectsForSystemUsers limits users whose names begin with system:, without a limit when it is nil.
+	// MaxProjectsForSystemUsers limits users whose names begin with system:, nil means no limit.
 	MaxProjectsForSystemUsers *int `json:"maxProjectsForSystemUsers"`
-	// MaxProjectsForServiceAccounts limits each service account, without a limit when it is nil.
+	// MaxProjectsForServiceAccounts limits each service account, nil means no limit.
 	MaxProjectsForServiceAccounts *int `json:"maxProjectsForServiceAccounts"`
 }
 
-// Limit is the most projects for the users with some labels.
+// Limit is the maximum number of projects for users with certain labels.
 type Limit struct {
-	// Selector are the labels of the users; without it all users are meant.
+	// Selector selects users by their labels; an empty selector selects all users.
 	Selector map[string]string `json:"selector"`
-	// MaxProjects is the most projects, without a limit when it is nil.
+	// MaxProjects is the maximum number of projects, nil means no limit.
 	MaxProjects *int `json:"maxProjects"`
 }
 
-// limit is the plugin.
+// limit is the plugin ProjectRequestLimit.
 type limit struct {
 	*admission.Handler
 	feature *feature
@@ -61,39 +61,39 @@ func newLimit(f *feature, config io.Reader) (*limit, error) {
 	return l, nil
 }
 
-// Validate refuses a request of someone who has requested as many projects as are allowed.
+// Validate rejects a request of a user who has reached the limit.
 func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != projectv1.Resource("projectrequests") || a.GetSubresource() != "" {
 		return nil
 	}
-	most := l.most(ctx, a.GetUserInfo())
-	if most == nil {
+	maximum := l.maxProjects(ctx, a.GetUserInfo())
+	if maximum == nil {
 		return nil
 	}
-	has, err := l.count(a.GetUserInfo().GetName())
+	count, err := l.count(a.GetUserInfo().GetName())
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
-	if has >= *most {
-		return admission.NewForbidden(a, fmt.Errorf("user %s cannot create more than %d project(s)", a.GetUserInfo().GetName(), *most))
+	if count >= *maximum {
+		return admission.NewForbidden(a, fmt.Errorf("user %s cannot create more than %d project(s)", a.GetUserInfo().GetName(), *maximum))
 	}
 	return nil
 }
 
-// most is the limit of a user, nil when there is none.
-func (l *limit) most(ctx context.Context, who user.Info) *int {
-	if _, _, err := serviceaccount.SplitUsername(who.GetName()); err == nil && l.config.MaxProjectsForServiceAccounts != nil {
+// maxProjects returns the limit of a user, nil if there is none.
+func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
+	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err == nil && l.config.MaxProjectsForServiceAccounts != nil {
 		return l.config.MaxProjectsForServiceAccounts
 	} else if err == nil {
 		return nil
 	}
-	if strings.HasPrefix(who.GetName(), "system:") {
+	if strings.HasPrefix(u.GetName(), "system:") {
 		return l.config.MaxProjectsForSystemUsers
 	}
 	own := labels.Set{}
 	if store := l.feature.deps.Stores[userv1.Resource("users")]; store != nil {
-		if found, err := store.Get(ctx, who.GetName(), &metav1.GetOptions{}); err == nil {
-			own = found.(*userv1.User).Labels
+		if object, err := store.Get(ctx, u.GetName(), &metav1.GetOptions{}); err == nil {
+			own = object.(*userv1.User).Labels
 		}
 	}
 	for _, one := range l.config.Limits {
@@ -104,7 +104,8 @@ func (l *limit) most(ctx context.Context, who user.Info) *int {
 	return nil
 }
 
-// count is the number of projects that a user has requested and that are not being deleted.
+// count returns the number of projects that a user has requested, without projects that are being
+// deleted.
 func (l *limit) count(name string) (int, error) {
 	namespaces, err := l.feature.observer.namespaces.List(labels.Everything())
 	if err != nil {

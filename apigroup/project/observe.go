@@ -18,10 +18,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer keeps the index: it follows namespaces, roles and bindings in the API server's own caches.
+// observer keeps the index up to date. It uses the API server's informers of namespaces, roles and
+// bindings.
 type observer struct {
 	index        *index
-	refreshing   sync.Mutex // so that what was found out last is also recorded last
+	refreshMu    sync.Mutex // serializes refresh, so that the index has the result of the latest
 	namespaces   corelisters.NamespaceLister
 	bindings     rbaclisters.RoleBindingLister
 	roles        rbaclisters.RoleLister
@@ -29,7 +30,7 @@ type observer struct {
 	synced       []cache.InformerSynced
 }
 
-// observe begins to keep an index. The caches fill when the server starts them.
+// observe starts to update an index. The caches fill when the server starts the informers.
 func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	namespaces, rbac := factory.Core().V1().Namespaces(), factory.Rbac().V1()
 	o := &observer{
@@ -47,21 +48,21 @@ func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	} {
 		registration, err := source.informer.AddEventHandler(handler(source.changed))
 		if err != nil {
-			return nil, fmt.Errorf("follow projects: %w", err)
+			return nil, fmt.Errorf("watch projects: %w", err)
 		}
 		o.synced = append(o.synced, registration.HasSynced)
 	}
 	return o, nil
 }
 
-// handler calls changed with an object and whether it is gone.
+// handler calls changed with an object and whether the object was deleted.
 func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
-	call := func(object any, gone bool) {
+	call := func(object any, deleted bool) {
 		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = tombstone.Obj
 		}
-		if known, ok := object.(metav1.Object); ok {
-			changed(known, gone)
+		if meta, ok := object.(metav1.Object); ok {
+			changed(meta, deleted)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -71,7 +72,7 @@ func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
 	}
 }
 
-// version is an object's resourceVersion as a number, 0 when it is none.
+// version returns an object's resourceVersion as a number, 0 if it is not a number.
 func version(object metav1.Object) uint64 {
 	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -80,17 +81,17 @@ func version(object metav1.Object) uint64 {
 	return number
 }
 
-// ready waits until everything that existed is in the index.
+// ready waits until the index contains all existing namespaces.
 func (o *observer) ready(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), o.synced...) {
 		return fmt.Errorf("fill index of projects: %w", context.Cause(ctx))
 	}
-	o.index.settle()
+	o.index.reset()
 	return nil
 }
 
-func (o *observer) namespaceChanged(object metav1.Object, gone bool) {
-	if gone {
+func (o *observer) namespaceChanged(object metav1.Object, deleted bool) {
+	if deleted {
 		o.index.remove(object.GetName(), version(object))
 		return
 	}
@@ -101,44 +102,44 @@ func (o *observer) namespaceChanged(object metav1.Object, gone bool) {
 func (o *observer) clusterRoleChanged(object metav1.Object, _ bool) {
 	bindings, err := o.bindings.List(labels.Everything())
 	if err != nil {
-		return // a cache has no errors
+		return // listing a cache never fails
 	}
-	done := map[string]bool{}
+	seen := map[string]bool{}
 	for _, binding := range bindings {
-		if binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == object.GetName() && !done[binding.Namespace] {
-			done[binding.Namespace] = true
+		if binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == object.GetName() && !seen[binding.Namespace] {
+			seen[binding.Namespace] = true
 			o.refresh(binding.Namespace, version(object))
 		}
 	}
 }
 
-// refresh finds out anew who may see a namespace.
+// refresh updates the viewers of a namespace.
 func (o *observer) refresh(name string, version uint64) {
-	o.refreshing.Lock()
-	defer o.refreshing.Unlock()
+	o.refreshMu.Lock()
+	defer o.refreshMu.Unlock()
 	namespace, err := o.namespaces.Get(name)
 	if err != nil {
-		return // not known yet, or gone: its own event says
+		return // the namespace is not in the cache yet, or was deleted: its own event follows
 	}
 	bindings, err := o.bindings.RoleBindings(name).List(labels.Everything())
 	if err != nil {
 		return
 	}
-	seenBy := viewers{}
+	viewers := viewers{}
 	for _, binding := range bindings {
 		if !slices.ContainsFunc(o.rules(binding), func(rule rbacv1.PolicyRule) bool { return shows(rule, name) }) {
 			continue
 		}
-		for _, bound := range binding.Subjects {
-			if s, ok := subjectOf(bound, name); ok {
-				seenBy[s] = struct{}{}
+		for _, s := range binding.Subjects {
+			if s, ok := subjectOf(s, name); ok {
+				viewers[s] = struct{}{}
 			}
 		}
 	}
-	o.index.set(namespace, seenBy, version)
+	o.index.set(namespace, viewers, version)
 }
 
-// rules are those of the role that a binding refers to, none when it does not exist.
+// rules returns the rules of a binding's role, none if the role does not exist.
 func (o *observer) rules(binding *rbacv1.RoleBinding) []rbacv1.PolicyRule {
 	if binding.RoleRef.Kind == "ClusterRole" {
 		if role, err := o.clusterRoles.Get(binding.RoleRef.Name); err == nil {
@@ -152,7 +153,8 @@ func (o *observer) rules(binding *rbacv1.RoleBinding) []rbacv1.PolicyRule {
 	return nil
 }
 
-// shows tells whether a rule lets someone get the namespace, which is what seeing a project takes.
+// shows reports whether a rule allows getting the namespace, the right that makes a project
+// visible.
 func shows(rule rbacv1.PolicyRule, namespace string) bool {
 	has := func(list []string, want string) bool {
 		return slices.Contains(list, want) || slices.Contains(list, rbacv1.VerbAll)

@@ -1,5 +1,5 @@
-// Package project serves the API group project.openshift.io: projects, which are namespaces as far as a user may see them, and
-// requests for projects, by which people make their own.
+// Package project serves the API group project.openshift.io: projects, which are the namespaces
+// that a user may see, and project requests, with which users create projects.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster Administration, chapter 6.
 package project
@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the group with its admission plugins.
+// Feature returns the group with its admission plugins.
 func Feature(settings *Settings) apiserver.Feature {
 	f := &feature{settings: settings}
 	return apiserver.Feature{
@@ -38,14 +38,14 @@ func Feature(settings *Settings) apiserver.Feature {
 	}
 }
 
-// feature is what the group's resources and checks share.
+// feature is shared by the group's resources and admission plugins.
 type feature struct {
 	settings *Settings
 	deps     apiserver.Deps
 	observer *observer
 }
 
-// hooks begins to follow what users may see; the server is ready when everything that exists is known.
+// hooks starts the index of visible projects. The server is ready when the index is complete.
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	f.deps = deps
 	var err error
@@ -55,12 +55,13 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	return apiserver.Hooks{
 		Requests: []func(*request.RequestInfo){inItself},
 		PostStart: map[string]genericserver.PostStartHookFunc{
-			"openshift.io-projects": func(started genericserver.PostStartHookContext) error { return f.observer.ready(started) },
+			"openshift.io-projects": func(ctx genericserver.PostStartHookContext) error { return f.observer.ready(ctx) },
 		},
 	}, nil
 }
 
-// inItself makes a request for one project one in the project, as it is for a namespace: its members' roles count.
+// inItself sets the namespace of a request for one project to the project, so that the roles of its
+// members apply, as for namespaces.
 func inItself(info *request.RequestInfo) {
 	if info.APIGroup == projectv1.GroupName && info.Resource == "projects" && info.Name != "" {
 		info.Namespace = info.Name
@@ -72,7 +73,7 @@ func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProjects(f.observer, &sight{deps.Authorizer}, client), nil
+	return newProjects(f.observer, &visibility{deps.Authorizer}, client), nil
 }
 
 func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {

@@ -21,14 +21,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the resource projects: namespaces as far as a user may see them. Changes go to the namespace through the API server
-// itself, so that its admission checks them too; who may make them is decided for the project before.
+// projects is the resource projects: the namespaces that a user may see. The right to change a
+// project is checked for the project. The change then goes to the namespace through the API server,
+// so that its admission applies too.
 type projects struct {
 	rest.TableConvertor
 	observer   *observer
 	namespaces corelisters.NamespaceLister
 	client     kubernetes.Interface
-	sight      *sight
+	visibility *visibility
 }
 
 var (
@@ -36,39 +37,39 @@ var (
 	_ rest.ShortNamesProvider = &projects{}
 )
 
-func newProjects(observer *observer, sight *sight, client kubernetes.Interface) *projects {
+func newProjects(observer *observer, visibility *visibility, client kubernetes.Interface) *projects {
 	type column = apiserver.Column[*projectv1.Project]
 	return &projects{
 		TableConvertor: apiserver.Table([]column{
 			{Name: "Display Name", Description: "Name for people", Value: func(p *projectv1.Project) any { return p.Annotations[displayNameAnnotation] }},
 			{Name: "Status", Description: "Phase of the project", Value: func(p *projectv1.Project) any { return string(p.Status.Phase) }},
-			{Name: "Age", Description: "Time since the project was made", Wide: true, Value: func(p *projectv1.Project) any {
+			{Name: "Age", Description: "Time since the project was created", Wide: true, Value: func(p *projectv1.Project) any {
 				return apiserver.Since(p.CreationTimestamp)
 			}},
 		}),
-		observer: observer, namespaces: observer.namespaces, client: client, sight: sight,
+		observer: observer, namespaces: observer.namespaces, client: client, visibility: visibility,
 	}
 }
 
-// New makes an empty project.
+// New creates an empty project.
 func (p *projects) New() runtime.Object { return &projectv1.Project{} }
 
-// NewList makes an empty list.
+// NewList creates an empty list.
 func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (p *projects) Destroy() {}
 
-// NamespaceScoped says that projects are of the cluster.
+// NamespaceScoped returns false: projects are cluster-scoped.
 func (p *projects) NamespaceScoped() bool { return false }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (p *projects) GetSingularName() string { return "project" }
 
-// ShortNames has none: `oc project` is a command.
+// ShortNames returns none: `oc project` is a command.
 func (p *projects) ShortNames() []string { return nil }
 
-// Get reads one project; a project's rules are asked in the project, so that its members may.
+// Get returns one project. Authorization happens in the project, so that its members can read it.
 func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {
@@ -77,7 +78,7 @@ func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (ru
 	return fromNamespace(namespace), nil
 }
 
-// notFound speaks of the project and not of its namespace.
+// notFound replaces a namespace by its project in an error.
 func notFound(name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(projectv1.Resource("projects"), name)
@@ -85,45 +86,46 @@ func notFound(name string, err error) error {
 	return err
 }
 
-// List shows the projects that the user may see.
+// List returns the projects that the user may see.
 func (p *projects) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	v, err := p.sight.of(ctx, options)
+	v, err := p.visibility.of(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	found, version := p.observer.index.list(v)
-	list := &projectv1.ProjectList{Items: make([]projectv1.Project, 0, len(found))}
+	namespaces, version := p.observer.index.list(v)
+	list := &projectv1.ProjectList{Items: make([]projectv1.Project, 0, len(namespaces))}
 	list.ResourceVersion = strconv.FormatUint(version, 10)
-	for _, namespace := range found {
+	for _, namespace := range namespaces {
 		list.Items = append(list.Items, *fromNamespace(namespace))
 	}
 	return list, nil
 }
 
-// Watch tells what comes, changes and goes among the projects that the user may see.
+// Watch sends the changes of the projects that the user may see.
 func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
-	v, err := p.sight.of(ctx, options)
+	v, err := p.visibility.of(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	asked := ""
+	version := ""
 	initial, bookmark := false, false
 	if options != nil {
-		asked = options.ResourceVersion
+		version = options.ResourceVersion
 		initial = options.SendInitialEvents != nil && *options.SendInitialEvents
 		bookmark = initial && options.AllowWatchBookmarks
 	}
 	var from uint64
-	if asked != "" && asked != "0" {
-		if from, err = strconv.ParseUint(asked, 10, 64); err != nil {
-			return nil, apierrors.NewBadRequest("resourceVersion " + strconv.Quote(asked) + " is no number")
+	if version != "" && version != "0" {
+		if from, err = strconv.ParseUint(version, 10, 64); err != nil {
+			return nil, apierrors.NewBadRequest("resourceVersion " + strconv.Quote(version) + " is not a number")
 		}
 	}
 	return p.observer.index.watch(v, from, initial || from == 0, bookmark)
 }
 
-// Create makes a project, for those who may make any.
-func (p *projects) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+// Create creates a project, for users who may create any.
+func (p *projects) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	project := object.(*projectv1.Project)
 	rest.FillObjectMetaSystemFields(project)
 	if err := rest.BeforeCreate(strategy{}, ctx, project); err != nil {
@@ -139,17 +141,17 @@ func (p *projects) Create(ctx context.Context, object runtime.Object, validate r
 	}
 	namespace := toNamespace(project)
 	namespace.UID, namespace.CreationTimestamp = "", metav1.Time{}
-	made, err := p.client.CoreV1().Namespaces().Create(ctx, namespace, *options)
+	created, err := p.client.CoreV1().Namespaces().Create(ctx, namespace, *options)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, apierrors.NewAlreadyExists(projectv1.Resource("projects"), project.Name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return fromNamespace(made), nil
+	return fromNamespace(created), nil
 }
 
-// Update changes a project's labels and annotations as far as its members may.
+// Update changes those labels and annotations that members of a project may change.
 func (p *projects) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	stored, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -177,8 +179,10 @@ func (p *projects) Update(ctx context.Context, name string, updated rest.Updated
 	return fromNamespace(changed), false, nil
 }
 
-// Delete removes a project with everything in it; that takes time, during which it is Terminating.
-func (p *projects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+// Delete deletes a project with everything in it. Until this is complete, the project is
+// Terminating.
+func (p *projects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if validate != nil {
 		namespace, err := p.namespaces.Get(name)
 		if err != nil {
@@ -194,12 +198,13 @@ func (p *projects) Delete(ctx context.Context, name string, validate rest.Valida
 	return &metav1.Status{Status: metav1.StatusSuccess}, false, nil
 }
 
-// DeleteCollection is refused: projects go one by one.
-func (p *projects) DeleteCollection(context.Context, rest.ValidateObjectFunc, *metav1.DeleteOptions, *internalversion.ListOptions) (runtime.Object, error) {
+// DeleteCollection always fails: projects are deleted one by one.
+func (p *projects) DeleteCollection(context.Context, rest.ValidateObjectFunc, *metav1.DeleteOptions,
+	*internalversion.ListOptions) (runtime.Object, error) {
 	return nil, apierrors.NewMethodNotSupported(projectv1.Resource("projects"), "deletecollection")
 }
 
-// selector makes of a request's selectors a test of namespaces; nil selects all.
+// selector converts a request's selectors to a match function for namespaces; nil selects all.
 func selector(options *internalversion.ListOptions) (func(*corev1.Namespace) bool, error) {
 	if options == nil || (options.LabelSelector == nil || options.LabelSelector.Empty()) && (options.FieldSelector == nil || options.FieldSelector.Empty()) {
 		return nil, nil

@@ -25,11 +25,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
-// defaultMessage is what someone reads who may not request projects, where none is configured.
+// defaultMessage is sent to users who may not request projects, unless another message is
+// configured.
 const defaultMessage = "You may not request a new project via this API."
 
-// requests is the resource projectrequests: to create one makes a project of a template for the user, and to list them tells whether the
-// user may.
+// requests is the resource projectrequests. Creating a request creates a project from a template
+// for the user. Listing requests reports whether the user may request a project.
 type requests struct {
 	rest.TableConvertor
 	settings   *Settings
@@ -43,29 +44,29 @@ var (
 	_ rest.Lister  = &requests{}
 )
 
-// New makes an empty request.
+// New creates an empty request.
 func (r *requests) New() runtime.Object { return &projectv1.ProjectRequest{} }
 
-// NewList makes an empty answer.
+// NewList creates an empty status.
 func (r *requests) NewList() runtime.Object { return &metav1.Status{} }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (r *requests) Destroy() {}
 
-// NamespaceScoped says that requests are of the cluster.
+// NamespaceScoped returns false: requests are cluster-scoped.
 func (r *requests) NamespaceScoped() bool { return false }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (r *requests) GetSingularName() string { return "projectrequest" }
 
-// List tells whether the user may request projects; the refusal has the configured message.
+// List succeeds if the user may request projects. Otherwise it fails with the configured message.
 func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {
-	who, ok := request.UserFrom(ctx)
+	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, errNoUser
 	}
 	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "create", APIGroup: projectv1.GroupName, APIVersion: projectv1.GroupVersion.Version,
+		User: u, Verb: "create", APIGroup: projectv1.GroupName, APIVersion: projectv1.GroupVersion.Version,
 		Resource: "projectrequests", ResourceRequest: true,
 	})
 	if err == nil && decision == authorizer.DecisionAllow {
@@ -81,50 +82,52 @@ func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (ru
 	return nil, refusal
 }
 
-// Create makes the project that is asked for.
-func (r *requests) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	asked := object.(*projectv1.ProjectRequest)
-	if errs := validateRequest(asked); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(projectv1.GroupVersion.WithKind("ProjectRequest").GroupKind(), asked.Name, errs)
+// Create creates the requested project.
+func (r *requests) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	req := object.(*projectv1.ProjectRequest)
+	if errs := validateRequest(req); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(projectv1.GroupVersion.WithKind("ProjectRequest").GroupKind(), req.Name, errs)
 	}
 	if validate != nil {
-		if err := validate(ctx, asked.DeepCopyObject()); err != nil {
+		if err := validate(ctx, req.DeepCopyObject()); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := r.observer.namespaces.Get(asked.Name); err == nil {
-		return nil, apierrors.NewAlreadyExists(projectv1.Resource("projects"), asked.Name)
+	if _, err := r.observer.namespaces.Get(req.Name); err == nil {
+		return nil, apierrors.NewAlreadyExists(projectv1.Resource("projects"), req.Name)
 	}
-	who, ok := request.UserFrom(ctx)
+	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, errNoUser
 	}
-	objects, err := r.expand(ctx, asked, who.GetName())
+	objects, err := r.expand(ctx, req, u.GetName())
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	if len(options.DryRun) > 0 {
-		return &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: asked.Name}}, nil
+		return &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: req.Name}}, nil
 	}
-	if err := r.make(ctx, asked.Name, objects); err != nil {
+	if err := r.createAll(ctx, req.Name, objects); err != nil {
 		return nil, err
 	}
-	return r.settled(ctx, asked.Name, who), nil
+	return r.waitVisible(ctx, req.Name, u), nil
 }
 
-// validateRequest gives the problems of a request. Names of the platform's own projects cannot be requested.
-func validateRequest(asked *projectv1.ProjectRequest) field.ErrorList {
-	project := &projectv1.Project{ObjectMeta: *asked.ObjectMeta.DeepCopy()}
-	project.Annotations = map[string]string{displayNameAnnotation: asked.DisplayName}
+// validateRequest returns the errors of a request. The platform's own projects cannot be requested.
+func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
+	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
+	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}
 	errs := validate(project)
-	if reserved(asked.Name) {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("cannot request a project with the reserved name %q", asked.Name)))
+	if reserved(req.Name) {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
+			fmt.Sprintf("cannot request a project with the reserved name %q", req.Name)))
 	}
 	return errs
 }
 
-// reserved tells whether a name is the platform's: one of its projects has or may get it, or it reads like one of the
-// platform's users and groups, whose names begin with `system:`.
+// reserved reports whether a name is reserved for the platform: it is the name of one of its
+// projects, or resembles the names of the platform's users and groups, which begin with `system:`.
 func reserved(name string) bool {
 	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
 		return true
@@ -134,26 +137,27 @@ func reserved(name string) bool {
 	})
 }
 
-// expand makes the objects of the configured template.
-func (r *requests) expand(ctx context.Context, asked *projectv1.ProjectRequest, who string) ([]*unstructured.Unstructured, error) {
+// expand returns the objects of the configured template.
+func (r *requests) expand(ctx context.Context, req *projectv1.ProjectRequest,
+	requester string) ([]*unstructured.Unstructured, error) {
 	template, err := standard.Template()
 	if err != nil {
 		return nil, err
 	}
-	wanted := r.settings.now().RequestTemplate
-	if namespace, name, ok := strings.Cut(wanted, "/"); ok {
-		found, err := r.objects.get(ctx, templatev1.GroupVersion.WithResource("templates"), namespace, name)
+	reference := r.settings.now().RequestTemplate
+	if namespace, name, ok := strings.Cut(reference, "/"); ok {
+		object, err := r.objects.get(ctx, templatev1.GroupVersion.WithResource("templates"), namespace, name)
 		if err != nil {
-			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", wanted, err)
+			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", reference, err)
 		}
 		template = &templatev1.Template{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, template); err != nil {
-			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", wanted, err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, template); err != nil {
+			return nil, fmt.Errorf("read projectConfig.projectRequestTemplate %q: %w", reference, err)
 		}
 	}
 	objects, err := expand(template, map[string]string{
-		standard.ProjectParameter: asked.Name, standard.DisplayNameParameter: asked.DisplayName, standard.DescriptionParameter: asked.Description,
-		standard.AdminParameter: who, standard.RequesterParameter: who,
+		standard.ProjectParameter: req.Name, standard.DisplayNameParameter: req.DisplayName, standard.DescriptionParameter: req.Description,
+		standard.AdminParameter: requester, standard.RequesterParameter: requester,
 	})
 	if err != nil {
 		return nil, err
@@ -162,13 +166,13 @@ func (r *requests) expand(ctx context.Context, asked *projectv1.ProjectRequest, 
 	for _, object := range objects {
 		if isProject(object) {
 			count++
-			if object.GetName() != asked.Name {
-				return nil, fmt.Errorf("the template makes the project %q instead of %q", object.GetName(), asked.Name)
+			if object.GetName() != req.Name {
+				return nil, fmt.Errorf("the template creates the project %q instead of %q", object.GetName(), req.Name)
 			}
 		}
 	}
 	if count != 1 {
-		return nil, fmt.Errorf("the template makes %d projects, must make one", count)
+		return nil, fmt.Errorf("the template creates %d projects, must create one", count)
 	}
 	return objects, nil
 }
@@ -178,8 +182,9 @@ func isProject(object *unstructured.Unstructured) bool {
 	return kind.Kind == "Project" && (kind.Group == projectv1.GroupName || kind.Group == "")
 }
 
-// make makes the project and what else the template has. A project that cannot be completed is removed again.
-func (r *requests) make(ctx context.Context, name string, objects []*unstructured.Unstructured) error {
+// createAll creates the project and the other objects of the template. If one fails, it deletes the
+// project.
+func (r *requests) createAll(ctx context.Context, name string, objects []*unstructured.Unstructured) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		switch {
 		case isProject(a) && !isProject(b):
@@ -197,7 +202,7 @@ func (r *requests) make(ctx context.Context, name string, objects []*unstructure
 			if i > 0 {
 				background := context.WithoutCancel(ctx)
 				err = errors.Join(err, r.objects.remove(background, projectv1.GroupVersion.WithResource("projects"), name))
-				return apierrors.NewInternalError(fmt.Errorf("make %s %q of the project's template: %w", object.GetKind(), object.GetName(), err))
+				return apierrors.NewInternalError(fmt.Errorf("create %s %q of the project's template: %w", object.GetKind(), object.GetName(), err))
 			}
 			return err
 		}
@@ -205,19 +210,20 @@ func (r *requests) make(ctx context.Context, name string, objects []*unstructure
 	return nil
 }
 
-// settled waits until the user sees the project, because the next thing that anybody does is to use it. It returns the project.
-func (r *requests) settled(ctx context.Context, name string, who user.Info) runtime.Object {
-	made := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
+// waitVisible waits until the user may see the project, because clients use it immediately. It
+// returns the project.
+func (r *requests) waitVisible(ctx context.Context, name string, u user.Info) runtime.Object {
+	project := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 		namespace, err := r.observer.namespaces.Get(name)
 		if err != nil {
 			return false, nil
 		}
-		made = fromNamespace(namespace)
+		project = fromNamespace(namespace)
 		decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: who, Verb: "get", APIVersion: "v1", Resource: "namespaces", Namespace: name, Name: name, ResourceRequest: true,
+			User: u, Verb: "get", APIVersion: "v1", Resource: "namespaces", Namespace: name, Name: name, ResourceRequest: true,
 		})
 		return err == nil && decision == authorizer.DecisionAllow, nil
 	})
-	return made
+	return project
 }

@@ -5,26 +5,28 @@ import (
 	"sync/atomic"
 )
 
-// Options are what the administrator decides (projectConfig of a MasterConfig).
+// Options are settings of the administrator (projectConfig of a MasterConfig).
 type Options struct {
-	// RequestTemplate is `<namespace>/<name>` of the template of requested projects, empty for standard.Template.
+	// RequestTemplate is the template of requested projects as `<namespace>/<name>`; "" means
+	// standard.Template.
 	RequestTemplate string
-	// RequestMessage is what someone reads who may not request projects, empty for OpenShift's.
+	// RequestMessage is the message for users who may not request projects; "" means OpenShift's.
 	RequestMessage string
-	// DefaultNodeSelector is `key=value,key=value`, the node selector of projects without one of their own.
+	// DefaultNodeSelector is the node selector of projects that have none, as
+	// `key=value,key=value`.
 	DefaultNodeSelector string
 }
 
-// Settings are Options that can be exchanged while the server runs.
-type Settings struct{ current atomic.Pointer[settled] }
+// Settings are Options that can change while the server runs.
+type Settings struct{ current atomic.Pointer[parsed] }
 
-// settled are Options that can be used.
-type settled struct {
+// parsed are valid Options.
+type parsed struct {
 	Options
 	nodeSelector map[string]string
 }
 
-// NewSettings begins with options.
+// NewSettings returns settings with the initial options.
 func NewSettings(options Options) (*Settings, error) {
 	s := &Settings{}
 	apply, err := s.Prepare(options)
@@ -35,13 +37,13 @@ func NewSettings(options Options) (*Settings, error) {
 	return s, nil
 }
 
-// Prepare checks options, which count after apply.
+// Prepare validates options. They take effect when the caller calls apply.
 func (s *Settings) Prepare(options Options) (apply func(), err error) {
 	selector, err := parseSelector(options.DefaultNodeSelector)
 	if err != nil {
 		return nil, fmt.Errorf("read projectConfig.defaultNodeSelector %q: %w", options.DefaultNodeSelector, err)
 	}
-	return func() { s.current.Store(&settled{options, selector}) }, nil
+	return func() { s.current.Store(&parsed{options, selector}) }, nil
 }
 
-func (s *Settings) now() *settled { return s.current.Load() }
+func (s *Settings) now() *parsed { return s.current.Load() }

@@ -16,65 +16,66 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
-// strategy says what a valid project is and what its members may change of it.
+// strategy validates projects and restricts what their members may change.
 type strategy struct{}
 
-// ObjectKinds is the kind of a project.
+// ObjectKinds returns the kind of a project.
 func (strategy) ObjectKinds(runtime.Object) ([]schema.GroupVersionKind, bool, error) {
 	return []schema.GroupVersionKind{projectv1.GroupVersion.WithKind("Project")}, false, nil
 }
 
-// Recognizes tells whether a kind is a project.
+// Recognizes reports whether a kind is a project.
 func (strategy) Recognizes(kind schema.GroupVersionKind) bool {
 	return kind.Group == projectv1.GroupName
 }
 
-// GenerateName makes a name of a prefix.
+// GenerateName generates a name from a prefix.
 func (strategy) GenerateName(prefix string) string {
 	return names.SimpleNameGenerator.GenerateName(prefix)
 }
 
-// NamespaceScoped says that projects are of the cluster.
+// NamespaceScoped returns false: projects are cluster-scoped.
 func (strategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate leaves a new project as it is.
+// PrepareForCreate changes nothing.
 func (strategy) PrepareForCreate(context.Context, runtime.Object) {}
 
-// Canonicalize leaves a project as it is.
+// Canonicalize changes nothing.
 func (strategy) Canonicalize(runtime.Object) {}
 
-// AllowCreateOnUpdate says that an update makes no project.
+// AllowCreateOnUpdate returns false: an update never creates a project.
 func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// AllowUnconditionalUpdate says that an update needs a resourceVersion.
+// AllowUnconditionalUpdate returns false: an update needs a resourceVersion.
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-// WarningsOnCreate has none.
+// WarningsOnCreate returns no warnings.
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// PrepareForUpdate keeps what is the platform's.
+// PrepareForUpdate keeps the fields that only the platform changes.
 func (strategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	project.Spec.Finalizers, project.Status = previous.Spec.Finalizers, previous.Status
 }
 
-// Validate gives the problems of a new project.
+// Validate returns the errors of a new project.
 func (strategy) Validate(_ context.Context, object runtime.Object) field.ErrorList {
 	return validate(object.(*projectv1.Project))
 }
 
-// free tells whether an annotation is one that a project's administrators may change: it only describes the project.
-func free(key string) bool {
+// mutable reports whether administrators of a project may change an annotation: it only describes
+// the project.
+func mutable(key string) bool {
 	return key == displayNameAnnotation || key == descriptionAnnotation || key == corev1.LastAppliedConfigAnnotation
 }
 
-// ValidateUpdate gives the problems of a change. What the platform and others read from a project, such as its ranges of users, its
-// node selector and its labels, can be changed in the namespace only.
+// ValidateUpdate returns the errors of a change. Values that the platform and others use, such as
+// ranges of users, node selector and labels, can only change in the namespace.
 func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	errs := validation.ValidateObjectMetaUpdate(&project.ObjectMeta, &previous.ObjectMeta, field.NewPath("metadata"))
@@ -83,7 +84,7 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 	at := field.NewPath("metadata", "annotations")
 	for _, pair := range [][2]map[string]string{{project.Annotations, previous.Annotations}, {previous.Annotations, project.Annotations}} {
 		for key, value := range pair[0] {
-			if other, ok := pair[1][key]; !free(key) && (!ok || other != value) {
+			if other, ok := pair[1][key]; !mutable(key) && (!ok || other != value) {
 				errs = append(errs, field.Invalid(at.Key(key), project.Annotations[key], "field is immutable, try updating the namespace"))
 			}
 		}
@@ -94,10 +95,11 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 	return unique(errs)
 }
 
-// validateLifecycle gives the problems of a change of when a project ends, which is the cluster administrator's to decide:
-// a finalizer would keep it for ever, and an owner would take it along.
+// validateLifecycle returns the errors of a change of the fields that determine when a project
+// ends. Only a cluster administrator may change them: a finalizer would keep the project forever,
+// and an owner would delete it.
 func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (errs field.ErrorList) {
-	for _, one := range []struct {
+	for _, meta := range []struct {
 		field         string
 		value, before any
 	}{
@@ -106,27 +108,27 @@ func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (er
 		{"deletionTimestamp", project.DeletionTimestamp, previous.DeletionTimestamp},
 		{"deletionGracePeriodSeconds", project.DeletionGracePeriodSeconds, previous.DeletionGracePeriodSeconds},
 	} {
-		if !equality.Semantic.DeepEqual(one.value, one.before) {
-			errs = append(errs, field.Invalid(at.Child(one.field), one.value, "field is immutable, try updating the namespace"))
+		if !equality.Semantic.DeepEqual(meta.value, meta.before) {
+			errs = append(errs, field.Invalid(at.Child(meta.field), meta.value, "field is immutable, try updating the namespace"))
 		}
 	}
 	return errs
 }
 
-// unique drops errors that say the same, which the two ways of comparing annotations give.
+// unique removes duplicate errors, which result from comparing annotations in both directions.
 func unique(errs field.ErrorList) field.ErrorList {
 	seen := map[string]bool{}
-	kept := errs[:0]
+	result := errs[:0]
 	for _, err := range errs {
 		if !seen[err.Error()] {
 			seen[err.Error()] = true
-			kept = append(kept, err)
+			result = append(result, err)
 		}
 	}
-	return kept
+	return result
 }
 
-// validate gives the problems of a project by itself.
+// validate returns the errors of a project.
 func validate(project *projectv1.Project) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&project.ObjectMeta, false, validName, field.NewPath("metadata"))
 	if strings.ContainsAny(project.Annotations[displayNameAnnotation], "\n\r\t") {
@@ -141,7 +143,8 @@ func validate(project *projectv1.Project) field.ErrorList {
 	return errs
 }
 
-// validName gives the reasons why a name is none of a project: it is a label of DNS with at least two characters.
+// validName returns the reasons why a project's name is invalid. A name is a DNS label with at
+// least two characters.
 func validName(name string, prefix bool) []string {
 	reasons := validation.NameIsDNSLabel(name, prefix)
 	if len(name) < 2 {
@@ -150,7 +153,7 @@ func validName(name string, prefix bool) []string {
 	return reasons
 }
 
-// parseSelector reads `key=value,key=value`.
+// parseSelector parses `key=value,key=value`.
 func parseSelector(text string) (map[string]string, error) {
 	return labels.ConvertSelectorToLabelsMap(text)
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestMembersDescribeTheirProjectAndChangeNothingElse(t *testing.T) {
+func TestMembersChangeOnlyTheDescription(t *testing.T) {
 	present := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop", ResourceVersion: "1", Finalizers: []string{"example.com/own"}, Annotations: map[string]string{projectv1.ProjectNodeSelector: "a=b"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node", UID: "1"}},
@@ -44,7 +44,7 @@ func TestMembersDescribeTheirProjectAndChangeNothingElse(t *testing.T) {
 	}
 }
 
-func TestNamesOfThePlatformCannotBeRequested(t *testing.T) {
+func TestValidateRequestRejectsReservedNames(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"shop": true, "systems": true, "my-system": true, "default-shop": true, "kubeflow": true, "openshifted": true,
 		"default": false, "system": false, "system-serviceaccounts": false, "openshift": false, "openshift-shop": false, "kube": false, "kube-system": false, "kube-shop": false,

@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// expand makes the objects of a template. Only the values of strings are replaced, after the objects have been parsed, so that no value
-// can become more than a string.
+// expand returns the objects of a template. It replaces parameters only in strings, after parsing
+// the objects, so that a value always stays part of one string.
 func expand(template *templatev1.Template, values map[string]string) ([]*unstructured.Unstructured, error) {
-	known := map[string]string{}
+	parameters := map[string]string{}
 	for _, parameter := range template.Parameters {
-		known[parameter.Name] = parameter.Value
+		parameters[parameter.Name] = parameter.Value
 	}
 	for name, value := range values {
-		known[name] = value
+		parameters[name] = value
 	}
 	for _, parameter := range template.Parameters {
-		if parameter.Required && known[parameter.Name] == "" {
+		if parameter.Required && parameters[parameter.Name] == "" {
 			return nil, fmt.Errorf("expand template %q: parameter %s is required and has no value", template.Name, parameter.Name)
 		}
 	}
@@ -30,7 +30,7 @@ func expand(template *templatev1.Template, values map[string]string) ([]*unstruc
 		if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
 			return nil, fmt.Errorf("expand template %q: objects[%d]: %w", template.Name, i, err)
 		}
-		object.Object = substitute(object.Object, known).(map[string]any)
+		object.Object = substitute(object.Object, parameters).(map[string]any)
 		if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
 			return nil, fmt.Errorf("expand template %q: objects[%d] lacks a kind, an apiVersion or a name", template.Name, i)
 		}
@@ -39,7 +39,7 @@ func expand(template *templatev1.Template, values map[string]string) ([]*unstruc
 			if labels == nil {
 				labels = map[string]string{}
 			}
-			labels[key] = substituteText(value, known)
+			labels[key] = substituteText(value, parameters)
 			object.SetLabels(labels)
 		}
 		objects = append(objects, object)
@@ -48,24 +48,25 @@ func expand(template *templatev1.Template, values map[string]string) ([]*unstruc
 }
 
 // substitute replaces ${NAME} in every string of a value.
-func substitute(value any, known map[string]string) any {
+func substitute(value any, parameters map[string]string) any {
 	switch typed := value.(type) {
 	case string:
-		return substituteText(typed, known)
+		return substituteText(typed, parameters)
 	case []any:
 		for i := range typed {
-			typed[i] = substitute(typed[i], known)
+			typed[i] = substitute(typed[i], parameters)
 		}
 	case map[string]any:
 		for key := range typed {
-			typed[key] = substitute(typed[key], known)
+			typed[key] = substitute(typed[key], parameters)
 		}
 	}
 	return value
 }
 
-// substituteText replaces ${NAME} once, from left to right: what a value brings in is not replaced again.
-func substituteText(text string, known map[string]string) string {
+// substituteText replaces ${NAME} from left to right in one pass: it does not expand the
+// replacement values.
+func substituteText(text string, parameters map[string]string) string {
 	var out strings.Builder
 	for {
 		start := strings.Index(text, "${")
@@ -76,7 +77,7 @@ func substituteText(text string, known map[string]string) string {
 		if length < 0 {
 			break
 		}
-		value, ok := known[text[start+2:start+length]]
+		value, ok := parameters[text[start+2:start+length]]
 		if !ok {
 			value = text[start : start+length+1]
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
-func TestTheDefaultTemplateMakesAProjectAndItsAdministrator(t *testing.T) {
+func TestDefaultTemplateCreatesProjectAndAdministrator(t *testing.T) {
 	template, err := standard.Template()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestTheDefaultTemplateMakesAProjectAndItsAdministrator(t *testing.T) {
 	}
 }
 
-func TestAValueStaysAString(t *testing.T) {
+func TestExpandKeepsValuesAsStrings(t *testing.T) {
 	template := &templatev1.Template{
 		Parameters: []templatev1.Parameter{{Name: "A"}, {Name: "B", Value: "default"}},
 		Objects: []runtime.RawExtension{{Raw: []byte(
@@ -47,7 +47,7 @@ func TestAValueStaysAString(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatCannotBeUsedAreRefused(t *testing.T) {
+func TestExpandRejectsInvalidTemplates(t *testing.T) {
 	for want, template := range map[string]*templatev1.Template{
 		"parameter A is required": {Parameters: []templatev1.Parameter{{Name: "A", Required: true}}},
 		"objects[0]":              {Objects: []runtime.RawExtension{{Raw: []byte(`[]`)}}},
@@ -59,7 +59,7 @@ func TestTemplatesThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-func TestNamesThatCannotBeRequested(t *testing.T) {
+func TestValidateRequestRejectsInvalidNames(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"shop": true, "a1": true, strings.Repeat("a", 63): true,
 		"a": false, "": false, strings.Repeat("a", 64): false, "Shop": false, "a.b": false, "a/b": false, "a:b": false, "~": false, "ä": false, "-a": false,
@@ -72,7 +72,7 @@ func TestNamesThatCannotBeRequested(t *testing.T) {
 	}
 }
 
-func TestOnlyTheDescriptionOfAProjectChangesHere(t *testing.T) {
+func TestValidateUpdateKeepsImmutableMetadata(t *testing.T) {
 	old := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "1", UID: "u", Annotations: map[string]string{
 		"openshift.io/sa.scc.uid-range": "1/1", displayNameAnnotation: "a",
 	}}}

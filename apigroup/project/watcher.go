@@ -19,16 +19,18 @@ type watcher struct {
 
 var _ watch.Interface = &watcher{}
 
-// watchBuffer is how many events a client may be behind; one that is further behind is cut off and lists again.
+// watchBuffer limits the events that a client can be behind. The server ends the watch of a slower
+// client, which then has to list again.
 const watchBuffer = 256
 
-// watch begins a watch. With initial the projects that exist come first, and bookmark ends them; otherwise what has changed
-// since the version comes first. A version that is too old is an error of reason Expired.
+// watch starts a watch. With initial, it first sends all existing projects, and then a bookmark if
+// requested. Otherwise it first sends the changes since the version. If the version is too old, the
+// error has the reason Expired.
 func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	if !initial && version < i.forgotten {
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, i.forgotten))
+	if !initial && version < i.truncated {
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, i.truncated))
 	}
 	w := &watcher{view: v, index: i}
 	var first []watch.Event
@@ -43,8 +45,8 @@ func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher,
 			}}})
 		}
 	} else {
-		for _, step := range i.history {
-			if event, ok := w.event(step); ok && step.version > version {
+		for _, c := range i.history {
+			if event, ok := w.event(c); ok && c.version > version {
 				first = append(first, event)
 			}
 		}
@@ -59,33 +61,34 @@ func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher,
 		return w, nil
 	}
 	for _, s := range v.subjects {
-		if i.concerned[s] == nil {
-			i.concerned[s] = map[*watcher]struct{}{}
+		if i.watchersBySubject[s] == nil {
+			i.watchersBySubject[s] = map[*watcher]struct{}{}
 		}
-		i.concerned[s][w] = struct{}{}
+		i.watchersBySubject[s][w] = struct{}{}
 	}
 	return w, nil
 }
 
-// event is what a change is to the watcher's user: a project comes, changes or goes, or nothing.
-func (w *watcher) event(step change) (watch.Event, bool) {
-	before, after := w.view.allows(step.before), w.view.allows(step.after)
+// event returns the event of a change for the watcher's user: the project appears, changes or
+// disappears. It returns false if the user sees no change.
+func (w *watcher) event(c change) (watch.Event, bool) {
+	before, after := w.view.allows(c.before), w.view.allows(c.after)
 	switch {
 	case before && !after:
-		gone := fromNamespace(step.before.namespace)
-		gone.ResourceVersion = strconv.FormatUint(step.version, 10)
-		return watch.Event{Type: watch.Deleted, Object: gone}, true
+		deleted := fromNamespace(c.before.namespace)
+		deleted.ResourceVersion = strconv.FormatUint(c.version, 10)
+		return watch.Event{Type: watch.Deleted, Object: deleted}, true
 	case !before && after:
-		return watch.Event{Type: watch.Added, Object: fromNamespace(step.after.namespace)}, true
-	case before && after && step.before.namespace.ResourceVersion != step.after.namespace.ResourceVersion:
-		return watch.Event{Type: watch.Modified, Object: fromNamespace(step.after.namespace)}, true
+		return watch.Event{Type: watch.Added, Object: fromNamespace(c.after.namespace)}, true
+	case before && after && c.before.namespace.ResourceVersion != c.after.namespace.ResourceVersion:
+		return watch.Event{Type: watch.Modified, Object: fromNamespace(c.after.namespace)}, true
 	}
 	return watch.Event{}, false
 }
 
-// tell passes a change on; false says that the client is too far behind.
-func (w *watcher) tell(step change) bool {
-	event, ok := w.event(step)
+// send sends a change. It returns false if the client is too far behind.
+func (w *watcher) send(c change) bool {
+	event, ok := w.event(c)
 	if !ok {
 		return true
 	}
@@ -97,7 +100,7 @@ func (w *watcher) tell(step change) bool {
 	}
 }
 
-// ResultChan gives the events.
+// ResultChan returns the channel of events.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
 // Stop ends the watch.
@@ -107,17 +110,17 @@ func (w *watcher) Stop() {
 	w.index.drop(w)
 }
 
-// drop forgets a watcher and ends its events.
+// drop removes a watcher and closes its channel.
 func (i *index) drop(w *watcher) {
-	if _, known := i.watchers[w]; !known {
+	if _, exists := i.watchers[w]; !exists {
 		return
 	}
 	delete(i.watchers, w)
 	delete(i.allSeeing, w)
 	for _, s := range w.view.subjects {
-		delete(i.concerned[s], w)
-		if len(i.concerned[s]) == 0 {
-			delete(i.concerned, s)
+		delete(i.watchersBySubject[s], w)
+		if len(i.watchersBySubject[s]) == 0 {
+			delete(i.watchersBySubject, s)
 		}
 	}
 	close(w.events)

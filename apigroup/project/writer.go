@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// writer makes objects of any kind through the API server itself, with every right: a template is the administrator's word.
+// writer creates objects of any kind through the API server, with all rights: only the
+// administrator changes the template.
 type writer struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
@@ -37,7 +38,7 @@ func (w *writer) get(ctx context.Context, resource schema.GroupVersionResource, 
 	return w.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// create makes an object, in the namespace if it is of a kind that lives in one.
+// create creates an object, in the namespace if its kind is namespaced.
 func (w *writer) create(ctx context.Context, namespace string, object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -1,5 +1,6 @@
-// Package standard holds the template of requested projects of a cluster whose administrator configured none: the server expands
-// it, and `oc adm create-bootstrap-project-template` prints it to begin an own one with.
+// Package standard contains the default template of requested projects. The server uses it if the
+// administrator configured none, and `oc adm create-bootstrap-project-template` prints it as a
+// starting point.
 package standard
 
 import (
@@ -13,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The parameters that a request gives to its template.
+// The parameters that a project request passes to its template.
 const (
 	ProjectParameter     = "PROJECT_NAME"
 	DisplayNameParameter = "PROJECT_DISPLAYNAME"
@@ -22,13 +23,13 @@ const (
 	RequesterParameter   = "PROJECT_REQUESTING_USER"
 )
 
-// The annotations of a project that are for people.
+// The annotations that describe a project to users.
 const (
 	DisplayNameAnnotation = "openshift.io/display-name"
 	DescriptionAnnotation = "openshift.io/description"
 )
 
-// Template makes the template: the project, and the role admin in it for the user.
+// Template returns the template: the project, and the role admin in it for the user.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{
 		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},
@@ -51,7 +52,7 @@ func Template() (*templatev1.Template, error) {
 	for _, object := range []any{project, admin} {
 		raw, err := json.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("make default project template: %w", err)
+			return nil, fmt.Errorf("encode default project template: %w", err)
 		}
 		template.Objects = append(template.Objects, runtime.RawExtension{Raw: raw})
 	}

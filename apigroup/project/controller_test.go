@@ -11,14 +11,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestAProjectGetsItsAccountsAndRolesOnce(t *testing.T) {
-	going := &corev1.Namespace{
+func TestControllerCreatesAccountsAndRolesOnce(t *testing.T) {
+	terminating := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "going", DeletionTimestamp: &metav1.Time{}},
 		Spec:       corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{projectv1.FinalizerOrigin, corev1.FinalizerKubernetes}},
 	}
-	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, going)
+	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, terminating)
 	factory := informers.NewSharedInformerFactory(client, 0)
-	k := &Keeper{Accounts: []string{"builder", "deployer", "default"}, client: client, namespaces: factory.Core().V1().Namespaces().Lister(), accounts: factory.Core().V1().ServiceAccounts().Lister()}
+	k := &Controller{
+		Accounts: []string{"builder", "deployer", "default"}, client: client,
+		namespaces: factory.Core().V1().Namespaces().Lister(), accounts: factory.Core().V1().ServiceAccounts().Lister(),
+	}
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 	for _, name := range []string{"shop", "going", "gone"} {
@@ -48,7 +51,7 @@ func TestAProjectGetsItsAccountsAndRolesOnce(t *testing.T) {
 		finalized = finalized || action.GetSubresource() == "finalize"
 	}
 	if !finalized {
-		t.Error("a project that is being deleted is held")
+		t.Error("a project that is being deleted keeps its finalizer")
 	}
 	if others, _ := client.CoreV1().ServiceAccounts("going").List(t.Context(), metav1.ListOptions{}); len(others.Items) != 0 {
 		t.Errorf("a project that is being deleted gets %v", others.Items)

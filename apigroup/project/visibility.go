@@ -15,14 +15,14 @@ import (
 
 var errNoUser = errors.New("the request has no user")
 
-// sight says what a user may see.
-type sight struct {
+// visibility determines what a user may see.
+type visibility struct {
 	authorizer authorizer.Authorizer
 }
 
-// of is the view of a request.
-func (s *sight) of(ctx context.Context, options *internalversion.ListOptions) (view, error) {
-	who, ok := request.UserFrom(ctx)
+// of returns the view of a request.
+func (s *visibility) of(ctx context.Context, options *internalversion.ListOptions) (view, error) {
+	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return view{}, errNoUser
 	}
@@ -30,8 +30,8 @@ func (s *sight) of(ctx context.Context, options *internalversion.ListOptions) (v
 	if err != nil {
 		return view{}, err
 	}
-	v := view{subjects: subjectsOf(who), match: match, scopes: scoped(who.GetExtra()[scope.ExtraKey])}
-	unscoped := &user.DefaultInfo{Name: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
+	v := view{subjects: subjectsOf(u), match: match, scopes: scoped(u.GetExtra()[scope.ExtraKey])}
+	unscoped := &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups()}
 	decision, _, err := s.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: unscoped, Verb: "get", APIVersion: "v1", Resource: "namespaces", ResourceRequest: true,
 	})
@@ -39,7 +39,7 @@ func (s *sight) of(ctx context.Context, options *internalversion.ListOptions) (v
 	return v, nil
 }
 
-// scoped limits what a token with scopes shows; a token without scopes is not limited.
+// scoped returns the limit of a token with scopes, nil for a token without scopes.
 func scoped(scopes []string) func(namespace string) bool {
 	if len(scopes) == 0 {
 		return nil

@@ -1,0 +1,188 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Controller creates the missing service accounts for builds and deployments in every project, with
+// their roles, and removes Slipway's finalizer from projects that are being deleted.
+//
+// Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and 10.2.3 (local role bindings).
+type Controller struct {
+	// Client is a connection with all rights.
+	Client *rest.Config
+	// Accounts are the names of the service accounts of each project
+	// (serviceAccountConfig.managedNames).
+	Accounts []string
+
+	client     kubernetes.Interface
+	namespaces corelisters.NamespaceLister
+	accounts   corelisters.ServiceAccountLister
+}
+
+// Name returns the component's name.
+func (c *Controller) Name() string { return "projects" }
+
+// Run reconciles projects until ctx ends. It calls ready when its caches are full.
+func (c *Controller) Run(ctx context.Context, ready func()) error {
+	config := rest.CopyConfig(c.Client)
+	config.QPS = -1 // no limit: a burst of new projects must not wait for minutes, and there are few workers
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect for projects: %w", err)
+	}
+	c.client = client
+	factory := informers.NewSharedInformerFactory(client, 0)
+	c.namespaces, c.accounts = factory.Core().V1().Namespaces().Lister(), factory.Core().V1().ServiceAccounts().Lister()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	context.AfterFunc(ctx, queue.ShutDown)
+	_, err = factory.Core().V1().Namespaces().Informer().AddEventHandler(handler(func(object metav1.Object, _ bool) {
+		queue.Add(object.GetName())
+	}))
+	if err != nil {
+		return fmt.Errorf("watch projects: %w", err)
+	}
+	_, err = factory.Core().V1().ServiceAccounts().Informer().AddEventHandler(handler(func(object metav1.Object, deleted bool) {
+		if deleted && slices.Contains(c.Accounts, object.GetName()) {
+			queue.Add(object.GetNamespace())
+		}
+	}))
+	if err != nil {
+		return fmt.Errorf("watch service accounts: %w", err)
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	for _, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return nil
+		}
+	}
+	ready()
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() { c.work(ctx, queue) })
+	}
+	group.Wait()
+	return nil
+}
+
+// workers is the number of projects that are reconciled at the same time.
+const workers = 4
+
+// work reconciles the projects of the queue until the queue shuts down.
+func (c *Controller) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string]) {
+	for {
+		name, stopped := queue.Get()
+		if stopped {
+			return
+		}
+		if err := c.Reconcile(ctx, name); err != nil {
+			slog.Warn("reconcile project", "namespace", name, "error", err)
+			queue.AddRateLimited(name)
+		} else {
+			queue.Forget(name)
+		}
+		queue.Done(name)
+	}
+}
+
+// Reconcile creates what one project lacks.
+func (c *Controller) Reconcile(ctx context.Context, name string) error {
+	namespace, err := c.namespaces.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if namespace.DeletionTimestamp != nil {
+		return c.release(ctx, namespace)
+	}
+	for _, account := range c.Accounts {
+		if _, err := c.accounts.ServiceAccounts(name).Get(account); err == nil {
+			continue
+		}
+		desired := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
+		if _, err := c.client.CoreV1().ServiceAccounts(name).Create(ctx, desired, metav1.CreateOptions{}); unexpected(err) {
+			return fmt.Errorf("create service account %q: %w", account, err)
+		}
+	}
+	return c.bind(ctx, namespace)
+}
+
+// unexpected excludes the errors of races with other clients and with deletion.
+func unexpected(err error) bool {
+	return err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// rolesAnnotation records that a project got its roles once: an administrator can remove them.
+const rolesAnnotation = "slipway.openshift.io/default-roles"
+
+// bind grants the service accounts of a new project their roles, once.
+func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) error {
+	if namespace.Annotations[rolesAnnotation] == "true" {
+		return nil
+	}
+	account := func(name string) rbacv1.Subject {
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace.Name, Name: name}
+	}
+	for _, grant := range []struct {
+		binding, role string
+		subject       rbacv1.Subject
+	}{
+		{"system:image-pullers", "system:image-puller", rbacv1.Subject{
+			APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: serviceaccount.MakeNamespaceGroupName(namespace.Name),
+		}},
+		{"system:image-builders", "system:image-builder", account("builder")},
+		{"system:deployers", "system:deployer", account("deployer")},
+	} {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: grant.binding},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: grant.role},
+			Subjects:   []rbacv1.Subject{grant.subject},
+		}
+		if _, err := c.client.RbacV1().RoleBindings(namespace.Name).Create(ctx, binding, metav1.CreateOptions{}); unexpected(err) {
+			return fmt.Errorf("create role binding %q: %w", grant.binding, err)
+		}
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"true"}}}`, namespace.UID, rolesAnnotation)
+	_, err := c.client.CoreV1().Namespaces().Patch(ctx, namespace.Name, "application/merge-patch+json", patch, metav1.PatchOptions{})
+	if unexpected(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("annotate project: %w", err)
+	}
+	return nil
+}
+
+// release removes our finalizer from a project without content. Kubernetes removes its own
+// finalizer last.
+func (c *Controller) release(ctx context.Context, namespace *corev1.Namespace) error {
+	if !slices.Contains(namespace.Spec.Finalizers, projectv1.FinalizerOrigin) {
+		return nil
+	}
+	finalized := namespace.DeepCopy()
+	finalized.Spec.Finalizers = slices.DeleteFunc(finalized.Spec.Finalizers, func(f corev1.FinalizerName) bool {
+		return f == projectv1.FinalizerOrigin
+	})
+	_, err := c.client.CoreV1().Namespaces().Finalize(ctx, finalized, metav1.UpdateOptions{})
+	if unexpected(err) {
+		return fmt.Errorf("release project: %w", err)
+	}
+	return nil
+}
