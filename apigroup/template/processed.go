@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
-// processed is the action that fills in a template's parameters.
+// processed is the action that processes a template.
 type processed struct{}
 
 var (
@@ -24,40 +24,41 @@ var (
 	_ rest.GroupVersionKindProvider = &processed{}
 )
 
-// New makes an empty template.
+// New creates an empty template.
 func (*processed) New() runtime.Object { return &templatev1.Template{} }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (*processed) Destroy() {}
 
-// NamespaceScoped says that a template is processed for a namespace.
+// NamespaceScoped returns true: a template is processed for a namespace.
 func (*processed) NamespaceScoped() bool { return true }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (*processed) GetSingularName() string { return "processedtemplate" }
 
-// GroupVersionKind tells the resource from templates, whose wire type it shares.
+// GroupVersionKind distinguishes the resource from templates, which have the same wire type.
 func (*processed) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind(processedKind)
 }
 
-// Create answers with the template whose parameters are filled in. Nothing is stored.
-func (*processed) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+// Create returns the processed template. Nothing is stored.
+func (*processed) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	template, ok := object.(*templatev1.Template)
 	if !ok {
 		return nil, errors.NewBadRequest("not a template")
 	}
 	kind := templatev1.GroupVersion.WithKind("Template").GroupKind()
-	if problems := validateTemplate(ctx, template, nil); len(problems) > 0 {
-		return nil, errors.NewInvalid(kind, template.Name, problems)
+	if errs := validateTemplate(ctx, template, nil); len(errs) > 0 {
+		return nil, errors.NewInvalid(kind, template.Name, errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, object.DeepCopyObject()); err != nil {
 			return nil, err
 		}
 	}
-	if problems := process.Template(template); len(problems) > 0 {
-		return nil, errors.NewInvalid(kind, template.Name, problems)
+	if errs := process.Template(template); len(errs) > 0 {
+		return nil, errors.NewInvalid(kind, template.Name, errs)
 	}
 	return template, nil
 }

@@ -1,5 +1,5 @@
-// Package template serves the API group template.openshift.io: templates, which are sets of objects with
-// parameters, their processing, and the records of templates that were instantiated.
+// Package template serves the API group template.openshift.io: templates, which are sets of objects
+// with parameters, their processing, and instances of templates.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on templates; the wire types are
 // github.com/openshift/api/template/v1's.
@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it, and the template service broker, which offers the templates of namespaces.
+// Feature returns the API group, and the template service broker, which offers the templates of the
+// namespaces in offered.
 func Feature(offered []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: brokerHooks(offered), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,
@@ -41,7 +42,7 @@ func brokerHooks(offered []string) func(apiserver.Deps) (apiserver.Hooks, error)
 	}
 }
 
-// processedKind is what a template is called as the answer to a request for its processing.
+// processedKind is the kind of a template in the response to a processing request.
 const processedKind = "ProcessedTemplate"
 
 func install(scheme *runtime.Scheme) error {
@@ -80,15 +81,15 @@ func brokerInstances() apiserver.Served {
 	return apiserver.Resource[instance]{
 		Plural: "brokertemplateinstances", Validate: validateBrokerInstance,
 		Columns: []apiserver.Column[instance]{
-			{Name: "TemplateInstance", Description: "The instance that the broker made", Value: func(i instance) any {
+			{Name: "TemplateInstance", Description: "The instance that the broker created", Value: func(i instance) any {
 				return i.Spec.TemplateInstance.Namespace + "/" + i.Spec.TemplateInstance.Name
 			}},
 		},
 	}
 }
 
-// prepareInstance records on whose behalf the template is instantiated, since nobody can name somebody else, and keeps a deleted instance until its
-// objects are deleted.
+// prepareInstance sets the requester, which clients cannot choose, and the finalizer that keeps a
+// deleted instance until its objects are deleted.
 func prepareInstance(ctx context.Context, instance, old *templatev1.TemplateInstance) {
 	if old != nil {
 		return
@@ -109,7 +110,7 @@ func prepareInstance(ctx context.Context, instance, old *templatev1.TemplateInst
 	}
 }
 
-// maxDescription is how much of a description a table shows.
+// maxDescription limits the length of a description in a table.
 const maxDescription = 80
 
 func description(template *templatev1.Template) any {
@@ -122,7 +123,7 @@ func description(template *templatev1.Template) any {
 	return string(text)
 }
 
-// parameters tells a template's parameters in the words of OpenShift 3: "3 (1 blank)", "2 (all set)".
+// parameters summarizes a template's parameters as OpenShift 3 does: "3 (1 blank)", "2 (all set)".
 func parameters(template *templatev1.Template) any {
 	blank, generated := 0, 0
 	for _, parameter := range template.Parameters {

@@ -23,7 +23,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-func TestLabelsMayReferToParameters(t *testing.T) {
+func TestLabelsCanReferToParameters(t *testing.T) {
 	for value, ok := range map[string]bool{"${NAME}": true, "web-${NAME}": true, "a b": false, "${NAME} ": false} {
 		template := sample("{}")
 		template.ObjectLabels = map[string]string{"app": value}
@@ -33,7 +33,7 @@ func TestLabelsMayReferToParameters(t *testing.T) {
 	}
 }
 
-func TestNobodyInstantiatesForSomebodyElse(t *testing.T) {
+func TestPrepareInstanceSetsTheRequester(t *testing.T) {
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "eve", Groups: []string{"dev"}})
 	instance := &templatev1.TemplateInstance{Spec: templatev1.TemplateInstanceSpec{
 		Requester: &templatev1.TemplateInstanceRequester{Username: "admin", Groups: []string{"system:masters"}},

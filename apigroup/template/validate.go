@@ -19,58 +19,58 @@ func validateTemplate(_ context.Context, template, _ *templatev1.Template) field
 	return validateBody(template, nil)
 }
 
-func validateBody(template *templatev1.Template, at *field.Path) (problems field.ErrorList) {
+func validateBody(template *templatev1.Template, at *field.Path) (errs field.ErrorList) {
 	for i, parameter := range template.Parameters {
 		in := at.Child("parameters").Index(i)
 		if parameter.Name == "" {
-			problems = append(problems, field.Required(in.Child("name"), "name the parameter"))
+			errs = append(errs, field.Required(in.Child("name"), "name the parameter"))
 		} else if !parameterName.MatchString(parameter.Name) {
-			problems = append(problems, field.Invalid(in.Child("name"), parameter.Name, "does not match "+parameterName.String()))
+			errs = append(errs, field.Invalid(in.Child("name"), parameter.Name, "does not match "+parameterName.String()))
 		}
 	}
 	labels := make(map[string]string, len(template.ObjectLabels))
-	for key, value := range template.ObjectLabels { // a reference may stand where a letter may
+	for key, value := range template.ObjectLabels { // a reference can replace a letter
 		labels[process.Replace(key, "x")] = process.Replace(value, "x")
 	}
-	return append(problems, metavalidation.ValidateLabels(labels, at.Child("labels"))...)
+	return append(errs, metavalidation.ValidateLabels(labels, at.Child("labels"))...)
 }
 
-func validateInstance(_ context.Context, instance, old *templatev1.TemplateInstance) (problems field.ErrorList) {
+func validateInstance(_ context.Context, instance, old *templatev1.TemplateInstance) (errs field.ErrorList) {
 	at := field.NewPath("spec")
-	problems = append(problems, validateBody(&instance.Spec.Template, at.Child("template"))...)
+	errs = append(errs, validateBody(&instance.Spec.Template, at.Child("template"))...)
 	if secret := instance.Spec.Secret; secret != nil && secret.Name == "" {
-		problems = append(problems, field.Required(at.Child("secret", "name"), "name the secret that has the parameters' values"))
+		errs = append(errs, field.Required(at.Child("secret", "name"), "name the secret that has the parameters' values"))
 	}
 	if instance.Spec.Requester == nil || instance.Spec.Requester.Username == "" {
-		problems = append(problems, field.Required(at.Child("requester", "username"), "the user on whose behalf the template is instantiated"))
+		errs = append(errs, field.Required(at.Child("requester", "username"), "the user on whose behalf the template is instantiated"))
 	}
 	if old != nil && !apiequality.Semantic.DeepEqual(instance.Spec, old.Spec) {
-		problems = append(problems, field.Forbidden(at, "field is immutable"))
+		errs = append(errs, field.Forbidden(at, "field is immutable"))
 	}
-	return problems
+	return errs
 }
 
-func validateBrokerInstance(_ context.Context, instance, _ *templatev1.BrokerTemplateInstance) (problems field.ErrorList) {
+func validateBrokerInstance(_ context.Context, instance, _ *templatev1.BrokerTemplateInstance) (errs field.ErrorList) {
 	at := field.NewPath("spec")
-	problems = append(problems, validateReference(&instance.Spec.TemplateInstance, "TemplateInstance", at.Child("templateInstance"))...)
-	problems = append(problems, validateReference(&instance.Spec.Secret, "Secret", at.Child("secret"))...)
+	errs = append(errs, validateReference(&instance.Spec.TemplateInstance, "TemplateInstance", at.Child("templateInstance"))...)
+	errs = append(errs, validateReference(&instance.Spec.Secret, "Secret", at.Child("secret"))...)
 	for i, id := range instance.Spec.BindingIDs {
 		if id == "" {
-			problems = append(problems, field.Required(at.Child("bindingIDs").Index(i), "an identity is not empty"))
+			errs = append(errs, field.Required(at.Child("bindingIDs").Index(i), "must not be empty"))
 		}
 	}
-	return problems
+	return errs
 }
 
-func validateReference(reference *corev1.ObjectReference, kind string, at *field.Path) (problems field.ErrorList) {
+func validateReference(reference *corev1.ObjectReference, kind string, at *field.Path) (errs field.ErrorList) {
 	if reference.Kind != kind {
-		problems = append(problems, field.Invalid(at.Child("kind"), reference.Kind, "must be "+kind))
+		errs = append(errs, field.Invalid(at.Child("kind"), reference.Kind, "must be "+kind))
 	}
 	if reference.Name == "" {
-		problems = append(problems, field.Required(at.Child("name"), "name the object"))
+		errs = append(errs, field.Required(at.Child("name"), "name the object"))
 	}
 	if reference.Namespace == "" {
-		problems = append(problems, field.Required(at.Child("namespace"), "name the object's namespace"))
+		errs = append(errs, field.Required(at.Child("namespace"), "name the object's namespace"))
 	}
-	return problems
+	return errs
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// actor is whoever a request is made for, with clients that have his rights.
+// actor is the originator of a request, with clients that have the originator's rights.
 type actor struct {
 	user      user.Info
 	kube      kubernetes.Interface
@@ -22,15 +22,17 @@ type actor struct {
 	objects   dynamic.Interface
 }
 
-// actor makes the clients of whoever a request is made for.
+// actor creates the clients of the originator of a request.
 func (b *broker) actor(r *http.Request) (*actor, error) {
-	who, err := b.originator(r)
+	u, err := b.originator(r)
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(b.loopback)
-	config.Impersonate = rest.ImpersonationConfig{UserName: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: maps.Clone(who.GetExtra())}
-	a := &actor{user: who}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: maps.Clone(u.GetExtra()),
+	}
+	a := &actor{user: u}
 	if a.kube, err = kubernetes.NewForConfig(config); err == nil {
 		a.templates, err = templateclient.NewForConfig(config)
 	}
@@ -38,22 +40,23 @@ func (b *broker) actor(r *http.Request) (*actor, error) {
 		a.objects, err = dynamic.NewForConfig(config)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect as %q: %w", who.GetName(), err)
+		return nil, fmt.Errorf("connect as %q: %w", u.GetName(), err)
 	}
 	return a, nil
 }
 
-// may checks a right to TemplateInstances: people have none to the broker's own records, so that the instance's stand for them.
-func (b *broker) may(r *http.Request, who user.Info, verb, namespace, name string) error {
+// may checks a right to TemplateInstances. It also governs the broker's records, to which users
+// have no rights.
+func (b *broker) may(r *http.Request, u user.Info, verb, namespace, name string) error {
 	decision, _, err := b.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{
-		User: who, Verb: verb, APIGroup: templatev1.GroupName, APIVersion: templatev1.GroupVersion.Version,
+		User: u, Verb: verb, APIGroup: templatev1.GroupName, APIVersion: templatev1.GroupVersion.Version,
 		Resource: "templateinstances", Namespace: namespace, Name: name, ResourceRequest: true,
 	})
 	if decision == authorizer.DecisionAllow {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("check the right of %q: %w", who.GetName(), err)
+		return fmt.Errorf("check the right of %q: %w", u.GetName(), err)
 	}
-	return refuse(http.StatusForbidden, "user %q may not %s templateinstances %q in project %q", who.GetName(), verb, name, namespace)
+	return refuse(http.StatusForbidden, "user %q may not %s templateinstances %q in project %q", u.GetName(), verb, name, namespace)
 }

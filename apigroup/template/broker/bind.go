@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exposing are the resources of the objects that may expose something, by kind. Routes of templates with old names are made in their group.
+// exposing returns the resources of objects that can expose values, by kind. Routes with their old
+// name are created in their group.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{
@@ -26,39 +27,39 @@ func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	}
 }
 
-// bind hands out what the objects of an instance expose to its user, and notes the binding.
+// bind returns the values that the objects of an instance expose, and records the binding.
 func (b *broker) bind(r *http.Request) (response, error) {
-	id, err := identity(r, "binding")
+	id, err := idOf(r, "binding")
 	if err != nil {
 		return response{}, err
 	}
-	var wanted bindRequest
-	if err := read(r, &wanted); err != nil {
+	var body bindRequest
+	if err := read(r, &body); err != nil {
 		return response{}, err
 	}
-	if len(wanted.Parameters) > 0 {
+	if len(body.Parameters) > 0 {
 		return response{}, refuse(http.StatusBadRequest, "parameters: a binding has none")
 	}
-	asked, err := b.known(r, "get", "update")
+	target, err := b.target(r, "get", "update")
 	if err != nil {
 		return response{}, err
 	}
-	if asked.record == nil {
-		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", asked.id)
+	if target.record == nil {
+		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", target.id)
 	}
-	instance, err := b.instance(r.Context(), asked.record)
+	instance, err := b.instance(r.Context(), target.record)
 	if err != nil {
 		return response{}, err
 	}
-	if err := bindableAs(instance, asked.id, wanted); err != nil {
+	if err := checkBindable(instance, target.id, body); err != nil {
 		return response{}, err
 	}
-	exposed, err := asked.who.credentials(r.Context(), instance)
+	exposed, err := target.actor.credentials(r.Context(), instance)
 	if err != nil {
 		return response{}, err
 	}
 	code := http.StatusOK
-	err = b.change(r.Context(), asked.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
+	err = b.change(r.Context(), target.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
 		if slices.Contains(spec.BindingIDs, id) {
 			return false
 		}
@@ -66,19 +67,19 @@ func (b *broker) bind(r *http.Request) (response, error) {
 		return true
 	})
 	if err != nil {
-		return response{}, fmt.Errorf("note binding %q: %w", id, err)
+		return response{}, fmt.Errorf("record binding %q: %w", id, err)
 	}
 	return response{code, binding{exposed}}, nil
 }
 
-// bindableAs says why an instance cannot be bound to.
-func bindableAs(instance *templatev1.TemplateInstance, id string, wanted bindRequest) error {
+// checkBindable fails if an instance does not support the binding.
+func checkBindable(instance *templatev1.TemplateInstance, id string, body bindRequest) error {
 	if instance == nil {
 		return refuse(http.StatusBadRequest, "the template instance of instance %q was deleted", id)
 	}
-	_, ready := holds(instance, templatev1.TemplateInstanceReady)
+	_, ready := hasCondition(instance, templatev1.TemplateInstanceReady)
 	switch {
-	case wanted.ServiceID != string(instance.Spec.Template.UID) || wanted.PlanID != wanted.ServiceID:
+	case body.ServiceID != string(instance.Spec.Template.UID) || body.PlanID != body.ServiceID:
 		return refuse(http.StatusBadRequest, "instance %q is of service and plan %q", id, instance.Spec.Template.UID)
 	case !bindable(&instance.Spec.Template):
 		return refuse(http.StatusBadRequest, "template %q says that it is not bindable (%s)", instance.Spec.Template.Name, bindableAnnotation)
@@ -88,30 +89,30 @@ func bindableAs(instance *templatev1.TemplateInstance, id string, wanted bindReq
 	return nil
 }
 
-// credentials are what the objects of an instance expose.
+// credentials returns the values that the objects of an instance expose.
 func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateInstance) (map[string]string, error) {
-	found, resources := map[string]string{}, exposing()
-	for _, made := range instance.Status.Objects {
-		resource, ok := resources[made.Ref.GroupVersionKind().GroupKind()]
+	values, resources := map[string]string{}, exposing()
+	for _, entry := range instance.Status.Objects {
+		resource, ok := resources[entry.Ref.GroupVersionKind().GroupKind()]
 		if !ok {
 			continue
 		}
-		object, err := a.objects.Resource(resource).Namespace(made.Ref.Namespace).Get(ctx, made.Ref.Name, metav1.GetOptions{})
-		if err == nil && object.GetUID() != made.Ref.UID {
-			err = refuse(http.StatusBadRequest, "it was replaced by another one")
+		object, err := a.objects.Resource(resource).Namespace(entry.Ref.Namespace).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
+		if err == nil && object.GetUID() != entry.Ref.UID {
+			err = refuse(http.StatusBadRequest, "the object was replaced")
 		}
 		if err == nil {
-			err = expose(found, object)
+			err = expose(values, object)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s %q: %w", made.Ref.Kind, made.Ref.Name, err)
+			return nil, fmt.Errorf("read %s %q: %w", entry.Ref.Kind, entry.Ref.Name, err)
 		}
 	}
-	return found, nil
+	return values, nil
 }
 
-// expose adds what an object exposes. The data of a Secret are the bytes, not their base64.
-func expose(found map[string]string, object *unstructured.Unstructured) error {
+// expose adds the values that an object exposes. Data of a Secret is decoded from base64.
+func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {
 		secret := &corev1.Secret{}
@@ -120,33 +121,33 @@ func expose(found map[string]string, object *unstructured.Unstructured) error {
 		}
 		content = secret
 	}
-	return exposed(found, object.GetAnnotations(), content)
+	return exposed(values, object.GetAnnotations(), content)
 }
 
-// unbind forgets a binding.
+// unbind deletes the record of a binding.
 func (b *broker) unbind(r *http.Request) (response, error) {
-	id, err := identity(r, "binding")
+	id, err := idOf(r, "binding")
 	if err != nil {
 		return response{}, err
 	}
-	asked, err := b.known(r, "get", "delete")
+	target, err := b.target(r, "get", "delete")
 	if err != nil {
 		return response{}, err
 	}
 	code := http.StatusGone
-	if asked.record == nil {
-		return response{code, nothing{}}, nil
+	if target.record == nil {
+		return response{code, empty{}}, nil
 	}
-	err = b.change(r.Context(), asked.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
+	err = b.change(r.Context(), target.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
 		if !slices.Contains(spec.BindingIDs, id) {
 			return false
 		}
-		spec.BindingIDs = slices.DeleteFunc(spec.BindingIDs, func(known string) bool { return known == id })
+		spec.BindingIDs = slices.DeleteFunc(spec.BindingIDs, func(existing string) bool { return existing == id })
 		code = http.StatusOK
 		return true
 	})
 	if err != nil {
-		return response{}, fmt.Errorf("forget binding %q: %w", id, err)
+		return response{}, fmt.Errorf("delete the record of binding %q: %w", id, err)
 	}
-	return response{code, nothing{}}, nil
+	return response{code, empty{}}, nil
 }

@@ -1,11 +1,13 @@
-// Package broker is the template service broker: it offers templates as services of the Open Service Broker API, makes TemplateInstances of them
-// for users whom the platform names, and hands out what their objects expose.
+// Package broker is the template service broker. It offers templates as services of the Open
+// Service Broker API, creates TemplateInstances on behalf of users whom the platform names, and
+// returns the values that their objects expose.
 //
-// What it knows stands in the API: a BrokerTemplateInstance for each instance, and a TemplateInstance and a Secret with the values of parameters,
-// both of the same name, in the user's project. Each request may be repeated, and goes on where one before it broke off.
+// The broker stores its state in the API: for each instance a BrokerTemplateInstance, and in the
+// user's project a TemplateInstance and a Secret with the parameters' values, which have the same
+// name. A request can be repeated, and then continues where the previous one failed.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker; Open Service Broker API, version 2.13; paths, annotations and
-// checks are those of OpenShift 3.11's broker.
+// Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker; Open Service
+// Broker API, version 2.13; paths, annotations and checks are those of OpenShift 3.11's broker.
 package broker
 
 import (
@@ -24,19 +26,21 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Root is the path below which the broker answers. Roles name it as nonResourceURL, such as system:openshift:templateservicebroker-client.
+// Root is the path prefix of the broker. Roles contain it as nonResourceURL, such as
+// system:openshift:templateservicebroker-client.
 const Root = "/brokers/template.openshift.io/"
 
-// broker answers the requests of platforms.
+// broker serves the requests of platforms.
 type broker struct {
 	namespaces []string
-	// loopback and client have every right; what is done for a user is done with an actor's clients.
+	// loopback and client have all rights. Actions on behalf of a user use an actor's clients.
 	loopback   *rest.Config
 	client     templateclient.Interface
 	authorizer authorizer.Authorizer
 }
 
-// New makes the handler of the paths below Root, for callers who are authenticated and authorized. It offers the templates of the namespaces.
+// New returns the handler of the paths below Root. Callers must be authenticated and authorized. It
+// offers the templates of the namespaces.
 func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	loopback := apiserver.Unlimited(deps.Loopback)
 	client, err := templateclient.NewForConfig(loopback)
@@ -46,7 +50,7 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	b := &broker{namespaces: namespaces, loopback: loopback, client: client, authorizer: deps.Authorizer}
 	const instance = Root + "v2/service_instances/{instance}"
 	mux := http.NewServeMux()
-	for pattern, answer := range map[string]func(*http.Request) (response, error){
+	for pattern, handle := range map[string]func(*http.Request) (response, error){
 		"GET " + Root + "v2/catalog":                         b.catalog,
 		"PUT " + instance:                                    b.provision,
 		"DELETE " + instance:                                 b.deprovision,
@@ -54,13 +58,15 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 		"PUT " + instance + "/service_bindings/{binding}":    b.bind,
 		"DELETE " + instance + "/service_bindings/{binding}": b.unbind,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serve(w, r, answer) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serve(w, r, handle) })
 	}
 	return mux, nil
 }
 
-// change changes a record as edit says, which returns false when there is nothing to change and may be called several times.
-func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateInstance, edit func(*templatev1.BrokerTemplateInstanceSpec) bool) error {
+// change updates a record with edit. edit returns false if nothing changes. It is called again
+// after a conflict.
+func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateInstance,
+	edit func(*templatev1.BrokerTemplateInstanceSpec) bool) error {
 	records := b.client.TemplateV1().BrokerTemplateInstances()
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !edit(&record.Spec) {
@@ -70,9 +76,9 @@ func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateIn
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		current, unread := records.Get(ctx, record.Name, metav1.GetOptions{})
-		if unread != nil {
-			return unread
+		current, getErr := records.Get(ctx, record.Name, metav1.GetOptions{})
+		if getErr != nil {
+			return getErr
 		}
 		record = current
 		return err

@@ -72,7 +72,7 @@ func TestCustomLabels(t *testing.T) {
 	}
 }
 
-func TestTheOriginatorIsWhoThePlatformNames(t *testing.T) {
+func TestOriginatorIsTheUserThatThePlatformNames(t *testing.T) {
 	named := func(text string) string { return "Kubernetes " + base64.StdEncoding.EncodeToString([]byte(text)) }
 	b := &broker{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		asked := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetName()}, " ")
@@ -115,7 +115,7 @@ func TestTheOriginatorIsWhoThePlatformNames(t *testing.T) {
 	}
 }
 
-func TestRequestsAreChecked(t *testing.T) {
+func TestBrokerRejectsInvalidRequests(t *testing.T) {
 	b := &broker{}
 	put := func(path, headers, body string) (*http.Request, func(*http.Request) (response, error)) {
 		r := httptest.NewRequest(http.MethodPut, "/"+path, strings.NewReader(body))
@@ -137,8 +137,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		"old version": {id, "X-Broker-API-Version=2.6; Content-Type=application/json", asked, 412, `is \"2.6\"`},
 		"new version": {id, "X-Broker-API-Version=3.0; Content-Type=application/json", asked, 412, `is \"3.0\"`},
 		"type":        {id, "X-Broker-API-Version=2.13; Content-Type=text/plain", asked, 415, "must be application/json"},
-		"identity":    {"instance", good, asked, 400, "no UUID in lower case"},
-		"upper case":  {strings.ToUpper(id), good, asked, 400, "no UUID in lower case"},
+		"identity":    {"instance", good, asked, 400, "not a UUID in lower case"},
+		"upper case":  {strings.ToUpper(id), good, asked, 400, "not a UUID in lower case"},
 		"body":        {id, good, "{", 400, "read body"},
 		"number":      {id, good, `{"parameters": {"PORT": 80}}`, 400, "parameters"},
 		"large":       {id, good, `{"parameters": {"A": "` + strings.Repeat("a", maxBody) + `"}}`, 400, "too large"},
@@ -146,7 +146,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		"platform":    {id, good, strings.Replace(asked, "kubernetes", "cloudfoundry", 1), 400, "must be kubernetes"},
 		"namespace":   {id, good, strings.Replace(asked, "shop", "../shop", 1), 400, "context.namespace"},
 		"synchronous": {id, good, asked, 422, `{"error":"AsyncRequired"`},
-		"nobody":      {id + "?accepts_incomplete=true", good, asked, 401, "nobody"},
+		"nobody":      {id + "?accepts_incomplete=true", good, asked, 401, "no user"},
 	} {
 		w := httptest.NewRecorder()
 		r, answer := put(tt.path, tt.headers, tt.body)
@@ -157,7 +157,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheServerAreAnswered(t *testing.T) {
+func TestErrorsHaveBrokerCodes(t *testing.T) {
 	things := schema.GroupResource{Resource: "things"}
 	for want, err := range map[string]error{
 		"403 ":                 apierrors.NewForbidden(things, "a", nil),

@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// described are the annotations of templates that the catalog shows, by their name there. Of two of one name the first counts; the second is how
-// documents before 3.7 call it.
-var described = []struct{ shown, annotation string }{
+// described maps annotations of templates to names in the catalog's metadata. If two annotations
+// have the same name, the first that is set wins; the second is its spelling in documentation
+// before 3.7.
+var described = []struct{ name, annotation string }{
 	{"displayName", "openshift.io/display-name"},
 	{"longDescription", "openshift.io/long-description"},
 	{"longDescription", "template.openshift.io/long-description"},
@@ -28,37 +29,37 @@ var described = []struct{ shown, annotation string }{
 const (
 	bindableAnnotation = "template.openshift.io/bindable"
 	schemaVersion      = "http://json-schema.org/draft-04/schema"
-	// customLabels is the parameter by which every object of an instance gets further labels.
+	// customLabels is the parameter with additional labels for all objects of an instance.
 	customLabels = "customLabelParam"
 )
 
-// catalog lists the services.
+// catalog returns the services.
 func (b *broker) catalog(r *http.Request) (response, error) {
 	templates, err := b.templates(r.Context())
 	if err != nil {
 		return response{}, err
 	}
 	services := make([]service, 0, len(templates))
-	taken := map[string]bool{}
+	names := map[string]bool{}
 	for i := range templates {
 		offered := serviceOf(&templates[i])
-		if taken[offered.Name] { // a platform takes no catalog in which a name comes twice
+		if names[offered.Name] { // platforms reject a catalog with duplicate names
 			offered.Name = templates[i].Namespace + "." + offered.Name
 		}
-		taken[offered.Name] = true
+		names[offered.Name] = true
 		services = append(services, offered)
 	}
 	return response{http.StatusOK, map[string][]service{"services": services}}, nil
 }
 
-// templates are all that are offered.
+// templates returns all offered templates.
 func (b *broker) templates(ctx context.Context) (all []templatev1.Template, err error) {
 	for _, namespace := range b.namespaces {
-		found, err := b.client.TemplateV1().Templates(namespace).List(ctx, metav1.ListOptions{})
+		list, err := b.client.TemplateV1().Templates(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("list templates of project %q: %w", namespace, err)
 		}
-		all = append(all, found.Items...)
+		all = append(all, list.Items...)
 	}
 	return all, nil
 }
@@ -75,9 +76,9 @@ func serviceOf(template *templatev1.Template) service {
 	if offered.Description == "" {
 		offered.Description = "No description provided."
 	}
-	for _, one := range described {
-		if value := template.Annotations[one.annotation]; value != "" && offered.Metadata[one.shown] == "" {
-			offered.Metadata[one.shown] = value
+	for _, entry := range described {
+		if value := template.Annotations[entry.annotation]; value != "" && offered.Metadata[entry.name] == "" {
+			offered.Metadata[entry.name] = value
 		}
 	}
 	for tag := range strings.SplitSeq(template.Annotations["tags"], ",") {
@@ -91,20 +92,20 @@ func serviceOf(template *templatev1.Template) service {
 
 func planOf(template *templatev1.Template) plan {
 	only := plan{ID: string(template.UID), Name: "default", Description: "Default plan", Free: true, Bindable: bindable(template)}
-	asked := jsonSchema{Version: schemaVersion, Type: "object", Properties: map[string]jsonSchema{}}
+	schema := jsonSchema{Version: schemaVersion, Type: "object", Properties: map[string]jsonSchema{}}
 	form := &only.Metadata.Schemas.ServiceInstance.Create.Form
 	for _, parameter := range template.Parameters {
-		asked.Properties[parameter.Name] = jsonSchema{
+		schema.Properties[parameter.Name] = jsonSchema{
 			Type: "string", Title: parameter.DisplayName, Description: parameter.Description, Default: parameter.Value,
 		}
 		if parameter.Required && parameter.Generate == "" {
-			asked.Required = append(asked.Required, parameter.Name)
+			schema.Required = append(schema.Required, parameter.Name)
 		}
 		*form = append(*form, parameter.Name)
 	}
-	asked.Properties[customLabels] = jsonSchema{Type: "string", Title: "Custom Labels", Description: "Labels of every object, such as: tier=web, team=shop"}
+	schema.Properties[customLabels] = jsonSchema{Type: "string", Title: "Custom Labels", Description: "Labels of every object, such as: tier=web, team=shop"}
 	*form = append(*form, customLabels)
-	only.Schemas.ServiceInstance.Create.Parameters = asked
+	only.Schemas.ServiceInstance.Create.Parameters = schema
 	only.Schemas.ServiceBinding.Create.Parameters = jsonSchema{Version: schemaVersion, Type: "object"}
 	return only
 }

@@ -13,22 +13,25 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// The prefixes of annotations that expose something: the rest of the name is the credential's, the value a JSONPath template of the object.
+// The prefixes of annotations that expose a value. The rest of the annotation's name is the name of
+// the credential. The value is a JSONPath template for the object.
 const (
 	exposePrefix       = "template.openshift.io/expose-"
 	base64ExposePrefix = "template.openshift.io/base64-expose-"
 )
 
-// Whoever writes a template has its expressions evaluated in the API server, so that they must cost little: what can multiply is refused, and there are
-// limits to their number and length, and to the bytes of all values: a platform puts them into a Secret, which holds not more.
+// The API server evaluates the expressions of template authors, so they must be cheap. Expressions
+// that can multiply values are rejected. These limits apply to their number and length, and to the
+// size of all values: a platform stores them in a Secret, which has the same limit.
 const (
 	maxCredentials = 100
 	maxExpression  = 1024
 	maxExposed     = 1 << 20
 )
 
-// exposed adds to found what the annotations of an object expose of its content. With base64ExposePrefix, bytes are given in base64 and may be any.
-func exposed(found, annotations map[string]string, content any) error {
+// exposed adds the values that the annotations of an object expose. With base64ExposePrefix the
+// value is encoded in base64 and can be any bytes.
+func exposed(values, annotations map[string]string, content any) error {
 	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {
 		name, plain := strings.CutPrefix(annotation, exposePrefix)
 		if !plain {
@@ -40,32 +43,33 @@ func exposed(found, annotations map[string]string, content any) error {
 		if name == "" {
 			continue
 		}
-		if _, taken := found[name]; taken {
-			return refuse(http.StatusBadRequest, "annotation %s: another one exposes %q too", annotation, name)
+		if _, exists := values[name]; exists {
+			return refuse(http.StatusBadRequest, "annotation %s: another annotation exposes %q too", annotation, name)
 		}
-		if len(found) == maxCredentials {
-			return refuse(http.StatusBadRequest, "annotation %s: an instance may expose %d values", annotation, maxCredentials)
+		if len(values) == maxCredentials {
+			return refuse(http.StatusBadRequest, "annotation %s: an instance can expose at most %d values", annotation, maxCredentials)
 		}
-		value, err := evaluate(annotations[annotation], content, !plain, maxExposed-size(found))
+		value, err := evaluate(annotations[annotation], content, !plain, maxExposed-size(values))
 		if err != nil {
 			return refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
 		}
-		found[name] = value
+		values[name] = value
 	}
 	return nil
 }
 
-func size(found map[string]string) (bytes int) {
-	for _, value := range found {
+func size(values map[string]string) (bytes int) {
+	for _, value := range values {
 		bytes += len(value)
 	}
 	return bytes
 }
 
-// evaluate fills in a JSONPath template, with at most so many bytes. What is missing is empty; more than one value for one expression is an error.
-func evaluate(template string, content any, encode bool, most int) (string, error) {
+// evaluate evaluates a JSONPath template to at most limit bytes. Missing values are empty. An
+// expression with more than one value is an error.
+func evaluate(template string, content any, encode bool, limit int) (string, error) {
 	if len(template) > maxExpression {
-		return "", fmt.Errorf("read JSONPath: it has %d characters, and may have %d", len(template), maxExpression)
+		return "", fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), maxExpression)
 	}
 	parsed, err := jsonpath.Parse("expose", template)
 	if err != nil {
@@ -85,23 +89,23 @@ func evaluate(template string, content any, encode bool, most int) (string, erro
 	var text strings.Builder
 	for _, values := range results {
 		if len(values) > 1 {
-			return "", fmt.Errorf("an expression has %d values, and may have one", len(values))
+			return "", fmt.Errorf("an expression has %d values, must have one", len(values))
 		}
 		for _, value := range values {
-			written, err := write(value, encode)
+			part, err := write(value, encode)
 			if err != nil {
 				return "", err
 			}
-			if text.Len()+len(written) > most {
-				return "", fmt.Errorf("an instance may expose %d bytes", maxExposed)
+			if text.Len()+len(part) > limit {
+				return "", fmt.Errorf("an instance can expose at most %d bytes", maxExposed)
 			}
-			text.WriteString(written)
+			text.WriteString(part)
 		}
 	}
 	return text.String(), nil
 }
 
-// cheap refuses the parts of a JSONPath template that give more than one value for one.
+// cheap rejects JSONPath nodes that return more than one value.
 func cheap(list *jsonpath.ListNode) error {
 	for _, node := range list.Nodes {
 		var below []*jsonpath.ListNode
@@ -111,10 +115,11 @@ func cheap(list *jsonpath.ListNode) error {
 		case *jsonpath.FilterNode:
 			below = []*jsonpath.ListNode{typed.Left, typed.Right}
 		case *jsonpath.RecursiveNode, *jsonpath.WildcardNode, *jsonpath.UnionNode, *jsonpath.IdentifierNode:
-			return errors.New("only fields, elements by number and those that meet a condition may be exposed, no ranges, unions, wildcards and descendants (..)")
+			return errors.New("only fields, elements by index and elements that match a condition can be exposed, " +
+				"not ranges, unions, wildcards and descendants (..)")
 		}
-		for _, one := range below {
-			if err := cheap(one); err != nil {
+		for _, child := range below {
+			if err := cheap(child); err != nil {
 				return err
 			}
 		}
@@ -122,7 +127,7 @@ func cheap(list *jsonpath.ListNode) error {
 	return nil
 }
 
-// write is a single value as text.
+// write formats a single value.
 func write(value reflect.Value, encode bool) (string, error) {
 	for value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer {
 		if value.IsNil() {
@@ -138,5 +143,5 @@ func write(value reflect.Value, encode bool) (string, error) {
 	case kind == reflect.String, kind == reflect.Bool, value.CanInt(), value.CanUint(), value.CanFloat():
 		return fmt.Sprint(value.Interface()), nil
 	}
-	return "", fmt.Errorf("an expression has a %s, and may have a text, number, truth value or bytes", value.Kind())
+	return "", fmt.Errorf("an expression has a %s, must have a string, number, boolean or bytes", value.Kind())
 }

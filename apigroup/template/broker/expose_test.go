@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// database is a Secret or a Service with annotations.
+// database returns a Secret or a Service with annotations.
 func database(t *testing.T, kind string, annotations map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	var object runtime.Object = &corev1.Secret{
@@ -32,7 +32,7 @@ func database(t *testing.T, kind string, annotations map[string]string) *unstruc
 	return made
 }
 
-func TestAnnotationsExposeWhatAnObjectHolds(t *testing.T) {
+func TestAnnotationsExposeValues(t *testing.T) {
 	for template, want := range map[string]struct{ kind, plain, encoded string }{
 		`{.data.password}`:                               {"Secret", "päss", "cMOkc3M="},
 		`{.data['key']}`:                                 {"Secret", "\x00\xff", "AP8="},
@@ -55,24 +55,24 @@ func TestAnnotationsExposeWhatAnObjectHolds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeExposedIsRefused(t *testing.T) {
+func TestExposedRejectsExpensiveExpressions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		annotations map[string]string
 		want        string
 	}{
 		"syntax":    {map[string]string{exposePrefix + "a": "{.spec"}, "annotation template.openshift.io/expose-a: read JSONPath"},
 		"several":   {map[string]string{exposePrefix + "a": `{.spec.ports[0:2].port}`}, "has 2 values"},
-		"wildcard":  {map[string]string{exposePrefix + "a": "{.spec.*}"}, "no ranges, unions"},
-		"recursion": {map[string]string{exposePrefix + "a": "x{..}{..}"}, "no ranges, unions"},
-		"union":     {map[string]string{exposePrefix + "a": "{['spec','spec']['type','type']}"}, "no ranges, unions"},
-		"range":     {map[string]string{exposePrefix + "a": "{range .spec.ports[0:2]}{.port}{end}"}, "no ranges, unions"},
-		"condition": {map[string]string{exposePrefix + "a": "{.spec.ports[?(@..name=='a')]}"}, "no ranges, unions"},
-		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", maxExpression+1)}, "may have 1024"},
+		"wildcard":  {map[string]string{exposePrefix + "a": "{.spec.*}"}, "not ranges, unions"},
+		"recursion": {map[string]string{exposePrefix + "a": "x{..}{..}"}, "not ranges, unions"},
+		"union":     {map[string]string{exposePrefix + "a": "{['spec','spec']['type','type']}"}, "not ranges, unions"},
+		"range":     {map[string]string{exposePrefix + "a": "{range .spec.ports[0:2]}{.port}{end}"}, "not ranges, unions"},
+		"condition": {map[string]string{exposePrefix + "a": "{.spec.ports[?(@..name=='a')]}"}, "not ranges, unions"},
+		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", maxExpression+1)}, "the limit is 1024"},
 		"large": {map[string]string{
 			exposePrefix + "a": "{.metadata.annotations.text}", exposePrefix + "b": "{.metadata.annotations.text}", "text": strings.Repeat("x", maxExposed/2+1),
-		}, "expose-b: an instance may expose 1048576 bytes"},
+		}, "expose-b: an instance can expose at most 1048576 bytes"},
 		"structure": {map[string]string{exposePrefix + "a": "{.spec}"}, "has a map"},
-		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another one exposes "a" too`},
+		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another annotation exposes "a" too`},
 	} {
 		err := expose(map[string]string{}, database(t, "Service", tt.annotations))
 		if code, _ := codeOf(err); err == nil || code != 400 || !strings.Contains(err.Error(), tt.want) {
@@ -81,7 +81,7 @@ func TestWhatCannotBeExposedIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnInstanceExposesSoMuchOnly(t *testing.T) {
+func TestExposedLimitsTheNumberOfValues(t *testing.T) {
 	annotations := map[string]string{}
 	for i := range maxCredentials {
 		annotations[fmt.Sprint(exposePrefix, i)] = "value"
@@ -90,7 +90,7 @@ func TestAnInstanceExposesSoMuchOnly(t *testing.T) {
 	if err := exposed(found, annotations, nil); err != nil || len(found) != maxCredentials {
 		t.Errorf("%d values are exposed: %v", len(found), err)
 	}
-	if err := exposed(found, map[string]string{exposePrefix + "more": "value"}, nil); err == nil || !strings.Contains(err.Error(), "may expose 100 values") {
+	if err := exposed(found, map[string]string{exposePrefix + "more": "value"}, nil); err == nil || !strings.Contains(err.Error(), "at most 100 values") {
 		t.Errorf("one more: %v", err)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// response is an answer that is no refusal.
+// response is the response to a successful request.
 type response struct {
 	code int
 	body any
 }
 
-// refusal is an error that says how it is answered.
+// refusal is an error with its HTTP status code.
 type refusal struct {
 	code int
-	// kind is the error's name in the Open Service Broker API, if it has one.
+	// kind is the name of the error in the Open Service Broker API, if it has one.
 	kind  string
 	cause error
 }
@@ -35,19 +35,20 @@ func refuse(code int, format string, values ...any) error {
 	return &refusal{code: code, cause: fmt.Errorf(format, values...)}
 }
 
-// busy refuses what another request stands in the way of; the platform tries again.
+// busy rejects a request that conflicts with another; the platform retries it.
 func busy(format string, values ...any) error {
 	return &refusal{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }
 
-// codeOf finds how an error is answered: by a code and, for some, a name in the Open Service Broker API. A conflict that trying again did not
-// solve is another request's doing, and what the API server does not find or accept is what was asked for.
+// codeOf returns the status code of an error and, if it has one, its name in the Open Service
+// Broker API. A conflict that persists after retries is due to another request. Objects that the
+// API server does not find or accept are errors of the request.
 func codeOf(err error) (code int, kind string) {
-	var known *refusal
+	var refused *refusal
 	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &known):
-		return known.code, known.kind
+	case errors.As(err, &refused):
+		return refused.code, refused.kind
 	case apierrors.IsConflict(err):
 		return http.StatusUnprocessableEntity, "ConcurrencyError"
 	case apierrors.IsInvalid(err), apierrors.IsNotFound(err):
@@ -58,67 +59,71 @@ func codeOf(err error) (code int, kind string) {
 	return http.StatusInternalServerError, ""
 }
 
-// apiVersion is the version of the Open Service Broker API; since olderVersion, its minor number, nothing was changed that concerns templates.
+// apiVersion is the supported version of the Open Service Broker API. Nothing that concerns
+// templates has changed since olderVersion, a minor version.
 const (
 	apiVersion    = "2.13"
 	versionHeader = "X-Broker-API-Version"
 	olderVersion  = 7
 )
 
-// maxBody is how large a request may be; a Secret holds not more.
+// maxBody limits the size of a request; a Secret has the same limit.
 const maxBody = 1 << 20
 
-// serve checks what all requests have in common and writes the answer.
-func serve(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (response, error)) {
+// serve performs the checks that all requests share, and writes the response.
+func serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (response, error)) {
 	w.Header().Set(versionHeader, apiVersion)
 	w.Header().Set("Content-Type", "application/json")
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := acceptable(r)
-	var done response
+	var resp response
 	if err == nil {
-		done, err = answer(r)
+		resp, err = handle(r)
 	}
 	if err != nil {
 		code, kind := codeOf(err)
-		done = response{code, problem{Error: kind, Description: err.Error()}}
+		resp = response{code, problem{Error: kind, Description: err.Error()}}
 	}
-	w.WriteHeader(done.code)
-	_ = json.NewEncoder(w).Encode(done.body) // there is nobody else to tell that the client is gone
+	w.WriteHeader(resp.code)
+	_ = json.NewEncoder(w).Encode(resp.body) // an error means that the client disconnected
 }
 
 // acceptable checks the headers of a request.
 func acceptable(r *http.Request) error {
 	major, minor, _ := strings.Cut(r.Header.Get(versionHeader), ".")
 	if number, err := strconv.Atoi(minor); major != "2" || err != nil || number < olderVersion {
-		return refuse(http.StatusPreconditionFailed, "header %s is %q, and must be 2.%d or a later 2.x", versionHeader, r.Header.Get(versionHeader), olderVersion)
+		return refuse(http.StatusPreconditionFailed, "header %s is %q, must be 2.%d or a later 2.x",
+			versionHeader, r.Header.Get(versionHeader), olderVersion)
 	}
 	if r.Method != http.MethodPut {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return refuse(http.StatusUnsupportedMediaType, "header Content-Type is %q, and must be application/json", r.Header.Get("Content-Type"))
+		return refuse(http.StatusUnsupportedMediaType, "header Content-Type is %q, must be application/json",
+			r.Header.Get("Content-Type"))
 	}
 	return nil
 }
 
-// incomplete checks that a platform waits for what takes time.
+// incomplete checks that the platform supports asynchronous operations.
 func incomplete(r *http.Request) error {
 	if r.URL.Query().Get("accepts_incomplete") != "true" {
-		return &refusal{http.StatusUnprocessableEntity, "AsyncRequired", errors.New("this takes time: ask with accepts_incomplete=true, and then for last_operation")}
+		return &refusal{http.StatusUnprocessableEntity, "AsyncRequired",
+			errors.New("this operation is asynchronous: send accepts_incomplete=true, and then request last_operation")}
 	}
 	return nil
 }
 
-// identity is the identity of an instance or binding in a path.
-func identity(r *http.Request, of string) (string, error) {
+// idOf returns the ID of an instance or binding in the path.
+func idOf(r *http.Request, of string) (string, error) {
 	id := r.PathValue(of)
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
-		return "", refuse(http.StatusBadRequest, "%s %q is no UUID in lower case", of, id)
+		return "", refuse(http.StatusBadRequest, "%s %q is not a UUID in lower case", of, id)
 	}
 	return id, nil
 }
 
-// read reads the body of a request.
+// read decodes the body of a request.
 func read(r *http.Request, into any) error {
 	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
 		return refuse(http.StatusBadRequest, "read body: %w", err)

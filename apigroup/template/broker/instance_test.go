@@ -27,7 +27,7 @@ import (
 
 const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
 
-// catalogue is a broker of one template, for a user with every right, and clients of what it works on.
+// catalogue returns a broker with one template, for a user with all rights, and its clients.
 type catalogue struct {
 	t         *testing.T
 	broker    http.Handler
@@ -58,7 +58,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// ask makes a request and expects a code; it returns the body.
+// ask sends a request and expects a status code; it returns the body.
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))
@@ -91,8 +91,9 @@ func (c *catalogue) record() *templatev1.BrokerTemplateInstance {
 	return record
 }
 
-// TestARequestGoesOnWhereOneBrokeOff takes away, one after the other, what the steps of a request have made, as if it had ended before them.
-func TestARequestGoesOnWhereOneBrokeOff(t *testing.T) {
+// TestRequestContinuesAfterFailure deletes the objects that each step of a request has created, as
+// if the request had failed before that step.
+func TestRequestContinuesAfterFailure(t *testing.T) {
 	c := newCatalogue(t)
 	c.provision("shop", "db", http.StatusAccepted)
 	complete := c.record().Spec
@@ -124,7 +125,7 @@ func TestARequestGoesOnWhereOneBrokeOff(t *testing.T) {
 	c.provision("elsewhere", "db", http.StatusConflict)
 }
 
-func TestWhatIsGoneIsForgotten(t *testing.T) {
+func TestLastOperationDeletesOrphanedRecords(t *testing.T) {
 	c := newCatalogue(t)
 	c.ask(http.MethodDelete, "?accepts_incomplete=true", "", http.StatusGone)
 	c.ask(http.MethodDelete, "/service_bindings/"+id, "", http.StatusGone)
@@ -142,7 +143,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestOnlyReadyInstancesAreBoundTo(t *testing.T) {
+func TestBindNeedsReadyInstance(t *testing.T) {
 	c := newCatalogue(t)
 	c.provision("shop", "db", http.StatusAccepted)
 	bind := func(service string, code int) string {
@@ -159,7 +160,7 @@ func TestOnlyReadyInstancesAreBoundTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	instance.Status.Conditions = []templatev1.TemplateInstanceCondition{{Type: templatev1.TemplateInstanceReady, Status: corev1.ConditionTrue}}
-	// An object that somebody made anew exposes nothing.
+	// An object that another client recreated exposes nothing.
 	replaced, err := c.kube.CoreV1().Secrets("shop").Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{exposePrefix + "name": "{.metadata.name}"}},
 	}, metav1.CreateOptions{})

@@ -11,80 +11,82 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// known is a request about an instance that there may be.
-type known struct {
-	id  string
-	who *actor
-	// record is nil where there is no instance.
+// target is the instance of a request, which can be missing.
+type target struct {
+	id    string
+	actor *actor
+	// record is nil if the instance does not exist.
 	record *templatev1.BrokerTemplateInstance
 }
 
-// known finds the instance of a request, for whose TemplateInstance the user needs the rights.
-func (b *broker) known(r *http.Request, verbs ...string) (known, error) {
-	id, err := identity(r, "instance")
+// target returns the instance of a request. The user needs the rights to its TemplateInstance.
+func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
+	id, err := idOf(r, "instance")
 	if err != nil {
-		return known{}, err
+		return target{}, err
 	}
-	who, err := b.actor(r)
+	actor, err := b.actor(r)
 	if err != nil {
-		return known{}, err
+		return target{}, err
 	}
 	record, err := b.client.TemplateV1().BrokerTemplateInstances().Get(r.Context(), id, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return known{id: id, who: who}, nil
+		return target{id: id, actor: actor}, nil
 	}
 	if err != nil {
-		return known{}, fmt.Errorf("read the record of instance %q: %w", id, err)
+		return target{}, fmt.Errorf("read the record of instance %q: %w", id, err)
 	}
 	for _, verb := range verbs {
-		if err := b.may(r, who.user, verb, record.Spec.TemplateInstance.Namespace, id); err != nil {
-			return known{}, err
+		if err := b.may(r, actor.user, verb, record.Spec.TemplateInstance.Namespace, id); err != nil {
+			return target{}, err
 		}
 	}
-	return known{id, who, record}, nil
+	return target{id, actor, record}, nil
 }
 
-// instance is the TemplateInstance of a record, or nil when it is gone.
+// instance returns the TemplateInstance of a record, nil if it was deleted.
 func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplateInstance) (*templatev1.TemplateInstance, error) {
 	of := record.Spec.TemplateInstance
-	found, err := b.client.TemplateV1().TemplateInstances(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && of.UID != "" && found.UID != of.UID {
+	instance, err := b.client.TemplateV1().TemplateInstances(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && of.UID != "" && instance.UID != of.UID {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read template instance %q: %w", of.Name, err)
 	}
-	return found, nil
+	return instance, nil
 }
 
-// deprovision deletes an instance's TemplateInstance, which takes its objects with it. The record goes when that is done.
+// deprovision deletes an instance's TemplateInstance and thereby its objects. The record is deleted
+// afterwards.
 func (b *broker) deprovision(r *http.Request) (response, error) {
 	if err := incomplete(r); err != nil {
 		return response{}, err
 	}
-	asked, err := b.known(r, "get", "delete")
+	target, err := b.target(r, "get", "delete")
 	if err != nil {
 		return response{}, err
 	}
-	if asked.record == nil {
-		return response{http.StatusGone, nothing{}}, nil
+	if target.record == nil {
+		return response{http.StatusGone, empty{}}, nil
 	}
-	if done, err := b.forget(r.Context(), asked.record); done || err != nil {
-		return response{http.StatusOK, nothing{}}, err
+	if done, err := b.forget(r.Context(), target.record); done || err != nil {
+		return response{http.StatusOK, empty{}}, err
 	}
-	of := asked.record.Spec.TemplateInstance
+	of := target.record.Spec.TemplateInstance
 	options := metav1.DeleteOptions{}
 	if of.UID != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &of.UID}
 	}
-	err = asked.who.templates.TemplateV1().TemplateInstances(of.Namespace).Delete(r.Context(), of.Name, options)
+	err = target.actor.templates.TemplateV1().TemplateInstances(of.Namespace).Delete(r.Context(), of.Name, options)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return response{}, err
 	}
-	return response{http.StatusAccepted, begun{deprovisioning}}, nil
+	return response{http.StatusAccepted, operation{deprovisioning}}, nil
 }
 
-// forget deletes the record of an instance if its TemplateInstance is gone; the Secret with the values goes with it.
+// forget deletes the record of an instance if its TemplateInstance is gone. The Secret with the
+// values is its dependent.
 func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateInstance) (done bool, err error) {
 	if instance, err := b.instance(ctx, record); err != nil || instance != nil {
 		return false, err
@@ -98,7 +100,7 @@ func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateIn
 	return true, nil
 }
 
-// lastOperation says how far the making or the deletion of an instance is.
+// lastOperation returns the state of the creation or deletion of an instance.
 func (b *broker) lastOperation(r *http.Request) (response, error) {
 	switch operation := r.URL.Query().Get("operation"); operation {
 	case provisioning:
@@ -106,47 +108,48 @@ func (b *broker) lastOperation(r *http.Request) (response, error) {
 	case deprovisioning:
 		return b.lastDeprovisioning(r)
 	default:
-		return response{}, refuse(http.StatusBadRequest, "operation is %q, and must be the one that was answered: %s or %s", operation, provisioning, deprovisioning)
+		return response{}, refuse(http.StatusBadRequest, "operation is %q, must be the operation of the response: %s or %s",
+			operation, provisioning, deprovisioning)
 	}
 }
 
 func (b *broker) lastProvisioning(r *http.Request) (response, error) {
-	asked, err := b.known(r, "get")
+	target, err := b.target(r, "get")
 	if err != nil {
 		return response{}, err
 	}
-	if asked.record == nil {
-		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", asked.id)
+	if target.record == nil {
+		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", target.id)
 	}
-	instance, err := b.instance(r.Context(), asked.record)
+	instance, err := b.instance(r.Context(), target.record)
 	if err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, progress(instance)}, nil
 }
 
-// progress is how far an instance is, which is nil when it was deleted.
+// progress returns the state of an instance. The instance is nil if it was deleted.
 func progress(instance *templatev1.TemplateInstance) operationState {
 	if instance == nil {
 		return operationState{failed, "the template instance was deleted"}
 	}
-	if _, ready := holds(instance, templatev1.TemplateInstanceReady); ready {
+	if _, ready := hasCondition(instance, templatev1.TemplateInstanceReady); ready {
 		return operationState{State: succeeded}
 	}
-	if message, broken := holds(instance, templatev1.TemplateInstanceInstantiateFailure); broken {
+	if message, isFailed := hasCondition(instance, templatev1.TemplateInstanceInstantiateFailure); isFailed {
 		return operationState{failed, message}
 	}
 	return operationState{State: inProgress}
 }
 
 func (b *broker) lastDeprovisioning(r *http.Request) (response, error) {
-	asked, err := b.known(r, "get", "delete")
+	target, err := b.target(r, "get", "delete")
 	if err != nil {
 		return response{}, err
 	}
-	done := asked.record == nil
+	done := target.record == nil
 	if !done {
-		if done, err = b.forget(r.Context(), asked.record); err != nil {
+		if done, err = b.forget(r.Context(), target.record); err != nil {
 			return response{}, err
 		}
 	}
@@ -156,8 +159,8 @@ func (b *broker) lastDeprovisioning(r *http.Request) (response, error) {
 	return response{http.StatusOK, operationState{State: succeeded}}, nil
 }
 
-// holds tells whether an instance has a condition, and what that says.
-func holds(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType) (message string, ok bool) {
+// hasCondition reports whether an instance has a condition, and returns its message.
+func hasCondition(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType) (message string, ok bool) {
 	for _, condition := range instance.Status.Conditions {
 		if condition.Type == of && condition.Status == corev1.ConditionTrue {
 			return condition.Message, true

@@ -15,15 +15,15 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// identityHeader says for whom a platform makes a request: `kubernetes` and a user, as JSON in
+// identityHeader names the originator of a platform's request: `kubernetes` and a user, as JSON in
 // base64.
 const identityHeader = "X-Broker-API-Originating-Identity"
 
-// originator returns for whom a request is made: the user whom the platform names, or the caller.
+// originator returns the originator of a request: the user that the platform names, or the caller.
 func (b *broker) originator(r *http.Request) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
 	if !ok {
-		return nil, refuse(http.StatusUnauthorized, "nobody is known to have made the request")
+		return nil, refuse(http.StatusUnauthorized, "the request has no user")
 	}
 	header := r.Header.Get(identityHeader)
 	if header == "" {
@@ -31,7 +31,8 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 	}
 	platform, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(platform, kubernetesPlatform) {
-		return nil, refuse(http.StatusBadRequest, "header %s is of the platform %q, and must be of %s", identityHeader, platform, kubernetesPlatform)
+		return nil, refuse(http.StatusBadRequest, "header %s is of the platform %q, must be of %s",
+			identityHeader, platform, kubernetesPlatform)
 	}
 	var named authenticationv1.UserInfo
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
@@ -48,40 +49,40 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 	for key, values := range named.Extra {
 		extra[key] = values
 	}
-	who := &user.DefaultInfo{Name: named.Username, UID: named.UID, Groups: named.Groups, Extra: extra}
-	return who, b.mayName(r, caller, who)
+	u := &user.DefaultInfo{Name: named.Username, UID: named.UID, Groups: named.Groups, Extra: extra}
+	return u, b.mayName(r, caller, u)
 }
 
-// reserved begins the names of users and groups that the platform itself gives rights to.
+// reserved is the prefix of users and groups to which the platform grants rights.
 const reserved = "system:"
 
-// scopesKey is the key of what a user's token is limited to. Naming it takes rights away.
+// scopesKey is the key of a token's scopes. Setting it only reduces rights.
 const scopesKey = "scopes.authorization.openshift.io"
 
-// mayName checks whom a caller names as the originator. The role of platforms is enough for people
-// and for the groups that everyone who logs in is in. Every other group, reserved name and extra
-// value needs the right to impersonate it, as at the API server, so that the role alone never leads
-// to system:masters or to a group with rights of its own.
-func (b *broker) mayName(r *http.Request, caller, who user.Info) error {
-	if strings.HasPrefix(who.GetName(), reserved) && who.GetName() != caller.GetName() {
-		if err := b.mayImpersonate(r, caller, "users", "", who.GetName()); err != nil {
+// mayName checks that a caller may name an originator. The platforms' role suffices for users and
+// for the groups of every user who logs in. Any other group, reserved name and extra value needs
+// the right to impersonate it, as in the API server, so that this role never leads to
+// system:masters or to other privileged groups.
+func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
+	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
+		if err := b.mayImpersonate(r, caller, "users", "", u.GetName()); err != nil {
 			return err
 		}
 	}
 	everyone := []string{user.AllAuthenticated, user.AllAuthenticated + ":oauth"}
-	for _, group := range who.GetGroups() {
-		if slices.Contains(everyone, group) || who.GetName() == caller.GetName() && slices.Contains(caller.GetGroups(), group) {
+	for _, group := range u.GetGroups() {
+		if slices.Contains(everyone, group) || u.GetName() == caller.GetName() && slices.Contains(caller.GetGroups(), group) {
 			continue
 		}
 		if err := b.mayImpersonate(r, caller, "groups", "", group); err != nil {
 			return err
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(who.GetExtra())) {
+	for _, key := range slices.Sorted(maps.Keys(u.GetExtra())) {
 		if key == scopesKey {
 			continue
 		}
-		for _, value := range who.GetExtra()[key] {
+		for _, value := range u.GetExtra()[key] {
 			if err := b.mayImpersonate(r, caller, "userextras", key, value); err != nil {
 				return err
 			}
@@ -90,20 +91,22 @@ func (b *broker) mayName(r *http.Request, caller, who user.Info) error {
 	return nil
 }
 
-// mayImpersonate checks a right as the API server does for the headers of impersonation.
+// mayImpersonate checks the same right as the API server for impersonation headers.
 func (b *broker) mayImpersonate(r *http.Request, caller user.Info, resource, subresource, name string) error {
-	asked := authorizer.AttributesRecord{
-		User: caller, Verb: "impersonate", APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name, ResourceRequest: true,
+	attributes := authorizer.AttributesRecord{
+		User: caller, Verb: "impersonate", APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name,
+		ResourceRequest: true,
 	}
 	if resource == "userextras" {
-		asked.APIGroup = authenticationv1.GroupName
+		attributes.APIGroup = authenticationv1.GroupName
 	}
-	decision, _, err := b.authorizer.Authorize(r.Context(), asked)
+	decision, _, err := b.authorizer.Authorize(r.Context(), attributes)
 	if decision == authorizer.DecisionAllow {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("check the right of %q: %w", caller.GetName(), err)
 	}
-	return refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q, for which an administrator gives the right", identityHeader, caller.GetName(), resource, name)
+	return refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q; an administrator can grant this right",
+		identityHeader, caller.GetName(), resource, name)
 }

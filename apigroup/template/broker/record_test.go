@@ -16,7 +16,7 @@ import (
 	clienttest "k8s.io/client-go/testing"
 )
 
-// recordWith is the record of the instance `one` in the project `shop`.
+// recordWith returns the record of the instance `one` in the project `shop`.
 func recordWith(uid types.UID, bindings ...string) *templatev1.BrokerTemplateInstance {
 	at := corev1.ObjectReference{Namespace: "shop", Name: "one"}
 	return &templatev1.BrokerTemplateInstance{
@@ -25,7 +25,7 @@ func recordWith(uid types.UID, bindings ...string) *templatev1.BrokerTemplateIns
 	}
 }
 
-func TestABindingIsNotedBesideThoseThatOthersNote(t *testing.T) {
+func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	for what, tt := range map[string]struct {
 		unread error
@@ -63,10 +63,10 @@ func TestABindingIsNotedBesideThoseThatOthersNote(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOfAnInstanceIsNotTheNextOnes(t *testing.T) {
+func TestProvisionRejectsOrphansOfAnEarlierInstance(t *testing.T) {
 	a := &actor{kube: kubefake.NewClientset(), templates: templatefake.NewSimpleClientset()} //nolint: the generated client of templates has no other
 	for uid, want := range map[types.UID]int{"1": 0, "2": 422} {
-		// the Secret and the TemplateInstance of the first are there when those of the second are made
+		// the first instance's Secret and TemplateInstance still exist when the second is created
 		if _, err := a.values(t.Context(), recordWith("1"), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
 package broker
 
-// The bodies of the Open Service Broker API, as far as a template has something to say in them.
+// The bodies of the Open Service Broker API, as far as templates use them.
 
-// service is a template in the catalog; its identity is the template's UID.
+// service is a template in the catalog. Its ID is the template's UID.
 type service struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -13,7 +13,7 @@ type service struct {
 	Plans       []plan            `json:"plans"`
 }
 
-// plan is the one plan of a service; its identity is the service's.
+// plan is the only plan of a service. Its ID is the service's.
 type plan struct {
 	ID          string       `json:"id"`
 	Name        string       `json:"name"`
@@ -24,7 +24,7 @@ type plan struct {
 	Schemas     planSchemas  `json:"schemas"`
 }
 
-// planMetadata tells the web console of OpenShift 3 in which order to ask for parameters.
+// planMetadata is the order of parameters in the form of OpenShift 3's web console.
 type planMetadata struct {
 	Schemas struct {
 		ServiceInstance struct {
@@ -35,7 +35,7 @@ type planMetadata struct {
 	} `json:"schemas"`
 }
 
-// planSchemas describe the parameters of instances and of bindings.
+// planSchemas describes the parameters of instances and bindings.
 type planSchemas struct {
 	ServiceInstance action `json:"service_instance"`
 	ServiceBinding  action `json:"service_binding"`
@@ -58,7 +58,7 @@ type jsonSchema struct {
 	Required    []string              `json:"required,omitempty"`
 }
 
-// provisionRequest asks for an instance.
+// provisionRequest requests an instance.
 type provisionRequest struct {
 	ServiceID string `json:"service_id"`
 	PlanID    string `json:"plan_id"`
@@ -69,21 +69,21 @@ type provisionRequest struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-// bindRequest asks for what an instance exposes.
+// bindRequest requests a binding.
 type bindRequest struct {
 	ServiceID  string            `json:"service_id"`
 	PlanID     string            `json:"plan_id"`
 	Parameters map[string]string `json:"parameters"`
 }
 
-// What takes time is one of these; the platform asks for it with last_operation.
+// The asynchronous operations. The platform requests their state with last_operation.
 const (
 	provisioning   = "provisioning"
 	deprovisioning = "deprovisioning"
 )
 
-// begun is the answer to what takes time.
-type begun struct {
+// operation is the response to an asynchronous operation.
+type operation struct {
 	Operation string `json:"operation"`
 }
 
@@ -94,22 +94,22 @@ const (
 	failed     = "failed"
 )
 
-// operationState says how far an operation is.
+// operationState is the progress of an operation.
 type operationState struct {
 	State       string `json:"state"`
 	Description string `json:"description,omitempty"`
 }
 
-// binding holds what an instance exposes.
+// binding contains the exposed values of an instance.
 type binding struct {
 	Credentials map[string]string `json:"credentials"`
 }
 
-// problem is the body of a refusal.
+// problem is the body of an error.
 type problem struct {
 	Error       string `json:"error,omitempty"`
 	Description string `json:"description"`
 }
 
-// nothing is the body of an answer that says all by its code.
-type nothing struct{}
+// empty is the body of a response without content.
+type empty struct{}

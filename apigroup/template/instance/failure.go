@@ -8,18 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// failure is an error that trying again would not change.
+// failure is a permanent error: a retry would not change it.
 type failure struct{ cause error }
 
 func (f *failure) Error() string { return f.cause.Error() }
 
 func (f *failure) Unwrap() error { return f.cause }
 
-// final makes an error a failure.
+// final converts an error to a failure.
 func final(err error) error { return &failure{err} }
 
-// judged makes an error a failure if it is the server's opinion of what was asked, not of its own state.
-func judged(err error) error {
+// classify converts an error to a failure if it results from the request, and not from the server's
+// state.
+func classify(err error) error {
 	if meta.IsNoMatchError(err) {
 		return final(err)
 	}

@@ -1,6 +1,6 @@
-// Package instance carries out TemplateInstances: it makes the objects of their templates with the rights of whoever asked for them, waits
-// until those are ready that say so, and removes what it made with the instance. What it knows stands in the API, so it goes on after any end
-// where it was.
+// Package instance is the controller of TemplateInstances. It creates the objects of their
+// templates with the requester's rights, waits for the objects that must become ready, and deletes
+// them with the instance. Its state is stored in the API, so that it continues after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker; the conditions, annotations and checks are
 // those of OpenShift 3.11.
@@ -29,22 +29,22 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Instances is the part that carries out TemplateInstances.
+// Instances is the component that reconciles TemplateInstances.
 type Instances struct {
-	// Client is a connection with every right, which may act as others.
+	// Client is a connection with all rights, including impersonation.
 	Client *rest.Config
-	// Secret is what generated values are derived from, together with the instance's identity: an instance that was interrupted gets the same ones
-	// again.
+	// Secret is the secret from which generated values are derived, together with the instance's
+	// UID: an interrupted instance gets the same values again.
 	Secret []byte
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Instances) Name() string { return "template-instances" }
 
-// firstRetry is the delay after the first failure, mostly a conflict with another writer.
-const firstRetry = 100 * time.Millisecond
+// minBackoff is the delay after the first failure, usually a conflict with another writer.
+const minBackoff = 100 * time.Millisecond
 
-// Run carries out until ctx ends; ready is called when all that exists is known.
+// Run reconciles instances until ctx ends. It calls ready when its cache is full.
 func (i *Instances) Run(ctx context.Context, ready func()) error {
 	kube, err := kubernetes.NewForConfig(i.Client)
 	if err != nil {
@@ -60,20 +60,20 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 	}
 	factory := templateinformers.NewSharedInformerFactory(client, 0)
 	instances := factory.Template().V1().TemplateInstances()
-	l := &loop{
+	c := &reconciler{
 		config: i.Client, secret: i.Secret, kube: kube, client: client, objects: objects, instances: instances.Lister(),
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())),
 	}
 	set := controller.Set{{
-		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: l.reconcile, Retry: firstRetry,
+		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: c.reconcile, Retry: minBackoff,
 	}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	return set.Run(ctx, ready)
 }
 
-// loop is what brings one instance further.
-type loop struct {
+// reconciler reconciles one instance at a time.
+type reconciler struct {
 	config    *rest.Config
 	secret    []byte
 	kube      kubernetes.Interface
@@ -83,15 +83,15 @@ type loop struct {
 	mapper    meta.ResettableRESTMapper
 }
 
-func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
-	known, err := l.instances.TemplateInstances(key.Namespace).Get(key.Name)
+func (l *reconciler) reconcile(ctx context.Context, key controller.Key) error {
+	cached, err := l.instances.TemplateInstances(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	instance := known.DeepCopy()
+	instance := cached.DeepCopy()
 	switch {
 	case instance.DeletionTimestamp != nil:
 		return l.remove(ctx, instance)
@@ -115,8 +115,8 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	}
 }
 
-// update writes the status and reads what is stored then.
-func (l *loop) update(ctx context.Context, instance *templatev1.TemplateInstance) error {
+// update writes the status and replaces instance by the stored object.
+func (l *reconciler) update(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	stored, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
@@ -135,18 +135,19 @@ func condition(instance *templatev1.TemplateInstance, of templatev1.TemplateInst
 }
 
 func is(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType) bool {
-	found := condition(instance, of)
-	return found != nil && found.Status == corev1.ConditionTrue
+	current := condition(instance, of)
+	return current != nil && current.Status == corev1.ConditionTrue
 }
 
-func set(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType, status corev1.ConditionStatus, reason, message string) {
-	found := condition(instance, of)
-	if found == nil {
+func set(instance *templatev1.TemplateInstance, of templatev1.TemplateInstanceConditionType,
+	status corev1.ConditionStatus, reason, message string) {
+	current := condition(instance, of)
+	if current == nil {
 		instance.Status.Conditions = append(instance.Status.Conditions, templatev1.TemplateInstanceCondition{Type: of})
-		found = &instance.Status.Conditions[len(instance.Status.Conditions)-1]
+		current = &instance.Status.Conditions[len(instance.Status.Conditions)-1]
 	}
-	if found.Status != status {
-		found.LastTransitionTime = metav1.Now()
+	if current.Status != status {
+		current.LastTransitionTime = metav1.Now()
 	}
-	found.Status, found.Reason, found.Message = status, reason, message
+	current.Status, current.Reason, current.Message = status, reason, message
 }

@@ -23,36 +23,37 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// wanted is an object of a template and where it is made.
-type wanted struct {
+// item is an object of a template and its resource.
+type item struct {
 	object  *unstructured.Unstructured
 	mapping *meta.RESTMapping
 }
 
-// namespaced are the objects of the wanted one's kind and project.
-func (w wanted) namespaced(client dynamic.Interface) dynamic.ResourceInterface {
+// resource returns the client of the object's resource, in its namespace.
+func (w item) resource(client dynamic.Interface) dynamic.ResourceInterface {
 	if w.mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return client.Resource(w.mapping.Resource)
 	}
 	return client.Resource(w.mapping.Resource).Namespace(w.object.GetNamespace())
 }
 
-// instantiate makes the objects of an instance, all or, where the requester lacks the right to any, none.
-func (l *loop) instantiate(ctx context.Context, instance *templatev1.TemplateInstance) error {
+// instantiate creates all objects of an instance. If the requester lacks the right to any of them,
+// it creates none.
+func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	requester := instance.Spec.Requester
 	if requester == nil || requester.Username == "" {
 		return final(errors.New("spec.requester.username is not set"))
 	}
-	template, err := l.filled(ctx, instance)
+	template, err := l.process(ctx, instance)
 	if err != nil {
 		return err
 	}
-	all, err := l.wanted(template, instance.Namespace)
+	all, err := l.items(template, instance.Namespace)
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		if err := l.mayCreate(ctx, requester, one); err != nil {
+	for _, item := range all {
+		if err := l.mayCreate(ctx, requester, item); err != nil {
 			return err
 		}
 	}
@@ -60,27 +61,28 @@ func (l *loop) instantiate(ctx context.Context, instance *templatev1.TemplateIns
 	if err != nil {
 		return fmt.Errorf("connect as requester: %w", err)
 	}
-	if err := l.note(ctx, instance, all); err != nil {
+	if err := l.recordObjects(ctx, instance, all); err != nil {
 		return err
 	}
-	for i, one := range all {
-		made, err := l.create(ctx, client, instance.UID, one)
+	for i, item := range all {
+		object, err := l.create(ctx, client, instance.UID, item)
 		if err != nil {
-			return fmt.Errorf("create %s %q: %w", one.object.GetKind(), one.object.GetName(), err)
+			return fmt.Errorf("create %s %q: %w", item.object.GetKind(), item.object.GetName(), err)
 		}
-		if owns(instance.UID, made) {
-			instance.Status.Objects[i].Ref = reference(made)
+		if owns(instance.UID, object) {
+			instance.Status.Objects[i].Ref = reference(object)
 		}
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionFalse, "Waiting", "Waiting for all resources to report ready.")
 	return l.update(ctx, instance)
 }
 
-// note writes down which objects are about to be made, so that they can be removed whatever happens in between. They have no identity yet.
-func (l *loop) note(ctx context.Context, instance *templatev1.TemplateInstance, all []wanted) error {
+// recordObjects writes the objects to the status before their creation, without their UIDs, so that
+// they can be deleted after an interruption.
+func (l *reconciler) recordObjects(ctx context.Context, instance *templatev1.TemplateInstance, all []item) error {
 	instance.Status.Objects = nil
-	for _, one := range all {
-		instance.Status.Objects = append(instance.Status.Objects, templatev1.TemplateInstanceObject{Ref: reference(one.object)})
+	for _, item := range all {
+		instance.Status.Objects = append(instance.Status.Objects, templatev1.TemplateInstanceObject{Ref: reference(item.object)})
 	}
 	return l.update(ctx, instance)
 }
@@ -91,8 +93,8 @@ func reference(object *unstructured.Unstructured) corev1.ObjectReference {
 	}
 }
 
-// filled is the instance's template with the values of its secret, processed.
-func (l *loop) filled(ctx context.Context, instance *templatev1.TemplateInstance) (*templatev1.Template, error) {
+// process returns the instance's template with the values of its secret, processed.
+func (l *reconciler) process(ctx context.Context, instance *templatev1.TemplateInstance) (*templatev1.Template, error) {
 	template := instance.Spec.Template.DeepCopy()
 	requester := instance.Spec.Requester
 	if err := l.may(ctx, requester, attributes("create", templatev1.GroupName, "templateconfigs", instance.Namespace, template.Name)); err != nil {
@@ -104,10 +106,10 @@ func (l *loop) filled(ctx context.Context, instance *templatev1.TemplateInstance
 		}
 		secret, err := l.kube.CoreV1().Secrets(instance.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 		if err != nil {
-			return nil, judged(fmt.Errorf("read the values of parameters: %w", err))
+			return nil, classify(fmt.Errorf("read the values of parameters: %w", err))
 		}
 		for i := range template.Parameters {
-			if value, given := secret.Data[template.Parameters[i].Name]; given {
+			if value, ok := secret.Data[template.Parameters[i].Name]; ok {
 				template.Parameters[i].Value = string(value)
 			}
 		}
@@ -123,16 +125,17 @@ func (l *loop) filled(ctx context.Context, instance *templatev1.TemplateInstance
 	return template, nil
 }
 
-// seed is what the value of a parameter is generated from.
-func (l *loop) seed(uid types.UID, parameter string) (seed [32]byte) {
+// seed returns the seed of a parameter's generated value.
+func (l *reconciler) seed(uid types.UID, parameter string) (seed [32]byte) {
 	mac := hmac.New(sha256.New, l.secret)
 	fmt.Fprintf(mac, "template instance %s, parameter %s", uid, parameter)
 	copy(seed[:], mac.Sum(nil))
 	return seed
 }
 
-// wanted finds where the objects of a template are made. Those of old API versions are brought to current ones.
-func (l *loop) wanted(template *templatev1.Template, namespace string) (all []wanted, err error) {
+// items returns the objects of a template with their resources. It converts old API versions to
+// current versions.
+func (l *reconciler) items(template *templatev1.Template, namespace string) (all []item, err error) {
 	for i, raw := range template.Objects {
 		text, _ := manifest.Convert(raw.Raw)
 		for _, document := range bytes.Split(text, []byte("\n---\n")) {
@@ -141,25 +144,26 @@ func (l *loop) wanted(template *templatev1.Template, namespace string) (all []wa
 				return nil, final(fmt.Errorf("read objects[%d]: %w", i, err))
 			}
 			if object.GetName() == "" {
-				return nil, final(fmt.Errorf("read objects[%d]: it has no name", i))
+				return nil, final(fmt.Errorf("read objects[%d]: the object has no name", i))
 			}
 			mapping, err := l.mapping(object)
 			if err != nil {
-				return nil, judged(fmt.Errorf("find kind of objects[%d]: %w", i, err))
+				return nil, classify(fmt.Errorf("find kind of objects[%d]: %w", i, err))
 			}
 			if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 				object.SetNamespace("")
 			} else if object.GetNamespace() == "" {
 				object.SetNamespace(namespace)
 			}
-			all = append(all, wanted{object, mapping})
+			all = append(all, item{object, mapping})
 		}
 	}
 	return all, nil
 }
 
-// mapping finds the resource of an object's kind; one that was not there a moment ago may have been defined since.
-func (l *loop) mapping(object *unstructured.Unstructured) (*meta.RESTMapping, error) {
+// mapping returns the resource of an object's kind. If the kind is unknown, it refreshes discovery,
+// because the kind can be new.
+func (l *reconciler) mapping(object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -169,31 +173,33 @@ func (l *loop) mapping(object *unstructured.Unstructured) (*meta.RESTMapping, er
 	return mapping, err
 }
 
-// create makes an object, or finds the one that this instance made before it was interrupted.
-func (l *loop) create(ctx context.Context, client dynamic.Interface, owner types.UID, one wanted) (*unstructured.Unstructured, error) {
-	made, err := one.namespaced(client).Create(ctx, one.object, metav1.CreateOptions{})
+// create creates an object, or returns the object that this instance created before an
+// interruption.
+func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner types.UID, item item) (*unstructured.Unstructured, error) {
+	created, err := item.resource(client).Create(ctx, item.object, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
-		return made, judged(err)
+		return created, classify(err)
 	}
-	found, unread := one.namespaced(l.objects).Get(ctx, one.object.GetName(), metav1.GetOptions{})
+	existing, getErr := item.resource(l.objects).Get(ctx, item.object.GetName(), metav1.GetOptions{})
 	switch {
-	case apierrors.IsMethodNotSupported(unread): // a request for something else, such as a project
-		return nil, judged(err)
-	case unread != nil:
-		return nil, unread
-	case !owns(owner, found):
-		return nil, judged(err)
+	case apierrors.IsMethodNotSupported(getErr): // the resource cannot be read, such as a project request
+		return nil, classify(err)
+	case getErr != nil:
+		return nil, getErr
+	case !owns(owner, existing):
+		return nil, classify(err)
 	}
-	return found, nil
+	return existing, nil
 }
 
-// owns reports whether an object was made for an instance. The answer to a request need not be: a review has no identity and is kept nowhere, and
-// a DeploymentConfigRollback is answered with a configuration that was there before.
+// owns reports whether an object was created for an instance. The response to a create request can
+// be a different object: a review has no UID and is not stored, and a DeploymentConfigRollback
+// returns an existing configuration.
 func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)
 }
 
-// as is a connection with the rights of a requester.
+// as returns a connection with the rights of a requester.
 func as(config *rest.Config, requester *templatev1.TemplateInstanceRequester) *rest.Config {
 	limited := rest.CopyConfig(config)
 	limited.Impersonate = rest.ImpersonationConfig{

@@ -21,11 +21,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// waitForReady is the older of the two annotations by which an object says that an instance is ready only when the object is; openshift/api has the
-// other one.
+// waitForReady is the older of two annotations. It means that an instance is only ready when the
+// annotated object is ready. openshift/api has the newer one.
 const waitForReady = "template.openshift.io/wait-for-ready"
 
-// state is how an object is.
+// state is the readiness of an object.
 type state int
 
 const (
@@ -34,29 +34,30 @@ const (
 	failed
 )
 
-// How often an instance is looked at that waits for its objects: a twentieth of the time that it has waited for, within bounds.
+// The interval between checks of an instance whose objects are not ready: a share of the time since
+// it started to wait, within bounds.
 const (
-	minWait, maxWait = time.Second, 30 * time.Second
-	waitShare        = 20
+	minInterval, maxInterval = time.Second, 30 * time.Second
+	intervalShare            = 20
 )
 
-// patience is how long the objects of an instance may take to be ready, as in OpenShift 3.
-const patience = time.Hour
+// readyTimeout limits the time until the objects of an instance are ready, as in OpenShift 3.
+const readyTimeout = time.Hour
 
-// await looks whether the objects of an instance are ready.
-func (l *loop) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
+// await checks whether the objects of an instance are ready.
+func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	all := true
-	for _, made := range instance.Status.Objects {
-		if made.Ref.UID == "" {
-			continue // nothing was kept
+	for _, entry := range instance.Status.Objects {
+		if entry.Ref.UID == "" {
+			continue // the object was not stored
 		}
-		one, err := l.referred(made)
+		item, err := l.itemOf(entry)
 		if err != nil {
-			return judged(err)
+			return classify(err)
 		}
-		name := fmt.Sprintf("%s %q", made.Ref.Kind, made.Ref.Name)
-		object, err := one.namespaced(l.objects).Get(ctx, made.Ref.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != made.Ref.UID {
+		name := fmt.Sprintf("%s %q", entry.Ref.Kind, entry.Ref.Name)
+		object, err := item.resource(l.objects).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != entry.Ref.UID {
 			return final(fmt.Errorf("wait for %s: it was deleted", name))
 		}
 		if err != nil {
@@ -65,28 +66,28 @@ func (l *loop) await(ctx context.Context, instance *templatev1.TemplateInstance)
 		if annotations := object.GetAnnotations(); annotations[templatev1.WaitForReadyAnnotation] != "true" && annotations[waitForReady] != "true" {
 			continue
 		}
-		now, err := l.state(ctx, object)
+		current, err := l.state(ctx, object)
 		if err != nil {
 			return fmt.Errorf("wait for %s: %w", name, err)
 		}
-		if now == failed {
-			return final(fmt.Errorf("readiness failed on %s %s/%s", made.Ref.Kind, made.Ref.Namespace, made.Ref.Name))
+		if current == failed {
+			return final(fmt.Errorf("readiness failed on %s %s/%s", entry.Ref.Kind, entry.Ref.Namespace, entry.Ref.Name))
 		}
-		all = all && now == ready
+		all = all && current == ready
 	}
 	if !all {
 		waited := time.Since(condition(instance, templatev1.TemplateInstanceReady).LastTransitionTime.Time)
-		if waited > patience {
+		if waited > readyTimeout {
 			return final(errors.New("timeout while waiting for template instance to be ready"))
 		}
-		return controller.After(min(max(waited/waitShare, minWait), maxWait))
+		return controller.After(min(max(waited/intervalShare, minInterval), maxInterval))
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionTrue, "Created", "")
 	return l.update(ctx, instance)
 }
 
-// state judges an object of the kinds that can be waited for; others are always ready.
-func (l *loop) state(ctx context.Context, object *unstructured.Unstructured) (state, error) {
+// state returns the state of an object. Kinds without a known state are always ready.
+func (l *reconciler) state(ctx context.Context, object *unstructured.Unstructured) (state, error) {
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: buildv1.GroupName, Kind: "Build"}:
 		return buildState(object), nil
@@ -126,8 +127,8 @@ func buildState(object *unstructured.Unstructured) state {
 	return pending
 }
 
-// buildConfigState is that of the configuration's latest build.
-func (l *loop) buildConfigState(ctx context.Context, object *unstructured.Unstructured) (state, error) {
+// buildConfigState returns the state of the configuration's latest build.
+func (l *reconciler) buildConfigState(ctx context.Context, object *unstructured.Unstructured) (state, error) {
 	version := number(object, "status", "lastVersion")
 	if version == 0 {
 		return pending, nil
@@ -143,7 +144,8 @@ func (l *loop) buildConfigState(ctx context.Context, object *unstructured.Unstru
 	return buildState(build), nil
 }
 
-// rolloutState is that of what has a rollout with conditions; done is the reason of a rollout that is complete.
+// rolloutState returns the state of an object with a rollout and conditions; done is the reason of
+// a complete rollout.
 func rolloutState(object *unstructured.Unstructured, done string) state {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return pending
@@ -166,20 +168,20 @@ func jobState(object *unstructured.Unstructured) state {
 }
 
 func text(object *unstructured.Unstructured, path ...string) string {
-	found, _, _ := unstructured.NestedString(object.Object, path...) // empty where it is none
-	return found
+	value, _, _ := unstructured.NestedString(object.Object, path...) // "" if missing
+	return value
 }
 
 func number(object *unstructured.Unstructured, path ...string) int64 {
-	found, _, _ := unstructured.NestedInt64(object.Object, path...) // 0 where it is none
-	return found
+	value, _, _ := unstructured.NestedInt64(object.Object, path...) // 0 if missing
+	return value
 }
 
-// conditionOf is the status of a condition, and why.
+// conditionOf returns the status and the reason of a condition.
 func conditionOf(object *unstructured.Unstructured, kind string) (status, reason string) {
-	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none where there are none
-	for _, one := range all {
-		if content, ok := one.(map[string]any); ok && content["type"] == kind {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none if missing
+	for _, entry := range conditions {
+		if content, ok := entry.(map[string]any); ok && content["type"] == kind {
 			status, _ = content["status"].(string)
 			reason, _ = content["reason"].(string)
 		}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestWhichObjectsAreReady(t *testing.T) {
+func TestStateOfObjects(t *testing.T) {
 	rollout := func(available, progressing, reason string) string {
 		return fmt.Sprintf(`metadata: {generation: 2}, status: {observedGeneration: 2, conditions: [
 			{type: Available, status: "%s"}, {type: Progressing, status: "%s", reason: %s}]}`, available, progressing, reason)
@@ -42,7 +42,7 @@ func TestWhichObjectsAreReady(t *testing.T) {
 		if err := object.UnmarshalJSON(text); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := (&loop{}).state(t.Context(), object); got != want || err != nil {
+		if got, err := (&reconciler{}).state(t.Context(), object); got != want || err != nil {
 			t.Errorf("%s: state %d, %v, want %d", content, got, err, want)
 		}
 	}

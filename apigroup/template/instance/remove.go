@@ -14,14 +14,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// remove deletes the objects of an instance that is deleted, and lets it go. An object that was made anew by somebody else stays.
-func (l *loop) remove(ctx context.Context, instance *templatev1.TemplateInstance) error {
+// remove deletes the objects of a deleted instance, and then removes its finalizer. It keeps an
+// object that another client has recreated.
+func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	if !slices.Contains(instance.Finalizers, templatev1.TemplateInstanceFinalizer) {
 		return nil
 	}
-	for _, made := range instance.Status.Objects {
-		if err := l.delete(ctx, instance.UID, made); err != nil {
-			return fmt.Errorf("delete %s %q: %w", made.Ref.Kind, made.Ref.Name, err)
+	for _, entry := range instance.Status.Objects {
+		if err := l.delete(ctx, instance.UID, entry); err != nil {
+			return fmt.Errorf("delete %s %q: %w", entry.Ref.Kind, entry.Ref.Name, err)
 		}
 	}
 	instance.Finalizers = slices.DeleteFunc(instance.Finalizers, func(f string) bool { return f == templatev1.TemplateInstanceFinalizer })
@@ -32,45 +33,46 @@ func (l *loop) remove(ctx context.Context, instance *templatev1.TemplateInstance
 	return nil
 }
 
-// delete removes an object. One without identity was about to be made, and is the owner's if its label says so.
-func (l *loop) delete(ctx context.Context, owner types.UID, made templatev1.TemplateInstanceObject) error {
-	one, err := l.referred(made)
+// delete deletes an object. An entry without UID was recorded before the creation; its object is
+// deleted only if the label says that it belongs to the instance.
+func (l *reconciler) delete(ctx context.Context, owner types.UID, entry templatev1.TemplateInstanceObject) error {
+	item, err := l.itemOf(entry)
 	if meta.IsNoMatchError(err) {
-		return nil // its kind is gone, and all objects with it
+		return nil // the kind was deleted, and all its objects
 	}
 	if err != nil {
 		return err
 	}
-	uid := made.Ref.UID
+	uid := entry.Ref.UID
 	if uid == "" {
-		found, err := one.namespaced(l.objects).Get(ctx, made.Ref.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // nobody keeps what cannot be read
+		object, err := item.resource(l.objects).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // an object that cannot be read is not stored
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if !owns(owner, found) {
+		if !owns(owner, object) {
 			return nil
 		}
-		uid = found.GetUID()
+		uid = object.GetUID()
 	}
-	err = one.namespaced(l.objects).Delete(ctx, made.Ref.Name, metav1.DeleteOptions{
+	err = item.resource(l.objects).Delete(ctx, entry.Ref.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
 	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a conflict: it has another identity
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a conflict: the UID differs
 		return nil
 	}
 	return err
 }
 
-// referred is the object that a status refers to, without its content.
-func (l *loop) referred(made templatev1.TemplateInstanceObject) (wanted, error) {
+// itemOf returns the object that an entry of the status refers to, without its content.
+func (l *reconciler) itemOf(entry templatev1.TemplateInstanceObject) (item, error) {
 	object := &unstructured.Unstructured{}
-	object.SetAPIVersion(made.Ref.APIVersion)
-	object.SetKind(made.Ref.Kind)
-	object.SetNamespace(made.Ref.Namespace)
-	object.SetName(made.Ref.Name)
+	object.SetAPIVersion(entry.Ref.APIVersion)
+	object.SetKind(entry.Ref.Kind)
+	object.SetNamespace(entry.Ref.Namespace)
+	object.SetName(entry.Ref.Name)
 	mapping, err := l.mapping(object)
-	return wanted{object, mapping}, err
+	return item{object, mapping}, err
 }

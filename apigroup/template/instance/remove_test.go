@@ -22,15 +22,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// kinds are those of Kubernetes.
+// kinds maps kinds of Kubernetes to their resources.
 type kinds struct{ meta.RESTMapper }
 
 func (kinds) Reset() {}
 
 var review = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"}
 
-// at is a loop over a server that has objects, and cannot read reviews.
-func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *loop {
+// at returns a reconciler for a server with objects, on which reviews cannot be read.
+func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *reconciler {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{review, batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Secret")} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
@@ -39,10 +39,11 @@ func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *loop 
 	server.PrependReactor("get", "localsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewMethodNotSupported(schema.GroupResource{Group: review.Group, Resource: "localsubjectaccessreviews"}, "get")
 	})
-	return &loop{client: templatefake.NewSimpleClientset(instance), objects: server, mapper: kinds{mapper}}
+	return &reconciler{client: templatefake.NewSimpleClientset(instance), objects: server, mapper: kinds{mapper}}
 }
 
-// made is an instance that has made objects, or was about to, and waits since a time.
+// made returns an instance that has created objects, or has recorded them, and has waited since a
+// time.
 func made(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateInstance {
 	instance := &templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "first", UID: "1", Finalizers: []string{templatev1.TemplateInstanceFinalizer},
@@ -57,7 +58,7 @@ func made(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateIns
 	return instance
 }
 
-func TestWhatIsNotKeptIsNotWaitedForOrRemoved(t *testing.T) {
+func TestUnstoredObjectsAreIgnored(t *testing.T) {
 	instance := made(time.Now(), corev1.ObjectReference{APIVersion: "authorization.k8s.io/v1", Kind: review.Kind, Name: "a"})
 	l := at(instance)
 	if err := l.await(t.Context(), instance); err != nil || !is(instance, templatev1.TemplateInstanceReady) {
@@ -68,7 +69,7 @@ func TestWhatIsNotKeptIsNotWaitedForOrRemoved(t *testing.T) {
 	}
 }
 
-func TestObjectsOfOthersAreNotAnInstances(t *testing.T) {
+func TestRemoveKeepsObjectsOfOthers(t *testing.T) {
 	secret := func(uid types.UID, owner string) *unstructured.Unstructured {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		object.SetUID(uid)
@@ -90,7 +91,7 @@ func TestObjectsOfOthersAreNotAnInstances(t *testing.T) {
 	}
 }
 
-func TestAnInstanceWaitsAnHour(t *testing.T) {
+func TestAwaitFailsAfterTheTimeout(t *testing.T) {
 	job := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", UID: "2", Annotations: map[string]string{waitForReady: "true"}},

@@ -13,14 +13,15 @@ func attributes(verb, group, resource, namespace, name string) authorizationv1.R
 	return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
 }
 
-// mayCreate says whether a requester may create an object.
-func (l *loop) mayCreate(ctx context.Context, requester *templatev1.TemplateInstanceRequester, one wanted) error {
-	resource := one.mapping.Resource
-	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, one.object.GetNamespace(), one.object.GetName()))
+// mayCreate checks that a requester may create an object.
+func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.TemplateInstanceRequester, item item) error {
+	resource := item.mapping.Resource
+	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, item.object.GetNamespace(), item.object.GetName()))
 }
 
-// may is nil if a requester has a right, and a failure if not.
-func (l *loop) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester, what authorizationv1.ResourceAttributes) error {
+// may returns nil if a requester has a right, and a failure otherwise.
+func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester,
+	what authorizationv1.ResourceAttributes) error {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &what, User: requester.Username, UID: requester.UID, Groups: requester.Groups,
 		Extra: map[string]authorizationv1.ExtraValue{},
@@ -28,12 +29,13 @@ func (l *loop) may(ctx context.Context, requester *templatev1.TemplateInstanceRe
 	for key, values := range requester.Extra {
 		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
-	answer, err := l.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	result, err := l.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("check the right of %q: %w", requester.Username, err)
 	}
-	if !answer.Status.Allowed {
-		return final(fmt.Errorf("user %q may not %s %s %q in project %q", requester.Username, what.Verb, what.Resource, what.Name, what.Namespace))
+	if !result.Status.Allowed {
+		return final(fmt.Errorf("user %q may not %s %s %q in project %q",
+			requester.Username, what.Verb, what.Resource, what.Name, what.Namespace))
 	}
 	return nil
 }

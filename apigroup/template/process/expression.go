@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The classes of characters that an expression may name.
+// The character classes of expressions.
 const (
 	lower   = "abcdefghijklmnopqrstuvwxyz"
 	upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -17,13 +17,13 @@ const (
 	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
 )
 
-// maxGenerated is the largest number of characters that one range may ask for, and maxValue the largest number that a whole pattern may.
+// maxGenerated limits the characters of one range. maxValue limits the characters of a pattern.
 const (
 	maxGenerated = 255
 	maxValue     = 1 << 16
 )
 
-// classes are what stands for the characters of a class.
+// classes replaces the escape sequences of classes by their characters.
 var classes = strings.NewReplacer(`\w`, lower+upper+digits+"_", `\d`, digits, `\a`, lower+upper+digits, `\A`, symbols)
 
 var (
@@ -31,15 +31,16 @@ var (
 	span      = regexp.MustCompile(`([0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z])`)
 )
 
-// Expression generates a random value of a pattern such as "user[A-Z0-9]{4}": each range with its number
-// is replaced by as many characters of it, and everything else stays. \w are letters, digits and the
-// underscore, \d digits, \a letters and digits, \A symbols. A range that runs backwards or a number
-// outside 1 to 255 is an error, and so are more than 65,536 characters together. The same seed gives the same value.
+// Expression generates a random value from a pattern such as "user[A-Z0-9]{4}". It replaces each
+// range with a count by that number of random characters of the range, and keeps the rest. \w means
+// letters, digits and the underscore, \d digits, \a letters and digits, \A symbols. Fails if a
+// range runs backwards, if a count is not between 1 and 255, or if the value has more than 65,536
+// characters. The same seed generates the same value.
 func Expression(pattern string, seed [32]byte) (string, error) {
 	source := random.New(random.NewChaCha8(seed))
 	var failure error
 	total := 0
-	made := generator.ReplaceAllStringFunc(pattern, func(match string) string {
+	value := generator.ReplaceAllStringFunc(pattern, func(match string) string {
 		parts := generator.FindStringSubmatch(match)
 		count, err := strconv.Atoi(parts[3])
 		if err != nil || count < 1 || count > maxGenerated {
@@ -57,13 +58,13 @@ func Expression(pattern string, seed [32]byte) (string, error) {
 		}
 		return pick(alphabet, count, source)
 	})
-	return made, failure
+	return value, failure
 }
 
-// expand lists the characters of a range such as "a-zA-Z0-9" or `\w`.
+// expand returns the characters of a range such as "a-zA-Z0-9" or `\w`.
 func expand(text string) (string, error) {
 	var failure error
-	listed := span.ReplaceAllStringFunc(classes.Replace(text), func(match string) string {
+	expanded := span.ReplaceAllStringFunc(classes.Replace(text), func(match string) string {
 		if match[0] > match[2] {
 			failure = fmt.Errorf("invalid range specified: %s", match)
 			return ""
@@ -75,7 +76,7 @@ func expand(text string) (string, error) {
 		return string(all)
 	})
 	var unique strings.Builder
-	for _, char := range listed {
+	for _, char := range expanded {
 		if !strings.ContainsRune(unique.String(), char) {
 			unique.WriteRune(char)
 		}
@@ -84,14 +85,14 @@ func expand(text string) (string, error) {
 }
 
 func pick(alphabet string, count int, source *random.Rand) string {
-	picked := make([]byte, count)
-	for i := range picked {
-		picked[i] = alphabet[source.IntN(len(alphabet))]
+	chars := make([]byte, count)
+	for i := range chars {
+		chars[i] = alphabet[source.IntN(len(alphabet))]
 	}
-	return string(picked)
+	return string(chars)
 }
 
-// unpredictable is a seed that nobody knows.
+// unpredictable returns a random seed.
 func unpredictable(string) (seed [32]byte) {
 	rand.Read(seed[:]) // never fails
 	return seed

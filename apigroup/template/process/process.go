@@ -1,4 +1,5 @@
-// Package process fills in the parameters of templates. It asks nobody: the API server and the client process alike.
+// Package process fills in the parameters of templates. It is pure: the API server and the client
+// share it.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates; the syntax of parameters and generators is that of OpenShift 3.11.
 package process
@@ -15,36 +16,36 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Template generates the values that parameters leave to be generated and replaces, in every object, the
-// references to them: ${NAME} within a text by the value, and a text that is ${{NAME}} alone by the value
-// as JSON, so that it may be a number. Objects get the template's labels and lose a namespace that is
-// written out. A required parameter without a value is a problem, and so are values of more than 16 MiB
-// altogether, each counted as often as it is referred to.
+// Template generates missing values of parameters and replaces the references to parameters in
+// every object: ${NAME} within a string by the value, and a string that is exactly ${{NAME}} by the
+// value as JSON, so that it can be a number. Objects get the template's labels and lose a literal
+// namespace. Fails if a required parameter has no value, or if the inserted values exceed 16 MiB,
+// where each reference counts.
 func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
 
-// Seeded is like Template, with values that are generated from the seeds of the parameters' names: whoever processes a template again with
-// the same ones gets the same values. Seeds are secrets as the values are.
+// Seeded is Template with generated values that depend only on the seeds of the parameters: the
+// same seeds generate the same values. Seeds are as secret as the values.
 func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (errs field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
-		parameter, at := &template.Parameters[i], field.NewPath("template", "parameters").Index(i)
+		parameter, path := &template.Parameters[i], field.NewPath("template", "parameters").Index(i)
 		if parameter.Value == "" && parameter.Generate != "" {
-			value, problem := generate(parameter, seed(parameter.Name), at)
-			if problem != nil {
-				errs = append(errs, problem)
+			value, err := generate(parameter, seed(parameter.Name), path)
+			if err != nil {
+				errs = append(errs, err)
 				continue
 			}
 			parameter.Value = value
 		}
 		if parameter.Value == "" && parameter.Required {
-			errs = append(errs, field.Required(at, "parameter "+parameter.Name+" is required and must be specified"))
+			errs = append(errs, field.Required(path, "parameter "+parameter.Name+" is required and must be specified"))
 		}
 		values[parameter.Name] = parameter.Value
 	}
 	if len(errs) > 0 {
 		return errs
 	}
-	f := &filler{values: values, room: maxInserted}
+	f := &filler{values: values, remaining: maxInserted}
 	labels := make(map[string]string, len(template.ObjectLabels))
 	for key, value := range template.ObjectLabels {
 		labels[f.text(key)] = f.text(value)
@@ -56,7 +57,7 @@ func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte)
 			errs = append(errs, field.Invalid(field.NewPath("template", "objects").Index(i), "", err.Error()))
 		}
 	}
-	if f.room < 0 && len(errs) == 0 {
+	if f.remaining < 0 && len(errs) == 0 {
 		errs = append(errs, field.Invalid(field.NewPath("template", "message"), "", errTooLarge.Error()))
 	}
 	return errs
@@ -76,16 +77,18 @@ func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (s
 	return value, nil
 }
 
-// maxInserted is how many bytes of values a template may grow by: a few short texts could otherwise fill all memory.
+// maxInserted limits the bytes of values that are inserted into a template: a few short strings
+// could otherwise fill all memory.
 const maxInserted = 16 << 20
 
-var errTooLarge = errors.New("the values of parameters are referred to so often that the objects would be larger than 16 MiB; use smaller ones")
+var errTooLarge = errors.New("references to parameters would enlarge the objects to more than 16 MiB; use smaller values or fewer references")
 
 // filler replaces references by values.
 type filler struct {
 	values map[string]string
-	// room is how many bytes of values may still be inserted; it is negative when that was too many, and then what was made is not complete.
-	room int
+	// remaining is the number of bytes that can still be inserted. If it is negative, the limit was
+	// exceeded and the output is incomplete.
+	remaining int
 }
 
 func (f *filler) object(object *runtime.RawExtension, labels map[string]string) error {
@@ -97,14 +100,14 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 		}
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber() // numbers come out as they went in
+	decoder.UseNumber() // keeps numbers unchanged
 	var content map[string]any
 	if err := decoder.Decode(&content); err != nil {
 		return fmt.Errorf("read object: %w", err)
 	}
 	stripNamespace(content)
 	replaced, _ := f.fill(content).(map[string]any)
-	if f.room < 0 {
+	if f.remaining < 0 {
 		return errTooLarge
 	}
 	addLabels(replaced, labels)
@@ -116,7 +119,8 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 	return nil
 }
 
-// stripNamespace removes a namespace that names no parameter: objects belong where the template is used.
+// stripNamespace removes a namespace that does not refer to a parameter: objects are created in the
+// namespace where the template is used.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) && !whole.MatchString(namespace) {
@@ -144,10 +148,10 @@ var (
 	whole     = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// Replace puts one text in the place of every reference to a parameter.
+// Replace replaces every reference to a parameter by the same string.
 func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
 
-// fill replaces references in every text of a JSON value, keys of maps included.
+// fill replaces references in every string of a JSON value, including keys of objects.
 func (f *filler) fill(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -168,15 +172,15 @@ func (f *filler) fill(value any) any {
 	}
 }
 
-// whole replaces within a text; the value of a reference that is the whole text is JSON, or a text if it
-// cannot be read as such.
+// whole replaces references in a string. If the string is a single ${{NAME}}, the result is the
+// value as JSON, or as a string if it is not valid JSON.
 func (f *filler) whole(text string) any {
 	match := whole.FindStringSubmatch(text)
 	if match == nil {
 		return f.text(text)
 	}
-	value, known := f.values[match[1]]
-	if !known {
+	value, exists := f.values[match[1]]
+	if !exists {
 		return text
 	}
 	if value = f.take(value); !json.Valid([]byte(value)) {
@@ -185,23 +189,23 @@ func (f *filler) whole(text string) any {
 	return json.RawMessage(value)
 }
 
-// text replaces ${NAME}; a name that is no parameter stays as it is.
+// text replaces ${NAME}. A reference to an unknown parameter stays unchanged.
 func (f *filler) text(text string) string {
 	if !strings.Contains(text, "${") {
 		return text
 	}
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
-		if value, known := f.values[match[2:len(match)-1]]; known {
+		if value, exists := f.values[match[2:len(match)-1]]; exists {
 			return f.take(value)
 		}
 		return match
 	})
 }
 
-// take is a value to insert, if there is room for it.
+// take returns a value to insert, or "" if the limit is exceeded.
 func (f *filler) take(value string) string {
-	if f.room -= len(value); f.room < 0 {
-		f.room = -1
+	if f.remaining -= len(value); f.remaining < 0 {
+		f.remaining = -1
 		return ""
 	}
 	return value

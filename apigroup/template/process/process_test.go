@@ -82,7 +82,7 @@ func TestValuesAreGenerated(t *testing.T) {
 	}
 }
 
-func TestProcessingTellsWhatIsMissing(t *testing.T) {
+func TestTemplateReportsMissingValues(t *testing.T) {
 	for name, parameter := range map[string]templatev1.Parameter{
 		"required without value": {Name: "A", Required: true},
 		"unknown generator":      {Name: "A", Generate: "dice", From: "x"},
