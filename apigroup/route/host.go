@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// HostGenerated is the annotation of routes whose host was made up by the server.
+// HostGenerated is the annotation of routes whose host the server generated.
 const HostGenerated = "openshift.io/host.generated"
 
-// hosts gives routes their hosts, and says who may choose one.
+// hosts generates the hosts of routes, and checks the right to choose a host.
 type hosts struct {
 	suffix     string // the domain of generated hosts
 	authorizer authorizer.Authorizer
@@ -25,8 +25,8 @@ type hosts struct {
 
 func (h *hosts) adjust(deps apiserver.Deps, _ *registry.Store) { h.authorizer = deps.Authorizer }
 
-// prepare makes up the host of a route that names none, <name>-<namespace>.<suffix>. Leaving the host out of a change keeps
-// it, so that the manifest from which a route was made can be applied again.
+// prepare generates the host of a route without one, <name>-<namespace>.<suffix>. An update without
+// a host keeps the old host, so that the manifest of a route can be applied again.
 func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
 	spec := &route.Spec
 	switch {
@@ -46,18 +46,19 @@ func (h *hosts) generated(route *routev1.Route) string {
 	return fmt.Sprintf("%s-%s.%s", route.Name, route.Namespace, h.suffix)
 }
 
-// validate is what holds for a route whoever writes it, and what the writer may not choose.
+// validate checks a route, and the right of the user to its values.
 func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	return append(validate(ctx, route, old), h.permitted(ctx, route, old)...)
 }
 
-// permitted asks for the right to choose hosts: routes/custom-host, create for those of new routes and for certificates, update for
-// changing a host. Without it the host of a route stays what it was when the route was made, so that nobody takes over the claim of a younger
-// route.
+// permitted checks the right to choose hosts, routes/custom-host: create for new routes and for
+// certificates, update for changing a host. Without it, a route keeps the host of its creation, so
+// that no user hijacks the host of a younger route.
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")
 	if old == nil {
-		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != "" || route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
+		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != "" ||
+			route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
 		switch {
 		case chosen && !h.may(ctx, "create", route):
 			return field.ErrorList{field.Forbidden(at.Child("host"), "you do not have permission to set the host field of the route")}
@@ -72,16 +73,17 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
 	}
-	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy { // an old route would take the domain of all younger ones
+	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy { // an old route would claim the domain of all younger routes
 		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}
-	if hasCertificates(route.Spec.TLS) && !apiequality.Semantic.DeepEqual(certificates(route.Spec.TLS), certificates(old.Spec.TLS)) && !h.may(ctx, "create", route) {
+	changed := hasCertificates(route.Spec.TLS) && !apiequality.Semantic.DeepEqual(certificates(route.Spec.TLS), certificates(old.Spec.TLS))
+	if changed && !h.may(ctx, "create", route) {
 		return field.ErrorList{field.Forbidden(at.Child("tls"), "you do not have permission to set certificate fields on the route")}
 	}
 	return nil
 }
 
-// certificates are the fields of TLS that make a host believable.
+// certificates returns the TLS fields that authenticate a host.
 func certificates(tls *routev1.TLSConfig) [4]string {
 	if tls == nil {
 		return [4]string{}
@@ -91,7 +93,8 @@ func certificates(tls *routev1.TLSConfig) [4]string {
 
 func hasCertificates(tls *routev1.TLSConfig) bool { return certificates(tls) != [4]string{} }
 
-// may asks whether the writer has a verb of routes/custom-host. The server's own writes have no user.
+// may checks whether the user has a verb of routes/custom-host. The server's own requests have no
+// user.
 func (h *hosts) may(ctx context.Context, verb string, route *routev1.Route) bool {
 	user, ok := request.UserFrom(ctx)
 	if !ok {

@@ -11,10 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// having is somebody with some verbs of routes/custom-host.
+// having returns the hosts of a server and the context of a user with some verbs of
+// routes/custom-host.
 func having(verbs ...string) (*hosts, context.Context) {
-	decide := func(_ context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
-		if asked.GetResource() == "routes" && asked.GetSubresource() == "custom-host" && asked.GetNamespace() == "shop" && slices.Contains(verbs, asked.GetVerb()) {
+	decide := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetResource() == "routes" && a.GetSubresource() == "custom-host" && a.GetNamespace() == "shop" && slices.Contains(verbs, a.GetVerb()) {
 			return authorizer.DecisionAllow, "", nil
 		}
 		return authorizer.DecisionNoOpinion, "", nil
@@ -32,25 +33,25 @@ func TestGeneratedHosts(t *testing.T) {
 	if route.Spec.Host != "front-shop.apps.example.com" || route.Annotations[HostGenerated] != "true" {
 		t.Errorf("generated host %q, annotations %v", route.Spec.Host, route.Annotations)
 	}
-	if problems := h.validate(ctx, route, nil); len(problems) > 0 {
-		t.Errorf("who chooses no host needs no right: %v", problems)
+	if errs := h.validate(ctx, route, nil); len(errs) > 0 {
+		t.Errorf("a generated host needs no right: %v", errs)
 	}
 	applied := valid()
 	applied.Spec.Host = ""
 	setDefaults(applied)
 	h.prepare(ctx, applied, route)
-	if problems := h.validate(ctx, applied, route); applied.Spec.Host != route.Spec.Host || len(problems) > 0 {
-		t.Errorf("applied again, the host is %q: %v", applied.Spec.Host, problems)
+	if errs := h.validate(ctx, applied, route); applied.Spec.Host != route.Spec.Host || len(errs) > 0 {
+		t.Errorf("applied again, the host is %q: %v", applied.Spec.Host, errs)
 	}
 	below := valid()
 	below.Spec.Host, below.Spec.Subdomain = "", "www"
 	h.prepare(ctx, below, nil)
 	if below.Spec.Host != "" {
-		t.Errorf("the host of a subdomain is the router's to choose, not %q", below.Spec.Host)
+		t.Errorf("the router chooses the host of a subdomain, got %q", below.Spec.Host)
 	}
 }
 
-func TestWhoMayChooseAHost(t *testing.T) {
+func TestChoosingAHostNeedsCustomHost(t *testing.T) {
 	host := func(r *routev1.Route) { r.Spec.Host = "other.example.com" }
 	certificate := func(r *routev1.Route) {
 		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationEdge, Certificate: "c", Key: "k"}
@@ -60,7 +61,7 @@ func TestWhoMayChooseAHost(t *testing.T) {
 		verbs  []string
 		update bool
 		change func(*routev1.Route)
-		want   string // the field that is refused
+		want   string // the field that is rejected
 	}{
 		{"new host", nil, false, host, "spec.host"},
 		{"new host with create", []string{"create"}, false, host, ""},
@@ -85,9 +86,9 @@ func TestWhoMayChooseAHost(t *testing.T) {
 				old = route.DeepCopy()
 			}
 			tt.change(route)
-			problems := h.validate(ctx, route, old)
-			if tt.want == "" && len(problems) > 0 || tt.want != "" && (len(problems) != 1 || problems[0].Field != tt.want) {
-				t.Errorf("problems are %v, want one with %q", problems, tt.want)
+			errs := h.validate(ctx, route, old)
+			if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || errs[0].Field != tt.want) {
+				t.Errorf("errors are %v, want one with %q", errs, tt.want)
 			}
 		})
 	}

@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// IngressAdmission is the plugin that holds the rules of hosts for Ingress objects, of which routes are made: whoever names a host needs the right to
-// choose hosts of routes, hosts are not changed afterwards (allowHostnameChanges of its configuration lets them), and who names a secret must be allowed
-// to read it, because its content goes into a route.
+// IngressAdmission is the plugin that applies the rules of route hosts to Ingress objects, because
+// they become routes. A user who sets a host needs the right to choose hosts of routes. Hosts are
+// immutable unless the configuration sets allowHostnameChanges. A user who names a secret must be
+// allowed to read it, because its content becomes part of a route.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2.
 const IngressAdmission = "openshift.io/IngressAdmission"
@@ -42,48 +43,52 @@ func newIngressAdmission(reader io.Reader) (admission.Interface, error) {
 	return &ingressAdmission{Handler: admission.NewHandler(admission.Create, admission.Update), changes: config.Changes}, nil
 }
 
-// SetAuthorizer gives the API server's authorizer.
+// SetAuthorizer stores the API server's authorizer.
 func (p *ingressAdmission) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-// ValidateInitialization says whether the authorizer was given.
+// ValidateInitialization fails without an authorizer.
 func (p *ingressAdmission) ValidateInitialization() error {
 	if p.authorizer == nil {
-		return fmt.Errorf("%s was given no authorizer", IngressAdmission)
+		return fmt.Errorf("initialize %s: no authorizer", IngressAdmission)
 	}
 	return nil
 }
 
-// Validate refuses hosts and secrets that the writer may not choose. Those that were there before stay.
+// Validate rejects hosts and secrets that the user may not choose. Existing values are accepted.
 func (p *ingressAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ingress, ok := a.GetObject().(*networkingv1.Ingress)
 	if !ok || a.GetSubresource() != "" {
 		return nil
 	}
 	old, _ := a.GetOldObject().(*networkingv1.Ingress)
-	before := chosen(old)
+	previous := choicesOf(old)
 	hostVerb, reason := "create", "you do not have permission to set host fields in Ingress rules"
 	if a.GetOperation() == admission.Update {
 		hostVerb, reason = "update", "hosts of an Ingress cannot be changed"
 	}
-	var problems []error
+	var errs []error
 	for i, rule := range ingress.Spec.Rules {
-		if rule.Host == "" || before.hosts[rule.Host] || a.GetOperation() == admission.Update && p.changes {
+		if rule.Host == "" || previous.hosts[rule.Host] || a.GetOperation() == admission.Update && p.changes {
 			continue
 		}
-		if !p.may(ctx, a, authorizer.AttributesRecord{Verb: hostVerb, APIGroup: routev1.GroupName, APIVersion: "v1", Resource: "routes", Subresource: "custom-host"}) {
-			problems = append(problems, field.Forbidden(field.NewPath("spec", "rules").Index(i).Child("host"), reason))
+		allowed := p.may(ctx, a, authorizer.AttributesRecord{
+			Verb: hostVerb, APIGroup: routev1.GroupName, APIVersion: "v1", Resource: "routes", Subresource: "custom-host",
+		})
+		if !allowed {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "rules").Index(i).Child("host"), reason))
 		}
 	}
 	for i, entry := range ingress.Spec.TLS {
-		if entry.SecretName == "" || before.secrets[entry.SecretName] {
+		if entry.SecretName == "" || previous.secrets[entry.SecretName] {
 			continue
 		}
 		if !p.may(ctx, a, authorizer.AttributesRecord{Verb: "get", APIVersion: "v1", Resource: "secrets", Name: entry.SecretName}) {
-			problems = append(problems, field.Forbidden(field.NewPath("spec", "tls").Index(i).Child("secretName"), "you do not have permission to read the secret"))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "tls").Index(i).Child("secretName"),
+				"you do not have permission to read the secret"))
 		}
 	}
-	if len(problems) > 0 {
-		return admission.NewForbidden(a, errors.Join(problems...))
+	if len(errs) > 0 {
+		return admission.NewForbidden(a, errors.Join(errs...))
 	}
 	return nil
 }
@@ -96,17 +101,17 @@ func (p *ingressAdmission) may(ctx context.Context, a admission.Attributes, what
 
 type choices struct{ hosts, secrets map[string]bool }
 
-// chosen are the hosts and secrets of an Ingress, which may be nil.
-func chosen(ingress *networkingv1.Ingress) choices {
-	found := choices{map[string]bool{}, map[string]bool{}}
+// choicesOf returns the hosts and secrets of an Ingress, which can be nil.
+func choicesOf(ingress *networkingv1.Ingress) choices {
+	values := choices{map[string]bool{}, map[string]bool{}}
 	if ingress == nil {
-		return found
+		return values
 	}
 	for _, rule := range ingress.Spec.Rules {
-		found.hosts[rule.Host] = true
+		values.hosts[rule.Host] = true
 	}
 	for _, entry := range ingress.Spec.TLS {
-		found.secrets[entry.SecretName] = true
+		values.secrets[entry.SecretName] = true
 	}
-	return found
+	return values
 }

@@ -13,17 +13,17 @@ import (
 )
 
 func anIngress(hosts, secrets string) *networkingv1.Ingress {
-	made := &networkingv1.Ingress{}
+	ingress := &networkingv1.Ingress{}
 	for _, host := range strings.Fields(hosts) {
-		made.Spec.Rules = append(made.Spec.Rules, networkingv1.IngressRule{Host: host})
+		ingress.Spec.Rules = append(ingress.Spec.Rules, networkingv1.IngressRule{Host: host})
 	}
 	for _, secret := range strings.Fields(secrets) {
-		made.Spec.TLS = append(made.Spec.TLS, networkingv1.IngressTLS{SecretName: secret})
+		ingress.Spec.TLS = append(ingress.Spec.TLS, networkingv1.IngressTLS{SecretName: secret})
 	}
-	return made
+	return ingress
 }
 
-func TestWhoMayChooseHostsOfAnIngress(t *testing.T) {
+func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 	const lets = "apiVersion: v1\nkind: IngressAdmissionConfig\nallowHostnameChanges: true"
 	for name, c := range map[string]struct {
 		config    string
@@ -45,19 +45,19 @@ func TestWhoMayChooseHostsOfAnIngress(t *testing.T) {
 		"a secret that was there before": {old: anIngress("", "theirs"), made: anIngress("", "theirs")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := newIngressAdmission(strings.NewReader(c.config))
+			created, err := newIngressAdmission(strings.NewReader(c.config))
 			if err != nil {
 				t.Fatal(err)
 			}
-			plugin := made.(*ingressAdmission)
+			plugin := created.(*ingressAdmission)
 			plugin.SetAuthorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-				asked := a.GetVerb()
+				right := a.GetVerb()
 				if a.GetResource() == "secrets" {
-					asked = a.GetName()
+					right = a.GetName()
 				} else if a.GetSubresource() != "custom-host" || a.GetNamespace() != "shop" || a.GetUser().GetName() != "ann" {
 					t.Errorf("the right that is asked for is %v", a)
 				}
-				if asked == c.may {
+				if right == c.may {
 					return authorizer.DecisionAllow, "", nil
 				}
 				return authorizer.DecisionNoOpinion, "", nil
@@ -69,7 +69,7 @@ func TestWhoMayChooseHostsOfAnIngress(t *testing.T) {
 			err = plugin.Validate(t.Context(), admission.NewAttributesRecord(c.made, old, networkingv1.SchemeGroupVersion.WithKind("Ingress"), "shop", "x",
 				networkingv1.SchemeGroupVersion.WithResource("ingresses"), "", verb, nil, false, &user.DefaultInfo{Name: "ann"}), nil)
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("it ends with %v, want %q", err, c.want)
+				t.Errorf("error is %v, want %q", err, c.want)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-// Package route serves the API group route.openshift.io. A Route makes a service reachable by a host
+// Package route serves the API group route.openshift.io. A Route exposes a service under a host
 // name, and optionally a path, through the cluster's router.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on routes; the wire type is
@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it, with the rules for hosts of Ingress objects. suffix is the domain below which routes without a host of their own get one.
+// Feature returns the API group, and the admission plugin for Ingress objects. suffix is the parent
+// domain of generated hosts.
 func Feature(suffix string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
@@ -35,8 +36,8 @@ func routes(h *hosts) apiserver.Served {
 	}
 }
 
-// setDefaults fills in what OpenShift 3 fills in: traffic goes to services of weight 100, to one host, and a
-// name in front of the host of another route is none of it.
+// setDefaults sets the defaults of OpenShift 3: the target is a service of weight 100, and the
+// wildcard policy is None.
 func setDefaults(route *routev1.Route) {
 	spec := &route.Spec
 	if spec.WildcardPolicy == "" {
@@ -56,7 +57,7 @@ func setDefaults(route *routev1.Route) {
 	}
 }
 
-// defaultWeight is a backend's share when it names none.
+// defaultWeight is the weight of a backend without one.
 const defaultWeight = 100
 
 func setTargetDefaults(target *routev1.RouteTargetReference) {

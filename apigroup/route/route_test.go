@@ -11,9 +11,9 @@ import (
 )
 
 func valid() *routev1.Route {
-	made := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com", To: routev1.RouteTargetReference{Name: "web"}}}
-	made.Name, made.Namespace = "front", "shop"
-	return made
+	route := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com", To: routev1.RouteTargetReference{Name: "web"}}}
+	route.Name, route.Namespace = "front", "shop"
+	return route
 }
 
 func TestDefaults(t *testing.T) {
@@ -40,7 +40,7 @@ func TestValidation(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(*routev1.Route)
-		want   string // the field that is refused, or empty
+		want   string // the field that is rejected, or empty
 	}{
 		"plain":                        {func(*routev1.Route) {}, ""},
 		"no host":                      {func(r *routev1.Route) { r.Spec.Host = "" }, ""},
@@ -76,19 +76,19 @@ func TestValidation(t *testing.T) {
 			route := valid()
 			setDefaults(route)
 			tt.change(route)
-			problems := validate(t.Context(), route, nil)
-			if tt.want == "" && len(problems) > 0 || tt.want != "" && (len(problems) != 1 || problems[0].Field != tt.want) {
-				t.Errorf("problems are %v, want one with %q", problems, tt.want)
+			errs := validate(t.Context(), route, nil)
+			if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || errs[0].Field != tt.want) {
+				t.Errorf("errors are %v, want one with %q", errs, tt.want)
 			}
 		})
 	}
 }
 
-func TestKeysAreNotInErrors(t *testing.T) {
+func TestErrorsDoNotContainKeys(t *testing.T) {
 	route := valid()
 	route.Spec.TLS = &routev1.TLSConfig{Termination: "passthrough", Key: "very secret"}
-	if problems := validate(t.Context(), route, nil); len(problems) == 0 || strings.Contains(problems.ToAggregate().Error(), "secret") {
-		t.Errorf("problems are %v", problems)
+	if errs := validate(t.Context(), route, nil); len(errs) == 0 || strings.Contains(errs.ToAggregate().Error(), "secret") {
+		t.Errorf("errors are %v", errs)
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// columns are those of `oc get routes` in OpenShift 3.
+// columns returns the columns of `oc get routes` in OpenShift 3.
 func columns() []apiserver.Column[*routev1.Route] {
 	return []apiserver.Column[*routev1.Route]{
-		{Name: "Host/Port", Description: "Name that clients ask for, or why it is not served", Value: host},
-		{Name: "Path", Description: "Path below which the route answers", Value: func(route *routev1.Route) any { return route.Spec.Path }},
+		{Name: "Host/Port", Description: "Host name of requests, or the reason why it is rejected", Value: host},
+		{Name: "Path", Description: "Path prefix of requests", Value: func(route *routev1.Route) any { return route.Spec.Path }},
 		{Name: "Services", Description: "Services that get the traffic, with their shares", Value: services},
 		{Name: "Port", Description: "Port of the service", Value: port},
 		{Name: "Termination", Description: "Where TLS ends, and what happens to plain HTTP", Value: termination},
@@ -24,7 +24,8 @@ func columns() []apiserver.Column[*routev1.Route] {
 	}
 }
 
-// host is the name that routers have admitted, or the wanted one with the reason of a refusal.
+// host returns the host that routers have admitted, or the requested host or the reason of its
+// rejection.
 func host(route *routev1.Route) any {
 	ingresses := route.Status.Ingress
 	for i, ingress := range ingresses {
@@ -51,7 +52,7 @@ func condition(ingress *routev1.RouteIngress) *routev1.RouteIngressCondition {
 	return nil
 }
 
-// services are the backends; shares are shown when there are several.
+// services returns the backends, with their shares if there are several.
 func services(route *routev1.Route) any {
 	targets := append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...)
 	if len(targets) == 1 {
@@ -61,15 +62,15 @@ func services(route *routev1.Route) any {
 	for _, target := range targets {
 		total += *target.Weight
 	}
-	var shown []string
+	var names []string
 	for _, target := range targets {
 		share := int32(0)
 		if total > 0 {
 			share = *target.Weight * 100 / total
 		}
-		shown = append(shown, fmt.Sprintf("%s(%d%%)", target.Name, share))
+		names = append(names, fmt.Sprintf("%s(%d%%)", target.Name, share))
 	}
-	return strings.Join(shown, ",")
+	return strings.Join(names, ",")
 }
 
 func port(route *routev1.Route) any {

@@ -11,68 +11,68 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Limits of routes, of the section on alternate backends and weights.
+// Limits of routes, from the section on alternate backends and weights.
 const (
 	maxWeight     = 256
 	maxAlternates = 3
 )
 
-func validate(_ context.Context, route, _ *routev1.Route) (problems field.ErrorList) {
+func validate(_ context.Context, route, _ *routev1.Route) (errs field.ErrorList) {
 	spec, at := &route.Spec, field.NewPath("spec")
 	if len(route.Name) > validation.DNS1123LabelMaxLength {
-		problems = append(problems, field.TooLong(field.NewPath("metadata", "name"), route.Name, validation.DNS1123LabelMaxLength))
+		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), route.Name, validation.DNS1123LabelMaxLength))
 	}
-	strictly := route.Annotations[routev1.AllowNonDNSCompliantHostAnnotation] != "true"
-	problems = append(problems, validateHost(spec.Host, at.Child("host"), strictly)...)
-	problems = append(problems, validateHost(spec.Subdomain, at.Child("subdomain"), strictly)...)
+	strict := route.Annotations[routev1.AllowNonDNSCompliantHostAnnotation] != "true"
+	errs = append(errs, validateHost(spec.Host, at.Child("host"), strict)...)
+	errs = append(errs, validateHost(spec.Subdomain, at.Child("subdomain"), strict)...)
 	if spec.Path != "" && !strings.HasPrefix(spec.Path, "/") {
-		problems = append(problems, field.Invalid(at.Child("path"), spec.Path, "path must begin with /"))
+		errs = append(errs, field.Invalid(at.Child("path"), spec.Path, "path must begin with /"))
 	}
-	problems = append(problems, validateTargets(spec, at)...)
+	errs = append(errs, validateTargets(spec, at)...)
 	if spec.Port != nil {
-		problems = append(problems, validatePort(spec.Port.TargetPort, at.Child("port", "targetPort"))...)
+		errs = append(errs, validatePort(spec.Port.TargetPort, at.Child("port", "targetPort"))...)
 	}
-	problems = append(problems, validateWildcard(spec.Host, spec.WildcardPolicy, at.Child("wildcardPolicy"))...)
-	return append(problems, validateTLS(spec, at)...)
+	errs = append(errs, validateWildcard(spec.Host, spec.WildcardPolicy, at.Child("wildcardPolicy"))...)
+	return append(errs, validateTLS(spec, at)...)
 }
 
-func validateHost(host string, at *field.Path, strictly bool) (problems field.ErrorList) {
+func validateHost(host string, at *field.Path, strict bool) (errs field.ErrorList) {
 	if host == "" {
 		return nil
 	}
 	if len(validation.IsDNS1123Subdomain(host)) > 0 {
-		problems = append(problems, field.Invalid(at, host, "host must conform to DNS 952 subdomain conventions"))
+		errs = append(errs, field.Invalid(at, host, "host must conform to DNS 952 subdomain conventions"))
 	}
 	for _, label := range strings.Split(host, ".") {
-		if strictly && len(label) > validation.DNS1123LabelMaxLength {
-			problems = append(problems, field.Invalid(at, host, "must be no more than 63 characters between two dots"))
+		if strict && len(label) > validation.DNS1123LabelMaxLength {
+			errs = append(errs, field.Invalid(at, host, "must be no more than 63 characters between two dots"))
 		}
 	}
-	return problems
+	return errs
 }
 
 func validateTargets(spec *routev1.RouteSpec, at *field.Path) field.ErrorList {
-	problems := validateTarget(&spec.To, at.Child("to"))
+	errs := validateTarget(&spec.To, at.Child("to"))
 	if len(spec.AlternateBackends) > maxAlternates {
-		problems = append(problems, field.TooMany(at.Child("alternateBackends"), len(spec.AlternateBackends), maxAlternates))
+		errs = append(errs, field.TooMany(at.Child("alternateBackends"), len(spec.AlternateBackends), maxAlternates))
 	}
 	for i := range spec.AlternateBackends {
-		problems = append(problems, validateTarget(&spec.AlternateBackends[i], at.Child("alternateBackends").Index(i))...)
+		errs = append(errs, validateTarget(&spec.AlternateBackends[i], at.Child("alternateBackends").Index(i))...)
 	}
-	return problems
+	return errs
 }
 
-func validateTarget(target *routev1.RouteTargetReference, at *field.Path) (problems field.ErrorList) {
+func validateTarget(target *routev1.RouteTargetReference, at *field.Path) (errs field.ErrorList) {
 	if target.Name == "" {
-		problems = append(problems, field.Required(at.Child("name"), "name the service"))
+		errs = append(errs, field.Required(at.Child("name"), "name the service"))
 	}
 	if target.Kind != "Service" {
-		problems = append(problems, field.NotSupported(at.Child("kind"), target.Kind, []string{"Service"}))
+		errs = append(errs, field.NotSupported(at.Child("kind"), target.Kind, []string{"Service"}))
 	}
 	if target.Weight != nil && (*target.Weight < 0 || *target.Weight > maxWeight) {
-		problems = append(problems, field.Invalid(at.Child("weight"), *target.Weight, "weight must be an integer between 0 and 256"))
+		errs = append(errs, field.Invalid(at.Child("weight"), *target.Weight, "weight must be an integer between 0 and 256"))
 	}
-	return problems
+	return errs
 }
 
 func validatePort(port intstr.IntOrString, at *field.Path) field.ErrorList {
@@ -98,21 +98,21 @@ func validateWildcard(host string, policy routev1.WildcardPolicyType, at *field.
 	return nil
 }
 
-// insecure are the policies for plain HTTP beside none, by where TLS ends.
+// insecure contains the supported policies for plain HTTP by termination.
 var insecure = map[routev1.TLSTerminationType][]routev1.InsecureEdgeTerminationPolicyType{
 	routev1.TLSTerminationEdge:        {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
 	routev1.TLSTerminationReencrypt:   {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
 	routev1.TLSTerminationPassthrough: {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyRedirect},
 }
 
-func validateTLS(spec *routev1.RouteSpec, at *field.Path) (problems field.ErrorList) {
+func validateTLS(spec *routev1.RouteSpec, at *field.Path) (errs field.ErrorList) {
 	tls, in := spec.TLS, at.Child("tls")
 	if tls == nil {
 		return nil
 	}
 	refuse := func(name, value, reason string) {
 		if value != "" {
-			problems = append(problems, field.Invalid(in.Child(name), "redacted", reason))
+			errs = append(errs, field.Invalid(in.Child(name), "redacted", reason))
 		}
 	}
 	switch tls.Termination {
@@ -121,7 +121,7 @@ func validateTLS(spec *routev1.RouteSpec, at *field.Path) (problems field.ErrorL
 		refuse("destinationCACertificate", tls.DestinationCACertificate, "edge termination does not support destination certificates")
 	case routev1.TLSTerminationPassthrough:
 		if spec.Path != "" {
-			problems = append(problems, field.Invalid(at.Child("path"), spec.Path, "passthrough termination does not support paths"))
+			errs = append(errs, field.Invalid(at.Child("path"), spec.Path, "passthrough termination does not support paths"))
 		}
 		const reason = "passthrough termination does not support certificates"
 		refuse("certificate", tls.Certificate, reason)
@@ -129,20 +129,20 @@ func validateTLS(spec *routev1.RouteSpec, at *field.Path) (problems field.ErrorL
 		refuse("caCertificate", tls.CACertificate, reason)
 		refuse("destinationCACertificate", tls.DestinationCACertificate, reason)
 	default:
-		return append(problems, field.NotSupported(in.Child("termination"), tls.Termination, []routev1.TLSTerminationType{
+		return append(errs, field.NotSupported(in.Child("termination"), tls.Termination, []routev1.TLSTerminationType{
 			routev1.TLSTerminationEdge, routev1.TLSTerminationPassthrough, routev1.TLSTerminationReencrypt}))
 	}
 	if policy := tls.InsecureEdgeTerminationPolicy; policy != "" && !slices.Contains(insecure[tls.Termination], policy) {
-		problems = append(problems, field.NotSupported(in.Child("insecureEdgeTerminationPolicy"), policy, insecure[tls.Termination]))
+		errs = append(errs, field.NotSupported(in.Child("insecureEdgeTerminationPolicy"), policy, insecure[tls.Termination]))
 	}
-	return problems
+	return errs
 }
 
-// validateStatus judges what routers report.
-func validateStatus(_ context.Context, route, _ *routev1.Route) (problems field.ErrorList) {
+// validateStatus checks the status that routers write.
+func validateStatus(_ context.Context, route, _ *routev1.Route) (errs field.ErrorList) {
 	for i, ingress := range route.Status.Ingress {
 		at := field.NewPath("status", "ingress").Index(i)
-		problems = append(problems, validateWildcard(ingress.Host, ingress.WildcardPolicy, at.Child("wildcardPolicy"))...)
+		errs = append(errs, validateWildcard(ingress.Host, ingress.WildcardPolicy, at.Child("wildcardPolicy"))...)
 	}
-	return problems
+	return errs
 }

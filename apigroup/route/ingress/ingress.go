@@ -1,7 +1,9 @@
-// Package ingress lets the router serve Ingress objects: a controller makes a Route for each host and path of an Ingress, which owns it, keeps it as
-// the Ingress, its services and its secrets are, and writes into the status of the Ingress where it is served.
+// Package ingress lets the router serve Ingress objects. A controller creates a Route for each host
+// and path of an Ingress, which owns the Route. It updates the Route when the Ingress, its services
+// or its secrets change, and writes the routers' addresses to the status of the Ingress.
 //
-// Source: OpenShift 3.11 Cluster Administration, 8.2; what becomes of each field is as in OpenShift 3.11, where its Ingress has it.
+// Source: OpenShift 3.11 Cluster Administration, 8.2. Fields that OpenShift 3.11's Ingress has are
+// translated as in OpenShift 3.11.
 package ingress
 
 import (
@@ -28,32 +30,34 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClassController is what an IngressClass names for the router to serve it. Ingress objects of no class are served too.
+// ClassController is the controller of IngressClasses that the router serves. Ingress objects
+// without a class are served too.
 const ClassController = "openshift.io/ingress-to-route"
 
-// Controller is the part that makes routes.
+// Controller is the component that creates routes for Ingress objects.
 type Controller struct {
-	// Client is a connection with every right.
+	// Client is a connection with all rights.
 	Client *rest.Config
-	// Address is where routers serve that name no host of their own in the status of routes.
+	// Address is the address of routers that write no host name to the status of routes.
 	Address string
-	// Domain is what the hosts of rules without one stand below.
+	// Domain is the parent domain of the hosts of rules without a host.
 	Domain string
 
 	kube   kubernetes.Interface
 	routes routeclient.Interface
 	events record.EventRecorder
 
-	ingresses, classes, services, secrets, made cache.SharedIndexInformer
+	ingresses, classes, services, secrets, children cache.SharedIndexInformer
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (*Controller) Name() string { return "ingress" }
 
-// byOwner is the index of routes by the namespace and identity of the Ingress that they were made of: anybody can write that a route has an owner elsewhere.
+// byOwner indexes routes by the namespace and UID of their Ingress. The namespace is necessary
+// because any user can set an owner of another namespace.
 const byOwner = "owner"
 
-// Run makes routes until ctx ends. It calls ready when it knows what there is.
+// Run reconciles Ingress objects until ctx ends. It calls ready when its caches are full.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(c.Client)
 	config.QPS, config.Burst = 100, 200
@@ -73,20 +77,21 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 
 	kube, routes := informers.NewSharedInformerFactory(c.kube, 0), routeinformers.NewSharedInformerFactory(c.routes, 0)
 	c.ingresses, c.classes = kube.Networking().V1().Ingresses().Informer(), kube.Networking().V1().IngressClasses().Informer()
-	c.services, c.made = kube.Core().V1().Services().Informer(), routes.Route().V1().Routes().Informer()
-	c.secrets = metadatainformer.NewFilteredMetadataInformer(objects, corev1.SchemeGroupVersion.WithResource("secrets"), metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
+	c.services, c.children = kube.Core().V1().Services().Informer(), routes.Route().V1().Routes().Informer()
+	secrets := corev1.SchemeGroupVersion.WithResource("secrets")
+	c.secrets = metadatainformer.NewFilteredMetadataInformer(objects, secrets, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
 	}).Informer()
-	if err := c.made.AddIndexers(cache.Indexers{byOwner: ownersOf}); err != nil {
+	if err := c.children.AddIndexers(cache.Indexers{byOwner: ownersOf}); err != nil {
 		return fmt.Errorf("index routes: %w", err)
 	}
 	defer controller.Start(ctx, kube, routes)()
-	ended := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		c.secrets.RunWithContext(ctx)
 	}()
-	defer func() { <-ended }()
+	defer func() { <-stopped }()
 	return controller.Set{c.loop()}.Run(ctx, ready)
 }
 
@@ -95,7 +100,7 @@ func (c *Controller) loop() controller.Loop {
 		Name: "routes of Ingress objects", Workers: 2, Reconcile: c.reconcile,
 		Watches: []controller.Watch{
 			{Informer: c.ingresses},
-			{Informer: c.made, Keys: ownerKeys},
+			{Informer: c.children, Keys: ownerKeys},
 			{Informer: c.services, Keys: c.naming(usesService)},
 			{Informer: c.secrets, Keys: c.naming(usesSecret)},
 			{Informer: c.classes, Keys: func(any) (keys []controller.Key) {
@@ -110,19 +115,19 @@ func (c *Controller) loop() controller.Loop {
 	}
 }
 
-// naming are the Ingress objects of an object's namespace that name it.
-func (c *Controller) naming(names func(*networkingv1.Ingress, string) bool) func(any) []controller.Key {
+// naming returns the keys of the Ingress objects in an object's namespace that refer to it.
+func (c *Controller) naming(refers func(*networkingv1.Ingress, string) bool) func(any) []controller.Key {
 	return func(object any) (keys []controller.Key) {
-		named, ok := object.(metav1.Object)
+		meta, ok := object.(metav1.Object)
 		if !ok {
 			return nil
 		}
-		found, err := c.ingresses.GetIndexer().ByIndex(cache.NamespaceIndex, named.GetNamespace())
+		items, err := c.ingresses.GetIndexer().ByIndex(cache.NamespaceIndex, meta.GetNamespace())
 		if err != nil {
 			return nil
 		}
-		for _, one := range found {
-			if ingress := one.(*networkingv1.Ingress); names(ingress, named.GetName()) {
+		for _, item := range items {
+			if ingress := item.(*networkingv1.Ingress); refers(ingress, meta.GetName()) {
 				keys = append(keys, controller.Key{Namespace: ingress.Namespace, Name: ingress.Name})
 			}
 		}

@@ -21,60 +21,61 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// NotServed is the reason of events about parts of an Ingress that no route can express.
+// NotServed is the reason of events about a part of an Ingress that cannot become a route.
 const NotServed = "NotServed"
 
-// NotAdmitted is the reason of events about routes of an Ingress that a router does not serve.
+// NotAdmitted is the reason of events about routes of an Ingress that a router rejects.
 const NotAdmitted = "NotAdmitted"
 
-// retryNotServed is when parts are tried again that were not served, for instance because of a quota.
-const retryNotServed = 5 * time.Minute
+// notServedInterval is the interval of retries for parts that are not served, for instance because
+// of a quota.
+const notServedInterval = 5 * time.Minute
 
-// reconcile brings the routes of an Ingress to what it says. Those of one that is gone are Kubernetes' to remove.
+// reconcile updates the routes of an Ingress. Kubernetes deletes the routes of a deleted Ingress.
 func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
-	object, there, err := c.ingresses.GetStore().GetByKey(key.String())
-	if err != nil || !there {
+	object, exists, err := c.ingresses.GetStore().GetByKey(key.String())
+	if err != nil || !exists {
 		return err
 	}
 	ingress := object.(*networkingv1.Ingress)
 	if ingress.DeletionTimestamp != nil {
 		return nil
 	}
-	present, err := c.owned(ingress)
+	existing, err := c.owned(ingress)
 	if err != nil {
 		return err
 	}
-	var wanted []*routev1.Route
+	var desired []*routev1.Route
 	var notes []string
 	if c.serves(ingress) {
-		var problem error
-		wanted, notes = translate(ingress, c.sources(ctx, ingress.Namespace, &problem))
-		if problem != nil {
-			return problem
+		var sourceErr error
+		desired, notes = translate(ingress, c.sources(ctx, ingress.Namespace, &sourceErr))
+		if sourceErr != nil {
+			return sourceErr
 		}
 	}
-	notes, err = c.apply(ctx, ingress, present, wanted, notes)
+	notes, err = c.apply(ctx, ingress, existing, desired, notes)
 	if apierrors.IsConflict(err) {
 		return controller.After(time.Second)
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.tell(ctx, ingress, present); err != nil {
+	if err := c.updateStatus(ctx, ingress, existing); err != nil {
 		return err
 	}
-	if refused := refusals(present); len(refused) > 0 {
-		c.events.Event(ingress, corev1.EventTypeWarning, NotAdmitted, summary(refused))
+	if rejections := rejected(existing); len(rejections) > 0 {
+		c.events.Event(ingress, corev1.EventTypeWarning, NotAdmitted, summary(rejections))
 	}
 	if len(notes) == 0 {
 		return nil
 	}
 	c.events.Event(ingress, corev1.EventTypeWarning, NotServed, summary(notes))
-	return controller.After(retryNotServed)
+	return controller.After(notServedInterval)
 }
 
-// refusals are what routers say about routes that they do not serve.
-func refusals(routes map[string]*routev1.Route) (notes []string) {
+// rejected returns the reasons of routers that reject routes.
+func rejected(routes map[string]*routev1.Route) (notes []string) {
 	for _, name := range slices.Sorted(maps.Keys(routes)) {
 		for _, router := range routes[name].Status.Ingress {
 			for _, condition := range router.Conditions {
@@ -87,10 +88,10 @@ func refusals(routes map[string]*routev1.Route) (notes []string) {
 	return notes
 }
 
-// maxSummary is how much an event says, in bytes: an Ingress may have thousands of paths.
+// maxSummary limits the message of an event, in bytes: an Ingress can have thousands of paths.
 const maxSummary = 1000
 
-// summary is as much of notes as an event holds.
+// summary joins notes up to the limit.
 func summary(notes []string) string {
 	text := strings.Join(notes, "; ")
 	if len(text) > maxSummary {
@@ -99,24 +100,24 @@ func summary(notes []string) string {
 	return text
 }
 
-// owned are the routes that were made of an Ingress, by name.
+// owned returns the routes of an Ingress by name.
 func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.Route, error) {
-	found, err := c.made.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
+	items, err := c.children.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
 	if err != nil {
 		return nil, fmt.Errorf("find routes of Ingress: %w", err)
 	}
 	routes := map[string]*routev1.Route{}
-	for _, one := range found {
-		route := one.(*routev1.Route)
+	for _, item := range items {
+		route := item.(*routev1.Route)
 		routes[route.Name] = route
 	}
 	return routes, nil
 }
 
-// classAnnotation names the class of an Ingress that was written for older versions.
+// classAnnotation is the annotation with the class of an Ingress of older versions.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// serves reports whether an Ingress is the router's: it has no class, or one that is.
+// serves reports whether the router serves an Ingress: it has no class, or a class of the router.
 func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	name := ingress.Annotations[classAnnotation]
 	if ingress.Spec.IngressClassName != nil {
@@ -125,17 +126,18 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	if name == "" {
 		return true
 	}
-	class, there, err := c.classes.GetStore().GetByKey(name)
-	return err == nil && there && class.(*networkingv1.IngressClass).Spec.Controller == ClassController
+	class, exists, err := c.classes.GetStore().GetByKey(name)
+	return err == nil && exists && class.(*networkingv1.IngressClass).Spec.Controller == ClassController
 }
 
-// sources finds what an Ingress names. What keeps a secret from being read is the problem.
-func (c *Controller) sources(ctx context.Context, namespace string, problem *error) sources {
+// sources returns the objects that an Ingress refers to. It stores an error of reading a secret in
+// *readErr.
+func (c *Controller) sources(ctx context.Context, namespace string, readErr *error) sources {
 	return sources{
 		domain: c.Domain,
 		service: func(name string) *corev1.Service {
-			object, there, err := c.services.GetStore().GetByKey(namespace + "/" + name)
-			if err != nil || !there {
+			object, exists, err := c.services.GetStore().GetByKey(namespace + "/" + name)
+			if err != nil || !exists {
 				return nil
 			}
 			return object.(*corev1.Service)
@@ -146,30 +148,32 @@ func (c *Controller) sources(ctx context.Context, namespace string, problem *err
 				return secret
 			}
 			if !apierrors.IsNotFound(err) {
-				*problem = fmt.Errorf("read secret: %w", err)
+				*readErr = fmt.Errorf("read secret: %w", err)
 			}
 			return nil
 		},
 	}
 }
 
-// apply makes, changes and removes routes. What the server does not take is added to the notes; the others are made.
-func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, present map[string]*routev1.Route, wanted []*routev1.Route, notes []string) ([]string, error) {
+// apply creates, updates and deletes routes. It adds the reasons of routes that the server rejects
+// to the notes, and continues with the others.
+func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, existing map[string]*routev1.Route,
+	desired []*routev1.Route, notes []string) ([]string, error) {
 	routes := c.routes.RouteV1().Routes(ingress.Namespace)
-	left := maps.Clone(present)
+	obsolete := maps.Clone(existing)
 	var errs []error
-	for _, want := range wanted {
-		before, there := left[want.Name]
-		delete(left, want.Name)
+	for _, want := range desired {
+		current, exists := obsolete[want.Name]
+		delete(obsolete, want.Name)
 		var err error
 		switch {
-		case !there:
+		case !exists:
 			_, err = routes.Create(ctx, want, metav1.CreateOptions{})
-			if apierrors.IsAlreadyExists(err) { // the cache does not know it yet, or it is somebody else's
-				err = c.somebodyElses(ctx, ingress, want)
+			if apierrors.IsAlreadyExists(err) { // not in the cache yet, or not a route of this Ingress
+				err = c.checkOwner(ctx, ingress, want)
 			}
-		case differ(before, want):
-			changed := before.DeepCopy()
+		case differ(current, want):
+			changed := current.DeepCopy()
 			changed.Labels, changed.Annotations = want.Labels, want.Annotations
 			weight, policy := changed.Spec.To.Weight, changed.Spec.WildcardPolicy
 			changed.Spec = want.Spec
@@ -183,44 +187,45 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, p
 			errs = append(errs, err)
 		}
 	}
-	for name, route := range left {
+	for name, route := range obsolete {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(route.UID))}
 		if err := routes.Delete(ctx, name, options); !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		}
 	}
-	for _, problem := range errs {
-		if apierrors.IsConflict(problem) {
-			return notes, problem
+	for _, err := range errs {
+		if apierrors.IsConflict(err) {
+			return notes, err
 		}
 	}
 	return notes, errors.Join(errs...)
 }
 
-// somebodyElses refuses to take over a route that was not made of this Ingress.
-func (c *Controller) somebodyElses(ctx context.Context, ingress *networkingv1.Ingress, want *routev1.Route) error {
-	found, err := c.routes.RouteV1().Routes(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
-	if err != nil || metav1.IsControlledBy(found, ingress) {
+// checkOwner fails if a route with the desired name does not belong to the Ingress.
+func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingress, want *routev1.Route) error {
+	route, err := c.routes.RouteV1().Routes(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil || metav1.IsControlledBy(route, ingress) {
 		return err
 	}
-	return apierrors.NewForbidden(routev1.Resource("routes"), want.Name, errors.New("a route of the name is there already and does not belong to the Ingress"))
+	return apierrors.NewForbidden(routev1.Resource("routes"), want.Name,
+		errors.New("a route with this name exists and does not belong to the Ingress"))
 }
 
-// differ compares what is taken from an Ingress.
-func differ(present, want *routev1.Route) bool {
-	a, b := present.Spec.DeepCopy(), want.Spec.DeepCopy()
+// differ compares the fields that follow from an Ingress.
+func differ(existing, want *routev1.Route) bool {
+	a, b := existing.Spec.DeepCopy(), want.Spec.DeepCopy()
 	a.To.Weight, a.WildcardPolicy = nil, ""
 	b.To.Weight, b.WildcardPolicy = nil, ""
-	return !equality.Semantic.DeepEqual(a, b) || !equality.Semantic.DeepEqual(present.Labels, want.Labels) ||
-		!equality.Semantic.DeepEqual(present.Annotations, want.Annotations)
+	return !equality.Semantic.DeepEqual(a, b) || !equality.Semantic.DeepEqual(existing.Labels, want.Labels) ||
+		!equality.Semantic.DeepEqual(existing.Annotations, want.Annotations)
 }
 
-// tell writes into the status of an Ingress where routers have admitted its routes.
-func (c *Controller) tell(ctx context.Context, ingress *networkingv1.Ingress, routes map[string]*routev1.Route) error {
-	var served []networkingv1.IngressLoadBalancerIngress
+// updateStatus writes the addresses of routers that admit routes of an Ingress to its status.
+func (c *Controller) updateStatus(ctx context.Context, ingress *networkingv1.Ingress, routes map[string]*routev1.Route) error {
+	var addresses []networkingv1.IngressLoadBalancerIngress
 	if !c.serves(ingress) {
 		if len(routes) == 0 {
-			return nil // somebody else tells
+			return nil // another controller writes the status
 		}
 		routes = nil
 	}
@@ -230,30 +235,30 @@ func (c *Controller) tell(ctx context.Context, ingress *networkingv1.Ingress, ro
 				return condition.Type == routev1.RouteAdmitted && condition.Status == corev1.ConditionTrue
 			})
 			if admitted {
-				served = append(served, at(cmp.Or(router.RouterCanonicalHostname, c.Address)))
+				addresses = append(addresses, addressOf(cmp.Or(router.RouterCanonicalHostname, c.Address)))
 			}
 		}
 	}
 	compare := func(a, b networkingv1.IngressLoadBalancerIngress) int {
 		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.IP, b.IP))
 	}
-	slices.SortFunc(served, compare)
-	served = slices.CompactFunc(served, func(a, b networkingv1.IngressLoadBalancerIngress) bool { return compare(a, b) == 0 })
-	if equality.Semantic.DeepEqual(ingress.Status.LoadBalancer.Ingress, served) {
+	slices.SortFunc(addresses, compare)
+	addresses = slices.CompactFunc(addresses, func(a, b networkingv1.IngressLoadBalancerIngress) bool { return compare(a, b) == 0 })
+	if equality.Semantic.DeepEqual(ingress.Status.LoadBalancer.Ingress, addresses) {
 		return nil
 	}
 	changed := ingress.DeepCopy()
-	changed.Status.LoadBalancer.Ingress = served
+	changed.Status.LoadBalancer.Ingress = addresses
 	_, err := c.kube.NetworkingV1().Ingresses(ingress.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // its change brings it again
+		return nil // its update triggers another reconcile
 	}
 	return err
 }
 
-func at(place string) networkingv1.IngressLoadBalancerIngress {
-	if net.ParseIP(place) != nil {
-		return networkingv1.IngressLoadBalancerIngress{IP: place}
+func addressOf(host string) networkingv1.IngressLoadBalancerIngress {
+	if net.ParseIP(host) != nil {
+		return networkingv1.IngressLoadBalancerIngress{IP: host}
 	}
-	return networkingv1.IngressLoadBalancerIngress{Hostname: place}
+	return networkingv1.IngressLoadBalancerIngress{Hostname: host}
 }

@@ -15,24 +15,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestRoutesOfOtherProjectsAreNotAnIngresss(t *testing.T) {
+func TestOwnedExcludesRoutesOfOtherProjects(t *testing.T) {
 	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1"}}
-	c := &Controller{made: cache.NewSharedIndexInformer(nil, &routev1.Route{}, 0, cache.Indexers{byOwner: ownersOf})}
+	c := &Controller{children: cache.NewSharedIndexInformer(nil, &routev1.Route{}, 0, cache.Indexers{byOwner: ownersOf})}
 	for _, at := range []struct{ namespace, name string }{{"shop", "mine"}, {"thief", "forged"}} {
 		route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name, OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(front, networkingv1.SchemeGroupVersion.WithKind("Ingress")),
 		}}}
-		if err := c.made.GetIndexer().Add(route); err != nil {
+		if err := c.children.GetIndexer().Add(route); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, err := c.owned(front)
-	if names := slices.Collect(maps.Keys(found)); err != nil || !slices.Equal(names, []string{"mine"}) {
+	routes, err := c.owned(front)
+	if names := slices.Collect(maps.Keys(routes)); err != nil || !slices.Equal(names, []string{"mine"}) {
 		t.Errorf("its routes are %v, %v", names, err)
 	}
 }
 
-func TestTheStatusNamesEachRouterOnce(t *testing.T) {
+func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
 	client := fake.NewClientset(front)
 	c := &Controller{kube: client, Address: "192.0.2.1"}
@@ -43,20 +43,20 @@ func TestTheStatusNamesEachRouterOnce(t *testing.T) {
 		"a": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("tin.example.com", corev1.ConditionTrue), admitted("gold.example.com", corev1.ConditionTrue)}}},
 		"b": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("gold.example.com", corev1.ConditionTrue), admitted("", corev1.ConditionTrue), admitted("no.example.com", corev1.ConditionFalse)}}},
 	}
-	for range 3 { // in whatever order the routers have written
-		found, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
+	for range 3 { // in any order of the routers' writes
+		ingress, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.tell(t.Context(), found, routes); err != nil {
+		if err := c.updateStatus(t.Context(), ingress, routes); err != nil {
 			t.Fatal(err)
 		}
 		slices.Reverse(routes["a"].Status.Ingress)
 	}
-	found, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
+	ingress, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
 	want := []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "gold.example.com"}, {Hostname: "tin.example.com"}}
-	if err != nil || !equality.Semantic.DeepEqual(found.Status.LoadBalancer.Ingress, want) {
-		t.Errorf("the status is %v, %v", found.Status.LoadBalancer.Ingress, err)
+	if err != nil || !equality.Semantic.DeepEqual(ingress.Status.LoadBalancer.Ingress, want) {
+		t.Errorf("the status is %v, %v", ingress.Status.LoadBalancer.Ingress, err)
 	}
 	writes := 0
 	for _, action := range client.Actions() {
@@ -65,11 +65,11 @@ func TestTheStatusNamesEachRouterOnce(t *testing.T) {
 		}
 	}
 	if writes != 1 {
-		t.Errorf("it was written %d times", writes)
+		t.Errorf("the status was written %d times", writes)
 	}
 }
 
-func TestAnEventHasAnEnd(t *testing.T) {
+func TestSummaryIsLimited(t *testing.T) {
 	if got := summary([]string{"a", "b"}); got != "a; b" {
 		t.Errorf("two notes are %q", got)
 	}
@@ -78,14 +78,14 @@ func TestAnEventHasAnEnd(t *testing.T) {
 	}
 }
 
-func TestAnEventTellsWhatRoutersDoNotAdmit(t *testing.T) {
-	told := func(status corev1.ConditionStatus) routev1.RouteStatus {
+func TestRejectedListsRejectingRouters(t *testing.T) {
+	statusWith := func(status corev1.ConditionStatus) routev1.RouteStatus {
 		return routev1.RouteStatus{Ingress: []routev1.RouteIngress{{RouterName: "gold", Host: "a.example.com", Conditions: []routev1.RouteIngressCondition{
 			{Type: routev1.RouteAdmitted, Status: status, Reason: "RouteNotAdmitted", Message: "wildcard routes are not allowed"},
 		}}}}
 	}
-	got := refusals(map[string]*routev1.Route{"b": {Status: told(corev1.ConditionFalse)}, "a": {Status: told(corev1.ConditionTrue)}, "c": {}})
+	got := rejected(map[string]*routev1.Route{"b": {Status: statusWith(corev1.ConditionFalse)}, "a": {Status: statusWith(corev1.ConditionTrue)}, "c": {}})
 	if want := []string{`router "gold" does not admit host "a.example.com": RouteNotAdmitted: wildcard routes are not allowed`}; !slices.Equal(got, want) {
-		t.Errorf("told is %q", got)
+		t.Errorf("rejections are %q", got)
 	}
 }

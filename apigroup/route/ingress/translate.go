@@ -16,18 +16,20 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// PathType is the annotation of routes whose path is that alone and nothing below it, with the value Exact; the router knows it.
+// PathType is the annotation of routes with an exact path. Its value is Exact; the router evaluates
+// it.
 const PathType = "router.slipway.io/path-type"
 
-// sources are where a translation finds what an Ingress names: nil says that it is not there.
+// sources are the functions by which a translation gets the objects of an Ingress. They return nil
+// for missing objects.
 type sources struct {
 	service func(name string) *corev1.Service
 	secret  func(name string) *corev1.Secret
-	// domain is what the hosts of rules without one stand below.
+	// domain is the parent domain of the hosts of rules without a host.
 	domain string
 }
 
-// translation makes the routes of an Ingress.
+// translation converts an Ingress to routes.
 type translation struct {
 	sources
 	ingress *networkingv1.Ingress
@@ -35,17 +37,19 @@ type translation struct {
 	notes   []string
 }
 
-// translate makes the routes of an Ingress, by name. notes says what of it is not served, and why.
+// translate returns the routes of an Ingress, sorted by name. notes contains the parts that are not
+// served, with the reason.
 //
-// A rule without a host has the one that a route of the name of the Ingress would get. The default backend is for what no path of a host leads to, and
-// for that host if there are no rules: an Ingress has no claim to hosts that it does not name.
+// A rule without a host gets the host of a route with the name of the Ingress. The default backend
+// serves the paths of a host that have no other backend, and this host if there are no rules: an
+// Ingress has no claim to hosts that it does not name.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
 	if len(rules) == 0 && ingress.Spec.DefaultBackend != nil {
 		rules = append(rules, networkingv1.IngressRule{})
 	}
-	rooted := map[string]bool{} // hosts all of whose requests are led somewhere
+	rooted := map[string]bool{} // hosts whose requests all have a backend
 	for _, rule := range rules {
 		if rule.HTTP == nil {
 			continue
@@ -79,7 +83,7 @@ func (t *translation) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// rule makes the routes of a host.
+// rule creates the routes of a host.
 func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIngressPath) {
 	if len(paths) == 0 {
 		return
@@ -88,22 +92,23 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 	switch {
 	case host == "":
 		served = t.ingress.Name + "-" + t.ingress.Namespace + "." + t.domain
-		if errs := validation.IsDNS1123Subdomain(served); len(errs) > 0 || t.domain == "" || len(t.ingress.Name+t.ingress.Namespace) >= validation.DNS1123LabelMaxLength {
-			t.note("rule %d is not served, since it has no host, and %q cannot be one", number, served)
+		label := len(t.ingress.Name + t.ingress.Namespace)
+		if errs := validation.IsDNS1123Subdomain(served); len(errs) > 0 || t.domain == "" || label >= validation.DNS1123LabelMaxLength {
+			t.note("rule %d is not served: it has no host, and %q is not a valid host", number, served)
 			return
 		}
 	case strings.HasPrefix(host, "*."):
 		served, policy = "wildcard"+host[1:], routev1.WildcardPolicySubdomain
 	}
-	tls, problem := t.termination(host)
-	if problem != "" {
-		t.note("host %q is not served: %s", host, problem)
+	tls, reason := t.termination(host)
+	if reason != "" {
+		t.note("host %q is not served: %s", host, reason)
 		return
 	}
 	for _, path := range paths {
-		spec, problem := t.specOf(path)
-		if problem != "" {
-			t.note("host %q, path %q is not served: %s", host, path.Path, problem)
+		spec, reason := t.specOf(path)
+		if reason != "" {
+			t.note("host %q, path %q is not served: %s", host, path.Path, reason)
 			continue
 		}
 		spec.Host, spec.WildcardPolicy, spec.TLS = served, policy, tls
@@ -111,16 +116,19 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 	}
 }
 
-// termination is where TLS ends for a host: at the router, if the Ingress names a secret for the host, and HTTP leads to HTTPS. An entry that names
-// no host is for all.
-func (t *translation) termination(host string) (tls *routev1.TLSConfig, problem string) {
+// termination returns the TLS configuration of a host. If the Ingress has a TLS entry for the host,
+// TLS ends at the router, and HTTP redirects to HTTPS. An entry without hosts applies to all hosts.
+func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason string) {
 	for _, entry := range t.ingress.Spec.TLS {
 		if len(entry.Hosts) > 0 && !slices.ContainsFunc(entry.Hosts, func(name string) bool { return covers(name, host) }) {
 			continue
 		}
-		tls = &routev1.TLSConfig{Termination: routev1.TLSTerminationEdge, InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyRedirect}
+		tls = &routev1.TLSConfig{
+			Termination:                   routev1.TLSTerminationEdge,
+			InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyRedirect,
+		}
 		if entry.SecretName == "" {
-			return tls, "" // with the router's certificate
+			return tls, "" // uses the router's certificate
 		}
 		secret := t.secret(entry.SecretName)
 		if secret == nil || secret.Type != corev1.SecretTypeTLS {
@@ -135,17 +143,18 @@ func (t *translation) termination(host string) (tls *routev1.TLSConfig, problem 
 	return nil, ""
 }
 
-// covers says whether a name of a TLS entry, which may be a wildcard, stands for the host of a rule.
+// covers reports whether a host of a TLS entry, which can be a wildcard, matches the host of a
+// rule.
 func covers(name, host string) bool {
 	domain, wild := strings.CutPrefix(name, "*")
 	_, of, _ := strings.Cut(host, ".")
 	return name == host || wild && host != "" && domain == "."+of
 }
 
-func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.RouteSpec, problem string) {
+func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.RouteSpec, reason string) {
 	backend := path.Backend.Service
 	if backend == nil {
-		return spec, "its backend is no service"
+		return spec, "its backend is not a service"
 	}
 	service := t.service(backend.Name)
 	if service == nil {
@@ -153,13 +162,13 @@ func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.Ro
 	}
 	spec = routev1.RouteSpec{Path: path.Path, To: routev1.RouteTargetReference{Kind: "Service", Name: backend.Name}}
 	if trimmed := strings.TrimRight(path.Path, "/"); trimmed != "" && typeOf(path) == networkingv1.PathTypePrefix {
-		spec.Path = trimmed // a slash at the end of a prefix means nothing, while it would in a route
+		spec.Path = trimmed // a trailing slash has no meaning in a prefix, but it has in a route
 	}
 	for _, port := range service.Spec.Ports {
 		if backend.Port.Name != "" && backend.Port.Name != port.Name || backend.Port.Name == "" && backend.Port.Number != port.Port {
 			continue
 		}
-		if port.Name != "" { // the only port may have no name, and is found without one
+		if port.Name != "" { // a single port can lack a name, and is used by default
 			spec.Port = &routev1.RoutePort{TargetPort: intstr.FromString(port.Name)}
 		}
 		return spec, ""
@@ -174,21 +183,22 @@ func portText(port networkingv1.ServiceBackendPort) string {
 	return fmt.Sprint(port.Number)
 }
 
-// forRouters are how annotations begin that an Ingress hands to its routes.
+// forRouters returns the prefixes of annotations that an Ingress passes on to its routes.
 func forRouters() []string {
 	return []string{"haproxy.router.openshift.io/", "router.openshift.io/", "route.openshift.io/"}
 }
 
-// maxPrefix is how much of the name of an Ingress stands in the names of its routes, which have 63 characters at most.
+// maxPrefix limits the name of the Ingress in the names of its routes, which have at most 63
+// characters.
 const maxPrefix = 50
 
-// routeOf makes a route. Its name follows from its host and path, so that none is made twice.
+// routeOf returns a route. Its name follows from its host and path, so that duplicates collapse.
 func routeOf(ingress *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath, spec routev1.RouteSpec) *routev1.Route {
-	identity, exact := host+spec.Path, typeOf(path) == networkingv1.PathTypeExact
-	if exact { // a path can be there twice, alone and for what is below it
-		identity += "?"
+	key, exact := host+spec.Path, typeOf(path) == networkingv1.PathTypeExact
+	if exact { // a path can occur twice, as exact path and as prefix
+		key += "?"
 	}
-	sum := sha256.Sum256([]byte(identity))
+	sum := sha256.Sum256([]byte(key))
 	prefix := strings.TrimRight(ingress.Name[:min(len(ingress.Name), maxPrefix)], ".-")
 	route := &routev1.Route{
 		ObjectMeta: metav1.ObjectMeta{
@@ -208,7 +218,7 @@ func routeOf(ingress *networkingv1.Ingress, host string, path networkingv1.HTTPI
 	return route
 }
 
-// backends are all that an Ingress names.
+// backends returns all backends of an Ingress.
 func backends(ingress *networkingv1.Ingress) (all []networkingv1.IngressBackend) {
 	if ingress.Spec.DefaultBackend != nil {
 		all = append(all, *ingress.Spec.DefaultBackend)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// known are the services and secrets of the tests.
-func known() sources {
+// fixtures returns the services and secrets of the tests.
+func fixtures() sources {
 	services := map[string]*corev1.Service{
 		"web": {Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 8080}}}},
 		"one": {Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
@@ -27,7 +27,7 @@ func known() sources {
 	return sources{func(name string) *corev1.Service { return services[name] }, func(name string) *corev1.Secret { return secrets[name] }, "apps.com"}
 }
 
-func TestAnIngressBecomesRoutes(t *testing.T) {
+func TestTranslate(t *testing.T) {
 	rule := func(host, path, kind, backend string) string {
 		return fmt.Sprintf("rules: [{host: %q, http: {paths: [{path: %q, pathType: %s, backend: {%s}}]}}]", host, path, kind, backend)
 	}
@@ -42,7 +42,7 @@ func TestAnIngressBecomesRoutes(t *testing.T) {
 		rule("a.com", "/x/", "ImplementationSpecific", web):                                "a.com/x/ web:admin ",
 		rule("", "/x", "Prefix", web):                                                      "front-shop.apps.com/x web:admin ",
 		rule("*.a.com", "/x", "Prefix", web):                                               "*.a.com/x web:admin ",
-		rule("a.com", "/x", "Prefix", "resource: {kind: Bucket, name: b}"):                 "- its backend is no service",
+		rule("a.com", "/x", "Prefix", "resource: {kind: Bucket, name: b}"):                 "- its backend is not a service",
 		rule("a.com", "/x", "Prefix", "service: {name: none, port: {number: 1}}"):          `- there is no service "none"`,
 		rule("a.com", "/x", "Prefix", "service: {name: web, port: {number: 1}}"):           `- service "web" has no port 1`,
 		"defaultBackend: {" + web + "}":                                                    "front-shop.apps.com/ web:admin ",
@@ -66,7 +66,7 @@ func TestAnIngressBecomesRoutes(t *testing.T) {
 			t.Fatal(err)
 		}
 		ingress.Namespace, ingress.Name, ingress.UID = "shop", "front", "1"
-		routes, notes := translate(ingress, known())
+		routes, notes := translate(ingress, fixtures())
 		got := ""
 		slices.SortFunc(routes, func(a, b *routev1.Route) int {
 			return cmp.Or(cmp.Compare(a.Spec.Path, b.Spec.Path), cmp.Compare(a.Annotations[PathType], b.Annotations[PathType]))
@@ -99,7 +99,7 @@ func TestAnIngressBecomesRoutes(t *testing.T) {
 	}
 }
 
-func TestRoutesOfAnIngressHaveTheirOwnNames(t *testing.T) {
+func TestRoutesOfAnIngressHaveDistinctNames(t *testing.T) {
 	ingress := &networkingv1.Ingress{}
 	ingress.Name, ingress.UID = strings.Repeat("long.", 40)+"x", "1"
 	ingress.Labels = map[string]string{"team": "red"}
@@ -110,7 +110,7 @@ func TestRoutesOfAnIngressHaveTheirOwnNames(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(paths), &ingress.Spec); err != nil {
 		t.Fatal(err)
 	}
-	routes, _ := translate(ingress, known())
+	routes, _ := translate(ingress, fixtures())
 	if len(routes) != 2 || routes[0].Name == routes[1].Name {
 		t.Fatalf("there are %d routes", len(routes))
 	}
