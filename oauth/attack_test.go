@@ -79,7 +79,7 @@ func TestNobodyIsSentElsewhereAfterALogin(t *testing.T) {
 		if got := w.post(browser, "/login", form); got.Header.Get("Location") != "/" {
 			t.Errorf("%q: sent to %q", then, got.Header.Get("Location"))
 		}
-		if got := w.get(browser, "/logout?"+url.Values{"then": {then}}.Encode()); got.Header.Get("Location") != "/oauth/token/request" {
+		if got := w.logOut(browser, "/logout?"+url.Values{"then": {then}}.Encode()); got.Header.Get("Location") != "/oauth/token/request" {
 			t.Errorf("%q: after the logout sent to %q", then, got.Header.Get("Location"))
 		}
 	}
@@ -336,7 +336,7 @@ func TestACookieFromBeforeALogoutIsWorthNothing(t *testing.T) {
 	if got := w.get(stolen, ask(demo())); got.at().Path != "/oauth/approve" {
 		t.Fatalf("before the logout: %s", got.at())
 	}
-	w.get(first, "/logout")
+	w.logOut(first, "/logout")
 	for name, browser := range map[string]*http.Client{"the browser itself": first, "a copy of its cookies": stolen, "another browser of the user": second} {
 		if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
 			t.Errorf("after the logout, %s gets to %s", name, got.at())
@@ -349,8 +349,8 @@ func TestACookieFromBeforeALogoutIsWorthNothing(t *testing.T) {
 	w.logIn(first, "alice", ask(demo()))
 	version := func() string { user, _ := w.users.Get(t.Context(), "alice"); return user.ResourceVersion }
 	before := version()
-	w.get(stolen, "/logout")
-	w.get(w.browser(), "/logout")
+	w.logOut(stolen, "/logout")
+	w.logOut(w.browser(), "/logout")
 	if got := w.get(first, ask(demo())); got.at().Path != "/oauth/approve" || version() != before {
 		t.Errorf("after the logout with an old cookie: %s, version %s, was %s", got.at(), version(), before)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
@@ -22,7 +23,10 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		console = append(console, consoleURL)
 	}
 	for _, wanted := range []*oauthv1.OAuthClient{
-		{ObjectMeta: metav1.ObjectMeta{Name: client.WebConsole}, RedirectURIs: console},
+		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to one address over TLS.
+		{ObjectMeta: metav1.ObjectMeta{
+			Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: client.ChallengeOptional},
+		}, RedirectURIs: console},
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{publicURL + displayPath}, Secret: rand.Text()},
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
 	} {
@@ -50,7 +54,12 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 			changed.RedirectURIs = wanted.RedirectURIs
 		}
 	}
-	if slices.Equal(changed.RedirectURIs, stored.RedirectURIs) {
+	for name, value := range wanted.Annotations {
+		if _, ok := changed.Annotations[name]; !ok {
+			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
+		}
+	}
+	if slices.Equal(changed.RedirectURIs, stored.RedirectURIs) && maps.Equal(changed.Annotations, stored.Annotations) {
 		return nil
 	}
 	_, err = clients.Update(ctx, changed)

@@ -224,7 +224,7 @@ func (s *server) handlers() (map[string]http.Handler, error) {
 		implicitPath:          http.HandlerFunc(people.serveImplicit),
 		"/login":              http.HandlerFunc(s.login.ServeLogin),
 		"/login/":             http.HandlerFunc(s.login.ServeLogin),
-		"/logout":             http.HandlerFunc(s.login.ServeLogout),
+		login.LogoutPath:      http.HandlerFunc(s.login.ServeLogout),
 		"/oauth2callback/":    http.HandlerFunc(s.login.ServeCallback),
 		"/.well-known/oauth-authorization-server": serveMetadata(document),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-platform/slipway/oauth/authorize"
 	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/session"
 	"github.com/slipway-platform/slipway/oauth/token"
@@ -31,9 +32,11 @@ type tokenPages struct {
 	report    func(error)
 }
 
-// serveRequest sends the browser to ask for a code that the display page exchanges.
+// serveRequest sends the browser to ask for a code that the display page exchanges. The state binds the code
+// to this browser: the page shows no other browser's token, neither to a thief of the code nor to the victim
+// of a link that has the code of another person.
 func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
-	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}}
+	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}, "state": {session.State(w, r)}}
 	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
 }
 
@@ -47,11 +50,13 @@ type display struct {
 
 // serveDisplay shows a button first and then the token: opening an address must not show a token to who looks over a shoulder.
 func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
-	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: "/logout", Action: displayPath}
+	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: login.LogoutPath, Action: displayPath}
 	if r.Method != http.MethodPost {
 		query := r.URL.Query()
 		data.Code, data.CSRF = query.Get("code"), session.CSRF(w, r)
 		switch {
+		case !session.CheckState(r, query.Get("state")):
+			data.Error = "This browser didn't request the token."
 		case query.Get("error") != "":
 			data.Error = "The token was not granted: " + query.Get("error_description")
 		case data.Code == "":
@@ -68,14 +73,14 @@ func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 	issued, err := t.exchange(r)
 	switch {
 	case errors.Is(err, token.ErrInvalidCode):
-		data.Error = "The code was used before or has expired."
+		data.Error = "The code was used before, has expired or was requested by another browser."
 		t.pages.Show(w, http.StatusBadRequest, page.Request, data)
 	case err != nil:
 		t.report(err)
 		data.Error = token.ServerError().Description
 		t.pages.Show(w, http.StatusInternalServerError, page.Request, data)
 	default:
-		data.AccessToken = issued.Secret
+		data.AccessToken, data.CSRF = issued.Secret, session.CSRF(w, r)
 		t.pages.Show(w, http.StatusOK, page.Token, data)
 	}
 }
@@ -87,7 +92,7 @@ func (t *tokenPages) exchange(r *http.Request) (token.Issued, error) {
 	}
 	redirect := t.publicURL + displayPath
 	grant, err := t.issuer.Redeem(r.Context(), browser, r.PostFormValue("code"), func(code *oauthv1.OAuthAuthorizeToken) bool {
-		return code.RedirectURI == redirect && code.CodeChallenge == ""
+		return code.RedirectURI == redirect && code.CodeChallenge == "" && session.CheckState(r, code.State)
 	})
 	if err != nil {
 		return token.Issued{}, err

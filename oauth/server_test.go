@@ -194,6 +194,12 @@ func (w *world) logIn(browser *http.Client, user, path string) seen {
 	return w.post(browser, "/login", form)
 }
 
+// logOut goes through the logout page to where the browser is sent.
+func (w *world) logOut(browser *http.Client, path string) seen {
+	w.t.Helper()
+	return w.post(browser, "/logout", w.get(browser, path).fields())
+}
+
 // ask is the path of a client's request.
 func ask(values url.Values) string { return "/oauth/authorize?" + values.Encode() }
 

@@ -85,6 +85,11 @@ func (r *request) complete(form url.Values) *token.Problem {
 	if err != nil {
 		return &token.Problem{Code: "invalid_request", Description: err.Error()}
 	}
+	if r.responseType == "code" {
+		if err := token.CheckMethod(r.client, method); err != nil {
+			return &token.Problem{Code: "invalid_request", Description: err.Error()}
+		}
+	}
 	r.challenge, r.method = form.Get("code_challenge"), method
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,23 @@ type Client struct {
 	ScopeRestrictions []oauthv1.ScopeRestriction
 	// MaxAge and InactivityTimeout are for its tokens in seconds; nil follows the configuration, 0 has no end.
 	MaxAge, InactivityTimeout *int32
+	// OptionalChallenge allows a public client to get codes without a code challenge, or with a plain one.
+	OptionalChallenge bool
 	// Account is the service account that the client is, if it is one.
 	Account *corev1.ServiceAccount
 
 	// secrets are those of an OAuthClient.
 	secrets []string
 }
+
+// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge.
+const (
+	ChallengeAnnotation = "oauth.slipway.io/code-challenge"
+	ChallengeOptional   = "optional"
+)
+
+// Public reports whether the client has no secret: every program can pretend to be the client.
+func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
 // verify tells whether a client secret is the client's. A client without secrets, which every program can be, has the empty one.
 func (c *Client) verify(secret string) bool {
@@ -122,13 +134,22 @@ func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	case err != nil:
 		return nil, fmt.Errorf("find OAuth client %q: %w", id, err)
 	}
-	secrets := append([]string{object.Secret}, object.AdditionalSecrets...)
 	return &Client{
 		ID: object.Name, RedirectURIs: object.RedirectURIs, RespondWithChallenges: object.RespondWithChallenges,
 		GrantMethod: object.GrantMethod, ScopeRestrictions: object.ScopeRestrictions,
 		MaxAge: object.AccessTokenMaxAgeSeconds, InactivityTimeout: object.AccessTokenInactivityTimeoutSeconds,
-		secrets: secrets,
+		OptionalChallenge: object.Annotations[ChallengeAnnotation] == ChallengeOptional,
+		secrets:           secretsOf(object),
 	}, nil
+}
+
+// secretsOf returns the secrets of a client. The empty secret counts only if there is no other.
+func secretsOf(object *oauthv1.OAuthClient) []string {
+	secrets := append([]string{object.Secret}, object.AdditionalSecrets...)
+	if secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" }); len(secrets) == 0 {
+		return []string{""}
+	}
+	return secrets
 }
 
 // maxID is the longest name of an object.

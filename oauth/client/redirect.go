@@ -46,11 +46,15 @@ func parseRedirect(text string) (*url.URL, error) {
 		return nil, errors.New("redirect_uri must not have a fragment")
 	case u.User != nil:
 		return nil, errors.New("redirect_uri must not have a user name")
-	case slices.Contains(strings.Split(u.Path, "/"), ".."):
+	case slices.ContainsFunc(strings.FieldsFunc(u.Path, separator), func(part string) bool { return part == ".." }):
 		return nil, errors.New("redirect_uri must not have .. in its path")
 	}
 	return u, nil
 }
+
+// separator reports whether a server might take a character of a decoded path as the end of a folder's name:
+// some take a backslash as a slash, and some drop what follows a semicolon.
+func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
 // below tells whether target is base or lies below it, as folders do: https://host/app has /app/x below it, and not /apple.
 func below(base, target *url.URL) bool {

@@ -26,6 +26,8 @@ func TestRedirectsGoToTheClientAlone(t *testing.T) {
 		{"another port", "https://app.example.com:8443/callback", "", one},
 		{"a path upwards", "https://app.example.com/callback/../admin", "", one},
 		{"an escaped path upwards", "https://app.example.com/callback/%2e%2e/admin", "", one},
+		{"a path upwards with an escaped backslash", "https://app.example.com/callback/..%5cadmin", "", one},
+		{"a path upwards with a parameter", "https://app.example.com/callback/..;x/admin", "", one},
 		{"a backslash", `https://app.example.com\@evil.org/callback`, "", one},
 		{"no scheme", "//app.example.com/callback", "", one},
 		{"a path", "/callback", "", one},

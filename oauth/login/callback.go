@@ -16,8 +16,8 @@ func (s *Server) callback(provider Provider) string {
 	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
 }
 
-// ServeCallback takes a browser that comes back from another server. Its state must hold the value of the browser's own cookie: nobody is logged
-// in by an address that someone else sent.
+// ServeCallback takes a browser that comes back from another server. Its state must belong to a flow that
+// began in the same browser, so that a link from another person logs no one in.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
 	for _, provider := range s.Providers {
@@ -30,8 +30,8 @@ func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provider) {
-	csrf, then := decodeState(r.URL.Query().Get("state"))
-	if !session.CheckCSRF(r, csrf) {
+	state, then := decodeState(r.URL.Query().Get("state"))
+	if !session.CheckState(r, state) {
 		s.fail(w, r, http.StatusBadRequest, "token_expired", nil)
 		return
 	}
@@ -53,11 +53,11 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 }
 
 // encodeState packs what must come back with a browser.
-func encodeState(csrf, then string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"csrf": {csrf}, "then": {then}}.Encode()))
+func encodeState(browser, then string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }
 
-func decodeState(state string) (csrf, then string) {
+func decodeState(state string) (browser, then string) {
 	packed, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil {
 		return "", "/"
@@ -66,5 +66,5 @@ func decodeState(state string) (csrf, then string) {
 	if err != nil {
 		return "", "/"
 	}
-	return values.Get("csrf"), Local(values.Get("then"), "/")
+	return values.Get("browser"), Local(values.Get("then"), "/")
 }

@@ -97,7 +97,7 @@ func (s *Server) ServeLogin(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		s.fail(w, r, http.StatusNotFound, "none", nil)
 	case r.Method == http.MethodGet && provider.Redirect != nil:
-		state := encodeState(session.CSRF(w, r), Local(r.URL.Query().Get("then"), "/"))
+		state := encodeState(session.State(w, r), Local(r.URL.Query().Get("then"), "/"))
 		http.Redirect(w, r, provider.Redirect.StartURL(s.callback(provider), state), http.StatusFound)
 	case r.Method == http.MethodGet:
 		s.showForm(w, r, provider)
@@ -166,15 +166,6 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 
 // maxShown is the longest user name that the form repeats.
 const maxShown = 256
-
-// ServeLogout ends all sessions of the user, and sends the browser to a page of this server that the request names.
-func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
-	if err := errors.Join(s.endSessions(r), s.Sessions.Clear(w)); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, "session_error", err)
-		return
-	}
-	http.Redirect(w, r, Local(r.FormValue("then"), "/oauth/token/request"), http.StatusFound)
-}
 
 func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
 	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})

@@ -1,4 +1,4 @@
-// Package page shows the pages of the OAuth server: login, choice of a provider, grant, token and error. They need no script and fit a
+// Package page shows the pages of the OAuth server: login, logout, choice of a provider, grant, token and error. They need no script and fit a
 // telephone. An administrator may replace three of them by templates (oauthConfig.templates), which get the same fields as in OpenShift 3.
 package page
 
@@ -21,6 +21,7 @@ const (
 	Token     = "token"
 	Request   = "request"
 	Implicit  = "implicit"
+	Logout    = "logout"
 )
 
 //go:embed *.html
@@ -35,7 +36,7 @@ type Pages struct{ pages map[string]*template.Template }
 // New reads the templates. A file that cannot be read or is no template is an error.
 func New(custom Templates) (*Pages, error) {
 	p := &Pages{pages: map[string]*template.Template{}}
-	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit} {
+	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit, Logout} {
 		made, err := template.ParseFS(files, "layout.html", name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("read page %q: %w", name, err)

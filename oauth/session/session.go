@@ -7,6 +7,7 @@ package session
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
@@ -110,4 +111,19 @@ func CSRF(w http.ResponseWriter, r *http.Request) string {
 func CheckCSRF(r *http.Request, value string) bool {
 	sent, err := r.Cookie(csrfCookie)
 	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(sent.Value), []byte(value)) == 1
+}
+
+// State returns the `state` of an OAuth flow that begins in the browser of the request, and sets the cookie
+// it is derived from if the browser has none. The value doesn't disclose the one for forms.
+func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
+
+// CheckState reports whether a `state` belongs to a flow that began in the browser of the request.
+func CheckState(r *http.Request, state string) bool {
+	sent, err := r.Cookie(csrfCookie)
+	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(stateOf(sent.Value)), []byte(state)) == 1
+}
+
+func stateOf(csrf string) string {
+	hash := sha256.Sum256([]byte("OAuth state\n" + csrf))
+	return base64.RawURLEncoding.EncodeToString(hash[:])
 }

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"regexp"
+
+	"github.com/slipway-platform/slipway/oauth/client"
 )
 
 // The methods of a code challenge (RFC 7636, section 4.2).
@@ -14,8 +17,8 @@ const (
 	S256  = "S256"
 )
 
-// ChallengeMethods are the methods that the server knows, as the metadata document names them.
-func ChallengeMethods() []string { return []string{Plain, S256} }
+// ChallengeMethods returns the methods that every client may use, as the metadata document names them.
+func ChallengeMethods() []string { return []string{S256} }
 
 // codeText is how a code challenge and a code verifier look (RFC 7636, sections 4.1 and 4.2).
 var codeText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
@@ -38,6 +41,16 @@ func CheckChallenge(challenge, method string) (string, error) {
 		return S256, nil
 	}
 	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
+}
+
+// CheckMethod rejects a code challenge that doesn't protect the code of a public client. Such a client has no
+// secret, so only the challenge keeps a thief of the code from exchanging it. With plain, the challenge in
+// the address of the request is the answer to itself. The method is one that CheckChallenge returned.
+func CheckMethod(c *client.Client, method string) error {
+	if method == S256 || !c.Public() || c.OptionalChallenge {
+		return nil
+	}
+	return errors.New("a client without a secret must send a code_challenge with code_challenge_method S256, or use response_type token")
 }
 
 // Verifies tells whether a code verifier answers the challenge with which a code was asked for. A code without a challenge takes no verifier.

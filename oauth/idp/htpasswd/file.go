@@ -1,8 +1,6 @@
 package htpasswd
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -17,51 +15,14 @@ import (
 // ErrUnknownUser is the answer for a user who is not in the file.
 var ErrUnknownUser = errors.New("the file has no such user")
 
-// maxFile limits what is read, in bytes: a hundred thousand users have room.
-const maxFile = 16 << 20
-
-// entry is one line of a file.
-type entry struct{ user, hash string }
-
-// read gives the entries of a file in their order; of a user with several lines the first counts, as in Apache.
-func read(path string) ([]entry, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read htpasswd file: %w", err)
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("read htpasswd file %q: has %d bytes, at most %d are allowed", path, info.Size(), maxFile)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read htpasswd file: %w", err)
-	}
-	return parse(content), nil
-}
-
-func parse(content []byte) (entries []entry) {
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	lines.Buffer(nil, maxFile)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		user, hash, ok := strings.Cut(line, ":")
-		known := slices.ContainsFunc(entries, func(e entry) bool { return e.user == user })
-		if !ok || user == "" || strings.HasPrefix(line, "#") || known {
-			continue
-		}
-		entries = append(entries, entry{user, hash})
-	}
-	return entries
-}
-
 // List names the users of a file in their order. A file that does not exist has none.
 func List(path string) ([]string, error) {
-	entries, err := read(path)
+	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	users := []string{}
-	for _, e := range entries {
+	for _, e := range table.entries {
 		users = append(users, e.user)
 	}
 	return users, nil
@@ -102,11 +63,12 @@ func Delete(path, user string) error {
 
 // edit replaces a file as a whole, so that who reads it sees the old or the new one.
 func edit(path string, change func([]entry) ([]entry, error)) error {
-	entries, err := read(path)
+	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if entries, err = change(entries); err != nil {
+	entries, err := change(table.entries)
+	if err != nil {
 		return err
 	}
 	var content strings.Builder

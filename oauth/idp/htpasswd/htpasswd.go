@@ -14,21 +14,22 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider checks passwords against a file. It reads the file at each login, so that a change counts from the next one on; comparing one
-// bcrypt hash takes longer than reading ten thousand lines.
+// Provider checks passwords against a file. A change of the file counts from the next login on.
 type Provider struct {
 	// File is the path of the file.
 	File string
 
 	// turns bounds how many passwords are compared at a time: who guesses must not take all processors.
 	turns chan struct{}
+	// cache keeps the content of the file; nil reads it at each login.
+	cache *cache
 	// compare is bcrypt's comparison; nil is that of the library.
 	compare func(hash, password []byte) error
 }
 
 // New makes a provider that uses half of the processors at most.
 func New(file string) Provider {
-	return Provider{File: file, turns: make(chan struct{}, (runtime.NumCPU()+1)/2)}
+	return Provider{File: file, cache: &cache{}, turns: make(chan struct{}, (runtime.NumCPU()+1)/2)}
 }
 
 var _ idp.Password = Provider{}
@@ -38,7 +39,7 @@ func (p Provider) AuthenticatePassword(ctx context.Context, user, password strin
 	if checkUser(user) != nil || password == "" {
 		return nil, idp.ErrRefused
 	}
-	entries, err := read(p.File)
+	table, err := p.read()
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +51,23 @@ func (p Provider) AuthenticatePassword(ctx context.Context, user, password strin
 			return nil, ctx.Err()
 		}
 	}
-	if !p.matches(entries, user, password) {
+	if !p.matches(table, user, password) {
 		return nil, idp.ErrRefused
 	}
 	return &idp.Identity{UserName: user}, nil
 }
 
+func (p Provider) read() (table, error) {
+	if p.cache == nil {
+		return read(p.File)
+	}
+	return p.cache.read(p.File)
+}
+
 // matches compares the password of a user with the file's. It makes one comparison of bcrypt whoever the user is, so that the time does not tell
 // who is in the file.
-func (p Provider) matches(entries []entry, user, password string) bool {
-	hash, decoy := "", nobody
-	for _, e := range entries {
-		if e.user == user {
-			hash = e.hash
-		}
-		if decoy == nobody && isBcrypt(e.hash) {
-			decoy = e.hash // of the cost that others of the file have
-		}
-	}
+func (p Provider) matches(t table, user, password string) bool {
+	hash := t.hash(user)
 	compare := p.compare
 	if compare == nil {
 		compare = bcrypt.CompareHashAndPassword
@@ -75,7 +75,7 @@ func (p Provider) matches(entries []entry, user, password string) bool {
 	if isBcrypt(hash) {
 		return compare([]byte(hash), []byte(password)) == nil
 	}
-	_ = compare([]byte(decoy), []byte(password))
+	_ = compare([]byte(t.decoy), []byte(password))
 	return matchesOld(hash, password)
 }
 

@@ -123,11 +123,19 @@ var csrfField = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
 // logIn logs the developer in on the page for it.
 func (s *site) logIn(browser *http.Client) page {
 	s.t.Helper()
-	csrf := csrfField.FindStringSubmatch(s.get(browser, "/login").body)
-	if csrf == nil {
-		s.t.Fatal("the login page has no CSRF value")
+	return s.post(browser, "/login", url.Values{
+		"then": {"/oauth/token/request"}, "csrf": {s.csrf(browser, "/login")}, "username": {"developer"}, "password": {s.password()},
+	})
+}
+
+// csrf returns the value that the form of a page must send.
+func (s *site) csrf(browser *http.Client, path string) string {
+	s.t.Helper()
+	field := csrfField.FindStringSubmatch(s.get(browser, path).body)
+	if field == nil {
+		s.t.Fatalf("the page %s has no CSRF value", path)
 	}
-	return s.post(browser, "/login", url.Values{"then": {"/oauth/token/request"}, "csrf": {csrf[1]}, "username": {"developer"}, "password": {s.password()}})
+	return field[1]
 }
 
 // accounts are a service account of the victim that is a proper client, and one that is not.
@@ -407,7 +415,7 @@ func TestThiefCannotUseCookieAfterLogout(t *testing.T) {
 	if got := web.get(thief, ask); !strings.Contains(got.Header.Get("Location"), "code=") {
 		t.Fatalf("before the logout: %s to %q", got.Status, got.Header.Get("Location"))
 	}
-	web.get(browser, "/logout")
+	web.post(browser, "/logout", url.Values{"csrf": {web.csrf(browser, "/logout")}})
 	if got := web.get(thief, ask); !strings.HasPrefix(got.Header.Get("Location"), "/login") {
 		t.Errorf("after the logout: %s to %q", got.Status, got.Header.Get("Location"))
 	}

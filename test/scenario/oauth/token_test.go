@@ -59,7 +59,7 @@ func TestMetadataDescribesTheServer(t *testing.T) {
 		"scopes_supported":                 []any{"user:full", "user:info", "user:check-access", "user:list-scoped-projects", "user:list-projects"},
 		"response_types_supported":         []any{"code", "token"},
 		"grant_types_supported":            []any{"authorization_code", "implicit"},
-		"code_challenge_methods_supported": []any{"plain", "S256"},
+		"code_challenge_methods_supported": []any{"S256"},
 	}
 	var document map[string]any
 	if err := json.Unmarshal([]byte(got.body), &document); err != nil {

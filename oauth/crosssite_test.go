@@ -1,0 +1,169 @@
+package oauth
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/oauth/client"
+)
+
+// requested logs a user in on the way to a token by hand, and returns the address of the page that displays it.
+func (w *world) requested(browser *http.Client, user string) *url.URL {
+	w.t.Helper()
+	authorize := w.get(browser, "/oauth/token/request").at()
+	display := w.get(browser, w.logIn(browser, user, authorize.String()).at().String()).at()
+	if display.Path != "/oauth/token/display" || display.Query().Get("code") == "" {
+		w.t.Fatalf("sent to %s", display)
+	}
+	return display
+}
+
+func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
+	w := newWorld(t, nil)
+	mallory, alice := w.browser(), w.browser()
+	display := w.requested(mallory, "mallory")
+	own := w.requested(alice, "alice")
+	tests := []struct {
+		name    string
+		browser *http.Client
+		address func() url.Values
+	}{
+		{"a link with the code of another person", alice, display.Query},
+		{"the code of another person with the own state", alice, func() url.Values {
+			return url.Values{"code": display.Query()["code"], "state": own.Query()["state"]}
+		}},
+		{"a stolen code", mallory, own.Query},
+		{"a browser that requested nothing", w.browser(), display.Query},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			values := tt.address()
+			page := w.get(tt.browser, "/oauth/token/display?"+values.Encode())
+			form := page.fields()
+			form.Set("code", values.Get("code")) // as if the page had shown the button
+			if form.Get("csrf") == "" {
+				form.Set("csrf", w.get(tt.browser, "/login").fields().Get("csrf"))
+			}
+			got := w.post(tt.browser, "/oauth/token/display", form)
+			if got.StatusCode != http.StatusBadRequest || strings.Contains(got.body, "sha256~") || len(w.tokens.All()) != 0 {
+				t.Errorf("%s: %s", got.Status, got.body)
+			}
+		})
+	}
+	for name, page := range map[string]struct {
+		browser *http.Client
+		address *url.URL
+	}{"mallory": {mallory, display}, "alice": {alice, own}} {
+		button := w.get(page.browser, page.address.String())
+		if got := w.post(page.browser, "/oauth/token/display", button.fields()); !strings.Contains(got.body, "<pre>sha256~") {
+			t.Errorf("%s: %s %s", name, got.Status, got.body)
+		}
+	}
+}
+
+func TestDisplayPageRepeatsNoTextOfOtherSites(t *testing.T) {
+	w := newWorld(t, nil)
+	const text = "Call 555 0100 and read out your password"
+	values := url.Values{"error": {"x"}, "error_description": {text}}
+	if got := w.get(w.browser(), "/oauth/token/display?"+values.Encode()); strings.Contains(got.body, text) {
+		t.Error("the page shows the text of a link")
+	}
+	browser := w.browser()
+	values.Set("state", w.get(browser, "/oauth/token/request").at().Query().Get("state"))
+	if got := w.get(browser, "/oauth/token/display?"+values.Encode()); !strings.Contains(got.body, text) {
+		t.Error("the page hides why the server granted no token")
+	}
+}
+
+func TestOtherSiteCannotLogOut(t *testing.T) {
+	w := newWorld(t, nil)
+	browser := w.browser()
+	w.logIn(browser, "alice", ask(demo()))
+	stolen := w.get(w.browser(), "/login").fields().Get("csrf")
+	for name, send := range map[string]func() seen{
+		"a link":                        func() seen { return w.get(browser, "/logout") },
+		"a form":                        func() seen { return w.post(browser, "/logout", url.Values{}) },
+		"a form with a value elsewhere": func() seen { return w.post(browser, "/logout", url.Values{"csrf": {stolen}}) },
+		"a form with the value in the address": func() seen {
+			return w.post(browser, "/logout?csrf="+w.get(browser, "/logout").fields().Get("csrf"), url.Values{})
+		},
+	} {
+		if got := send(); got.Header.Get("Location") != "" || !strings.Contains(got.body, `action="/logout"`) {
+			t.Errorf("%s: %s to %s", name, got.Status, got.at())
+		}
+		if got := w.get(browser, ask(demo())); got.at().Path != "/oauth/approve" {
+			t.Fatalf("%s ends the session: sent to %s", name, got.at())
+		}
+	}
+	if got := w.logOut(browser, "/logout?then=/console"); got.at().Path != "/console" {
+		t.Errorf("the form of the server: %s to %s", got.Status, got.at())
+	}
+	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
+		t.Errorf("after the logout: sent to %s", got.at())
+	}
+	if got := w.get(browser, "/logout?then=/console"); got.at().Path != "/console" {
+		t.Errorf("a logout without a session: %s to %s", got.Status, got.at())
+	}
+}
+
+func TestPublicClientMustSendS256(t *testing.T) {
+	w := newWorld(t, nil)
+	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+	for _, object := range []*oauthv1.OAuthClient{
+		{ObjectMeta: metav1.ObjectMeta{Name: "public"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "old", Annotations: map[string]string{client.ChallengeAnnotation: client.ChallengeOptional}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Secret: "a secret"},
+		{ObjectMeta: metav1.ObjectMeta{Name: "rotating"}, AdditionalSecrets: []string{"a secret"}},
+	} {
+		object.RedirectURIs, object.GrantMethod = []string{app}, oauthv1.GrantHandlerAuto
+		if _, err := w.objects.clients.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	browser := w.browser()
+	w.logIn(browser, "alice", ask(demo()))
+	tests := []struct {
+		name, client, response, method string
+		want                           string // the error, empty for a code or a token
+	}{
+		{"S256", "public", "code", "S256", ""},
+		{"plain", "public", "code", "plain", "invalid_request"},
+		{"a challenge without a method is plain", "public", "code", "", "invalid_request"},
+		{"no challenge", "public", "code", "none", "invalid_request"},
+		{"a token needs no challenge", "public", "token", "none", ""},
+		{"the client of oc login with S256", client.Challenging, "code", "S256", ""},
+		{"the client of oc login with a token", client.Challenging, "token", "none", ""},
+		{"the client of oc login with plain", client.Challenging, "code", "plain", "invalid_request"},
+		{"the web console of 3.11", client.WebConsole, "code", "none", ""},
+		{"the browser's client", client.Browser, "code", "none", ""},
+		{"an exempted client with plain", "old", "code", "plain", ""},
+		{"an exempted client without a challenge", "old", "code", "none", ""},
+		{"a client with a secret", "secret", "code", "plain", ""},
+		{"a client with an additional secret", "rotating", "code", "none", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			values := url.Values{"client_id": {tt.client}, "response_type": {tt.response}}
+			if tt.method != "none" {
+				values.Set("code_challenge", challenge)
+				values.Set("code_challenge_method", tt.method)
+			}
+			w.logIn(browser, "alice", ask(demo())) // the client of oc login ends the session
+			got := w.get(browser, ask(values)).at()
+			fragment, _ := url.ParseQuery(got.Fragment)
+			granted := got.Query().Get("code") != "" || fragment.Get("access_token") != ""
+			if got.Query().Get("error") != tt.want || granted != (tt.want == "") {
+				t.Errorf("sent to %s", got)
+			}
+		})
+	}
+	// The empty secret of a client that has another one opens nothing.
+	if _, err := w.registry.Authenticate(t.Context(), "rotating", ""); err == nil {
+		t.Error("the empty secret is one of the client")
+	}
+}

@@ -1,0 +1,131 @@
+package htpasswd
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The limits of a file.
+const (
+	maxBytes = 16 << 20
+	maxUsers = 200_000
+)
+
+// entry is one line of a file.
+type entry struct{ user, hash string }
+
+// table is the content of a file.
+type table struct {
+	// entries are in the order of the file. Of a user with several lines the first counts, as in Apache.
+	entries []entry
+	indexes map[string]int // in entries, by user
+	// decoy is the first bcrypt hash of the file, or that of nobody.
+	decoy string
+}
+
+// hash returns the hash of a user, or an empty string for an unknown user.
+func (t table) hash(user string) string {
+	if i, ok := t.indexes[user]; ok {
+		return t.entries[i].hash
+	}
+	return ""
+}
+
+// read reads a file. The table is empty if it returns an error.
+func read(path string) (table, error) {
+	content, err := load(path)
+	if err != nil {
+		return table{}, fmt.Errorf("read htpasswd file: %w", err)
+	}
+	t, err := parse(content)
+	if err != nil {
+		return table{}, fmt.Errorf("read htpasswd file %q: %w", path, err)
+	}
+	return t, nil
+}
+
+// load reads the bytes of a file. It doesn't wait for the writer of a pipe.
+func load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err == nil && len(content) > maxBytes {
+		err = fmt.Errorf("%q has more than %d bytes", path, maxBytes)
+	}
+	return content, err
+}
+
+func parse(content []byte) (table, error) {
+	t := table{indexes: map[string]int{}, decoy: nobody}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	lines.Buffer(nil, maxBytes)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		user, hash, ok := strings.Cut(line, ":")
+		if _, exists := t.indexes[user]; !ok || user == "" || strings.HasPrefix(line, "#") || exists {
+			continue
+		}
+		if len(t.entries) == maxUsers {
+			return table{}, fmt.Errorf("it has more than %d users", maxUsers)
+		}
+		if t.decoy == nobody && isBcrypt(hash) {
+			t.decoy = hash
+		}
+		t.indexes[user] = len(t.entries)
+		t.entries = append(t.entries, entry{user, hash})
+	}
+	return t, nil
+}
+
+// cache keeps the table of a file until the file changes. A login costs the same however long the file is.
+type cache struct {
+	mu     sync.Mutex
+	table  table
+	info   os.FileInfo // of the file that table is from; nil before the first read
+	loaded time.Time
+}
+
+// settled is the age from which on a change of a file also changes its modification time.
+const settled = time.Second
+
+// read returns the table of a file.
+func (c *cache) read(path string) (table, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil {
+		return table{}, fmt.Errorf("read htpasswd file: %w", err)
+	}
+	if c.current(info) {
+		return c.table, nil
+	}
+	start := time.Now()
+	t, err := read(path)
+	if err != nil {
+		return table{}, err
+	}
+	c.table, c.info, c.loaded = t, info, start
+	return t, nil
+}
+
+// current reports whether the table is that of the file that info describes.
+func (c *cache) current(info os.FileInfo) bool {
+	return c.info != nil && os.SameFile(c.info, info) && c.info.ModTime().Equal(info.ModTime()) && c.info.Size() == info.Size() &&
+		c.loaded.Sub(info.ModTime()) > settled
+}

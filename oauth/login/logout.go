@@ -1,0 +1,42 @@
+package login
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/session"
+)
+
+// LogoutPath is where a form ends the sessions of its user.
+const LogoutPath = "/logout"
+
+// confirmation is the data of the logout page.
+type confirmation struct{ Action, Then, CSRF, User, Error string }
+
+// ServeLogout ends all sessions of the user if the form of this server asks for it, and sends the browser
+// to the page of this server that the request names. A link shows the form: a link on another site must
+// not end a session.
+func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
+	then := Local(r.FormValue("then"), "/oauth/token/request")
+	user, ok := s.Sessions.User(r)
+	if !ok {
+		http.Redirect(w, r, then, http.StatusFound)
+		return
+	}
+	data := confirmation{Action: LogoutPath, Then: then, User: user.Name}
+	switch {
+	case r.Method != http.MethodPost:
+		data.CSRF = session.CSRF(w, r)
+		s.Pages.Show(w, http.StatusOK, page.Logout, data)
+	case !session.CheckCSRF(r, r.PostFormValue("csrf")):
+		data.CSRF, data.Error = session.CSRF(w, r), message("token_expired")
+		s.Pages.Show(w, http.StatusForbidden, page.Logout, data)
+	default:
+		if err := errors.Join(s.endSessions(r), s.Sessions.Clear(w)); err != nil {
+			s.fail(w, r, http.StatusInternalServerError, "session_error", err)
+			return
+		}
+		http.Redirect(w, r, then, http.StatusFound)
+	}
+}
