@@ -14,6 +14,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/session"
@@ -40,5 +41,5 @@ type Config struct {
 	// Metrics counts logins; nil counts none.
 	Metrics *login.Metrics
 	// Throttle slows down who guesses passwords.
-	Throttle *login.Throttle
+	Throttle *throttle.Throttle
 }

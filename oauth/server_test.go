@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/oauth/mapping"
@@ -73,7 +74,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		PublicURL: w.url, GrantMethod: oauthv1.GrantHandlerAuto, ServiceAccountGrantMethod: oauthv1.GrantHandlerPrompt,
 		Providers:   []login.Provider{{Name: "any", Challenge: true, Login: true, Mapping: mapping.Claim, Password: anyone.Allow{}}},
 		SessionName: "ssn", SessionMaxAge: 5 * time.Minute, TokenMaxAge: 86400, CodeMaxAge: 300,
-		Throttle:       login.NewThrottle(),
+		Throttle:       throttle.New(),
 		SessionSecrets: []session.Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 16)}},
 	}
 	if change != nil {

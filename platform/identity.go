@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/stringsource"
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
@@ -56,7 +57,7 @@ func (h *host) identityFeatures() ([]apiserver.Feature, error) {
 	if settings.Metrics, err = login.NewMetrics(); err != nil {
 		return nil, err
 	}
-	settings.Throttle = login.NewThrottle()
+	settings.Throttle = throttle.New()
 	server := oauth.New(settings, func(err error) { slog.Warn("login", "error", err) })
 	h.adjust(func(next *config.Config) (func(), error) {
 		if next.Master.OAuthConfig == nil {

@@ -15,6 +15,7 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
 
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/grant"
 	"github.com/slipway-platform/slipway/oauth/login"
@@ -51,7 +52,7 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	}
 	user, err := s.Login.Authenticate(r)
 	switch {
-	case errors.Is(err, login.ErrThrottled):
+	case errors.Is(err, throttle.ErrThrottled):
 		w.Header().Set("Retry-After", "30")
 		http.Error(w, login.Explain(err), http.StatusTooManyRequests)
 		return

@@ -10,6 +10,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/internal/clientaddr"
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/mapping"
 	"github.com/slipway-platform/slipway/oauth/page"
@@ -58,7 +59,7 @@ func codeOf(err error) string {
 	switch {
 	case errors.Is(err, idp.ErrRefused):
 		return "access_denied"
-	case errors.Is(err, ErrThrottled):
+	case errors.Is(err, throttle.ErrThrottled):
 		return "too_many"
 	case errors.Is(err, mapping.ErrClaim):
 		return "mapping_claim_error"

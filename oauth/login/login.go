@@ -15,6 +15,7 @@ import (
 	userv1 "github.com/openshift/api/user/v1"
 
 	"github.com/slipway-platform/slipway/internal/clientaddr"
+	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/mapping"
 	"github.com/slipway-platform/slipway/oauth/page"
@@ -50,7 +51,7 @@ type Server struct {
 	// Metrics counts logins by password.
 	Metrics *Metrics
 	// Throttle slows down who guesses passwords.
-	Throttle *Throttle
+	Throttle *throttle.Throttle
 	// Report takes errors that are the administrator's affair and not the person's.
 	Report func(error)
 }

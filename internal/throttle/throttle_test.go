@@ -1,4 +1,4 @@
-package login
+package throttle
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ type guesser struct {
 }
 
 func newGuesser() *guesser {
-	g := &guesser{NewThrottle(), time.Unix(1000, 0)}
+	g := &guesser{New(), time.Unix(1000, 0)}
 	g.now = func() time.Time { return g.clock }
 	return g
 }
@@ -140,7 +140,7 @@ func TestAProviderThatIsGoneIsNobodysGuess(t *testing.T) {
 }
 
 func TestSpellingsOfAUserNameCountTogether(t *testing.T) {
-	throttle := NewThrottle()
+	throttle := New()
 	spellings := []string{"alice", "ALICE", " alice", "alice ", "\talice", "\uff41lice"}
 	for i := range freeTogether {
 		end, err := throttle.Try(spellings[i], "192.0.2.1")

@@ -1,4 +1,5 @@
-package login
+// Package throttle slows down clients that guess passwords or tokens.
+package throttle
 
 import (
 	"errors"
@@ -10,8 +11,11 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// ErrThrottled is the answer to a password that is not looked at because too many wrong ones came before it.
+// ErrThrottled rejects a password without a check, because too many wrong ones came before it.
 var ErrThrottled = errors.New("too many wrong passwords")
+
+// RetryAfter is the longest delay between two checks.
+const RetryAfter = longestWait
 
 const (
 	// longestWait is the most that someone waits between two passwords, and forgotten how long wrong ones count.
@@ -54,8 +58,8 @@ type record struct {
 	last, end time.Time
 }
 
-// NewThrottle makes one that knows nothing yet.
-func NewThrottle() *Throttle {
+// New returns a Throttle without records.
+func New() *Throttle {
 	return &Throttle{now: time.Now, records: lru.New(remembered), known: lru.New(remembered)}
 }
 
