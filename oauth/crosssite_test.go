@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// requested logs a user in on the way to a token by hand, and returns the address of the page that displays it.
+// requested logs a user in on the way to a token by hand, and returns the address of the page that
+// displays it.
 func (w *world) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
 	authorize := w.get(browser, "/oauth/token/request").at()

@@ -15,31 +15,35 @@ import (
 var ErrThrottled = errors.New("too many wrong passwords")
 
 // RetryAfter is the longest delay between two checks.
-const RetryAfter = longestWait
+const RetryAfter = maxDelay
 
 const (
-	// longestWait is the most that someone waits between two passwords, and forgotten how long wrong ones count.
-	longestWait = 30 * time.Second
-	forgotten   = 15 * time.Minute
-	// trusted is how long an address counts as one from which a user logs in.
-	trusted = 24 * time.Hour
-	// remembered is how many names and addresses are known at a time; those not seen for longest go first.
-	remembered = 10_000
-	// maxKey is how much of a name counts, in bytes.
-	maxKey = 256
+	// maxDelay is the longest delay between two passwords.
+	maxDelay = 30 * time.Second
+	// failureAge is how long wrong passwords count.
+	failureAge = 15 * time.Minute
+	// loginAge is how long an address counts as one from which a user logs in.
+	loginAge = 24 * time.Hour
+	// maxRecords bounds the names and addresses in memory. The least recently used go first.
+	maxRecords = 10_000
+	// maxKeyBytes is the part of a name that counts.
+	maxKeyBytes = 256
 )
 
-// How many wrong passwords are free: for a user from one address, from one address for all users, and for one user from everywhere.
+// How many wrong passwords cause no delay: for a user from one address, from one address for all
+// users, and for one user from everywhere.
 const (
 	freeTogether = 5
 	freeAddress  = 50
 	freeUser     = 100
 )
 
-// Throttle slows down who guesses passwords. After some wrong ones each further one doubles the time until the next is looked at, up to half a minute.
+// Throttle slows down clients that guess passwords. After some wrong passwords, each further one
+// doubles the delay until the next check, up to half a minute.
 //
-// Nobody can keep a user out for ever: what is refused meanwhile does not count, wrong passwords are forgotten, and guesses for other users, or from
-// other addresses, do not matter at an address from which the user has logged in.
+// An attacker cannot lock a user out for ever. Rejected attempts don't count, and wrong passwords
+// expire. At an address from which the user has logged in, wrong passwords for other users or from
+// other addresses don't matter.
 type Throttle struct {
 	now func() time.Time
 
@@ -60,22 +64,23 @@ type record struct {
 
 // New returns a Throttle without records.
 func New() *Throttle {
-	return &Throttle{now: time.Now, records: lru.New(remembered), known: lru.New(remembered)}
+	return &Throttle{now: time.Now, records: lru.New(maxRecords), known: lru.New(maxRecords)}
 }
 
-// Try begins the check of a password. Unless it is ErrThrottled, the caller tells how the check ended: with a wrong password, with the right one, or,
-// when a provider was gone, with neither.
+// Try begins the check of a password or fails with ErrThrottled. The caller must call end with the
+// result: a wrong password, the right one, or neither if the check failed.
 func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, user := t.now(), accountOf(user)
 	together := key{user, address}
 	limits := map[key]int{together: freeTogether}
-	if since, ok := t.known.Get(together); !ok || now.Sub(since.(time.Time)) > trusted {
+	if since, ok := t.known.Get(together); !ok || now.Sub(since.(time.Time)) > loginAge {
 		limits[key{address: address}], limits[key{user: user}] = freeAddress, freeUser
 	}
 	for k, free := range limits {
-		// Beyond what is free one password is looked at a time, so that many at once are no way around.
+		// Beyond what is free one password is looked at a time, so that many at once are no way
+		// around.
 		if r := t.of(k, now); r != nil && r.wrong >= free && (now.Before(r.end) || r.trying > 0) {
 			return nil, ErrThrottled
 		}
@@ -108,10 +113,10 @@ func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err e
 	}, nil
 }
 
-// accountOf is what all spellings of a user name have in common that a provider may take for one: directories tell
-// neither cases nor spaces around and between words apart, nor forms of one character.
+// accountOf returns what all spellings of one user name share. Directories ignore case, extra
+// spaces and the encoding form of a character.
 func accountOf(user string) string {
-	user = norm.NFKC.String(user[:min(len(user), maxKey)])
+	user = norm.NFKC.String(user[:min(len(user), maxKeyBytes)])
 	return strings.Join(strings.Fields(strings.ToLower(user)), " ")
 }
 
@@ -122,7 +127,7 @@ func (t *Throttle) of(k key, now time.Time) *record {
 		return nil
 	}
 	r := found.(*record)
-	if now.Sub(r.last) > forgotten {
+	if now.Sub(r.last) > failureAge {
 		r.wrong = 0
 	}
 	return r
@@ -134,7 +139,7 @@ func wait(beyond int) time.Duration {
 	case beyond < 0:
 		return 0
 	case beyond > 5:
-		return longestWait
+		return maxDelay
 	}
-	return min(time.Second<<beyond, longestWait)
+	return min(time.Second<<beyond, maxDelay)
 }

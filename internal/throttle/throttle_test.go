@@ -61,7 +61,7 @@ func TestGuessesForAUserBecomeSlow(t *testing.T) {
 func TestManyPasswordsAtOnceAreNoWayAround(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
-	g.clock = g.clock.Add(longestWait)
+	g.clock = g.clock.Add(maxDelay)
 	end, err := g.Try("alice", "a")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestWhatIsRefusedPushesNothingOut(t *testing.T) {
 	for i := range freeUser {
 		g.guess("alice", fmt.Sprint("a", i), 1)
 	}
-	for i := range freeAddress + remembered {
+	for i := range freeAddress + maxRecords {
 		g.guess(fmt.Sprint("user", i), "b", 1)
 	}
 	if got := g.guess("Alice", "c", 1); got != 0 {
@@ -108,7 +108,7 @@ func TestAUserIsNotKeptOut(t *testing.T) {
 	if g.right("alice", "a") {
 		t.Error("the right password is looked at while it must wait")
 	}
-	if g.clock = g.clock.Add(longestWait); !g.right("alice", "a") {
+	if g.clock = g.clock.Add(maxDelay); !g.right("alice", "a") {
 		t.Error("the user waits longer than the longest wait")
 	}
 	if got := g.guess("alice", "a", 3); got != 3 {
@@ -122,7 +122,7 @@ func TestAUserIsNotKeptOut(t *testing.T) {
 	if !g.right("alice", "a") {
 		t.Error("guesses of others keep the user out at the usual address")
 	}
-	g.clock = g.clock.Add(forgotten + time.Second)
+	g.clock = g.clock.Add(failureAge + time.Second)
 	if !g.right("bob", "a") || !g.right("alice", "c") {
 		t.Error("guesses are not forgotten")
 	}

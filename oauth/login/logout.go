@@ -14,9 +14,9 @@ const LogoutPath = "/logout"
 // confirmation is the data of the logout page.
 type confirmation struct{ Action, Then, CSRF, User, Error string }
 
-// ServeLogout ends all sessions of the user if the form of this server asks for it, and sends the browser
-// to the page of this server that the request names. A link shows the form: a link on another site must
-// not end a session.
+// ServeLogout ends all sessions of the user if the form of this server asks for it, and sends the
+// browser to the page of this server that the request names. A link shows the form: a link on
+// another site must not end a session.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 	then := Local(r.FormValue("then"), "/oauth/token/request")
 	user, ok := s.Sessions.User(r)

@@ -22,7 +22,8 @@ type entry struct{ user, hash string }
 
 // table is the content of a file.
 type table struct {
-	// entries are in the order of the file. Of a user with several lines the first counts, as in Apache.
+	// entries are in the order of the file. Of a user with several lines the first counts, as in
+	// Apache.
 	entries []entry
 	indexes map[string]int // in entries, by user
 	// decoy is the first bcrypt hash of the file, or that of nobody.
@@ -93,7 +94,8 @@ func parse(content []byte) (table, error) {
 	return t, nil
 }
 
-// cache keeps the table of a file until the file changes. A login costs the same however long the file is.
+// cache keeps the table of a file until the file changes. A login costs the same however long the
+// file is.
 type cache struct {
 	mu     sync.Mutex
 	table  table
