@@ -67,7 +67,7 @@ func New(t testing.TB, options Options) *Cluster {
 		if t.Failed() {
 			c.diagnose(t)
 		}
-		for _, problem := range c.dispose() {
+		for _, problem := range c.end() {
 			t.Error(problem)
 		}
 	})

@@ -31,7 +31,7 @@ func MainWith(m *testing.M, options Options) {
 	shared.options = options
 	code := m.Run()
 	if shared.cluster != nil {
-		for _, problem := range shared.cluster.dispose() {
+		for _, problem := range shared.cluster.end() {
 			fmt.Fprintln(os.Stderr, "after the tests:", problem)
 			code = 1
 		}
@@ -69,6 +69,9 @@ func (c *Cluster) makeNamespace() {
 	c.t.Cleanup(func() {
 		if c.t.Failed() {
 			c.diagnose(c.t)
+		}
+		if keepsClusters() {
+			return
 		}
 		if err := namespaces.Delete(context.Background(), c.Namespace, metav1.DeleteOptions{}); err != nil {
 			c.t.Error(err)
