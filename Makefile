@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload sbom oc-all test unit scenario s3 bench soak lint shape coverage clean
+.PHONY: help up down build setup payload sbom oc-all test check unit scenario s3 bench soak lint shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +48,25 @@ oc-all: ## build the client for linux, darwin and windows
 test: build sbom lint unit oc-all scenario s3 ## run everything and print the time by package; needs root
 	@$(GO) run ./hack/gotest -report bin/times
 
+check: build ## build, lint and test what a change can break (BASE=main); it boots no cluster
+	@packages=$$($(GO) run ./hack/affected -base $(or $(BASE),main)) && test -n "$$packages" || { echo 'nothing changed'; exit 0; }; \
+	$(MAKE) --no-print-directory lint LINT="$$($(GO) run ./hack/affected -base $(or $(BASE),main) -changed | tr '\n' ' ')" && \
+	$(GO) test $$packages
+
 unit: build ## run the tests beside the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
 
-scenario: build ## run the scenarios: real clusters, booted from bin/slipway
+# With RUN, only the packages that have the test are compiled.
+SCENARIOS = $(if $(RUN),$$(grep -rlwE 'func ($(RUN))' test/scenario | xargs -r -n1 dirname | sort -u | sed 's|^|./|'),./test/scenario/...)
+
+scenario: build ## run the scenarios on real clusters; RUN=TestName runs one, KEEP=1 keeps its cluster
+ifdef RUN
+	@test -n "$(SCENARIOS)" || { echo 'no scenario has a test $(RUN)'; exit 1; }
+	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
+else
+	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
 	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p 1 -timeout 40m ./test/scenario/...
+endif
 
 s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) run ./hack/gotest -record bin/times/s3.json -- -count=1 -timeout 20m ./test/s3
@@ -63,13 +77,16 @@ bench: build ## measure against the same upstream programs run separately
 soak: ## fuzz the parsers of foreign input for an hour, or HOURS=n (docs/soak.md)
 	$(GO) run ./hack/soak -time $(or $(HOURS),1)h -markdown
 
+LINT ?= ./...
+
 lint: setup ## gofmt, go vet, shellcheck
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "$$unformatted"; echo 'these files are not formatted; run: gofmt -w .'; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet $(LINT)
 	shellcheck $$(git ls-files -co --exclude-standard '*.sh') .ci/run examples/flexvolume/driver/loop
 
-shape: ## print the sizes of the packages and what each is for
+shape: ## print the sizes of packages, files and functions, tests by folder, repetitions, exemptions
 	@$(GO) run ./hack/shape
+	@$(GO) test -count=1 -v -run TestExemptionsExist ./internal/repocheck | sed -n 's/^ *[a-z_]*.go:[0-9]*: //p'
 
 coverage: ## print which rows of the specification work
 	@$(GO) run ./hack/coverage

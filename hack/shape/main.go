@@ -1,6 +1,7 @@
 // Command shape prints the shape of the repository: for every package its lines of code and of
-// tests, what it says it is for, and which packages of ours it imports. It informs, it does not
-// judge; the rules are in internal/repocheck.
+// tests, its purpose, and which of our packages it imports. Then it prints figures of the whole:
+// sizes of files and functions, tests by folder, repetitions. It does not judge; the rules are in
+// internal/repocheck.
 //
 //	go run ./hack/shape
 package main
@@ -24,7 +25,12 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
+	sources, err := loadSources(root)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(os.Stdout)
 	report(out, packages)
+	writeFigures(out, sources)
 	return out.Flush()
 }

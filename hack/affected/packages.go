@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+)
+
+// module is the import path of the root folder.
+const module = "github.com/slipway-platform/slipway"
+
+// rules is the package whose tests read the whole tree.
+const rules = module + "/internal/repocheck"
+
+// graph has the imports of each package of the module, those of its tests included.
+type graph map[string][]string
+
+// loadPackages reads the packages of the module. Packages that do not build are read as far as
+// possible.
+func loadPackages() (graph, error) {
+	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	packages := graph{}
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var pkg struct {
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
+		}
+		if err := decoder.Decode(&pkg); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decode output of go list: %w", err)
+		}
+		packages[pkg.ImportPath] = slices.Concat(pkg.Imports, pkg.TestImports, pkg.XTestImports)
+	}
+}
+
+// changed returns the packages that the files belong to: each to the nearest folder above it that
+// is a package. A change of go.mod or go.sum concerns all packages.
+func (g graph) changed(files []string) []string {
+	paths := map[string]bool{rules: len(files) > 0}
+	for _, file := range files {
+		if file == "go.mod" || file == "go.sum" {
+			return g.withoutSlow(slices.Collect(maps.Keys(g)))
+		}
+		for folder := path.Dir(file); folder != "."; folder = path.Dir(folder) {
+			if _, ok := g[module+"/"+folder]; ok {
+				paths[module+"/"+folder] = true
+				break
+			}
+		}
+	}
+	maps.DeleteFunc(paths, func(_ string, changed bool) bool { return !changed })
+	return g.withoutSlow(slices.Collect(maps.Keys(paths)))
+}
+
+// affected returns the packages of paths and all that import one of them, directly or not.
+func (g graph) affected(paths []string) []string {
+	importers := map[string][]string{}
+	for pkg, imports := range g {
+		for _, imported := range imports {
+			importers[imported] = append(importers[imported], pkg)
+		}
+	}
+	seen := map[string]bool{}
+	for queue := slices.Clone(paths); len(queue) > 0; queue = queue[1:] {
+		if pkg := queue[0]; !seen[pkg] {
+			seen[pkg] = true
+			queue = append(queue, importers[pkg]...)
+		}
+	}
+	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
+}
+
+// withoutSlow sorts the packages and leaves out those whose tests take minutes.
+func (graph) withoutSlow(paths []string) []string {
+	slices.Sort(paths)
+	return slices.DeleteFunc(paths, func(pkg string) bool {
+		return strings.HasPrefix(pkg, module+"/test/scenario/") || strings.HasPrefix(pkg, module+"/test/s3")
+	})
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits of the report.
+const (
+	maxRows        = 5
+	screenLines    = 60
+	maxFunction    = 80
+	repeatedLines  = 6   // lines in a row that make a repetition
+	maxRepetitions = 100 // places of a run that is too common to count
+)
+
+// figure is a thing with a size.
+type figure struct {
+	name string
+	size int
+}
+
+// writeFigures prints what issue trackers and STYLE.md name: sizes of files and functions, tests by
+// folder, comments that are too wide, repetitions and import aliases.
+func writeFigures(w io.Writer, sources []source) {
+	writeSizes(w, sources)
+	writeTests(w, sources)
+	writeWidth(w, sources)
+	runs, places := repetitions(sources)
+	fmt.Fprintf(w, "\nRepetitions: %d runs of %d or more equal lines of code, outside of tests\n", len(runs), repeatedLines)
+	for _, run := range runs[:min(len(runs), maxRows)] {
+		fmt.Fprintf(w, "%8d  lines  %s\n", run.size, places[run.name])
+	}
+	writeAliases(w, sources)
+}
+
+func writeSizes(w io.Writer, sources []source) {
+	var files, functions []figure
+	screens, long := 0, 0
+	for _, s := range sources {
+		if s.isTest() {
+			continue
+		}
+		files = append(files, figure{s.path, len(s.lines) - 1})
+		s.functions(func(name string, lines int) {
+			functions = append(functions, figure{s.path + " " + name, lines})
+			if lines > screenLines {
+				screens++
+			}
+			if lines > maxFunction {
+				long++
+			}
+		})
+	}
+	largestFirst(files)
+	largestFirst(functions)
+	if len(files) == 0 || len(functions) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nFiles without tests: %d, median %d lines\n", len(files), files[len(files)/2].size)
+	writeRows(w, files)
+	fmt.Fprintf(w, "\nFunctions without tests: %d, median %d lines, %d of more than %d, %d of more than %d\n",
+		len(functions), functions[len(functions)/2].size, screens, screenLines, long, maxFunction)
+	writeRows(w, functions)
+}
+
+// writeTests prints the lines of test code for each line of code, by folder. Scenarios test every
+// folder and are therefore counted in the sum only.
+func writeTests(w io.Writer, sources []source) {
+	code, test := map[string]int{}, map[string]int{}
+	scenarios := 0
+	for _, s := range sources {
+		switch {
+		case strings.HasPrefix(s.path, "test/"):
+			scenarios += s.code
+		case s.isTest():
+			test[s.folder()] += s.code
+		default:
+			code[s.folder()] += s.code
+		}
+	}
+	fmt.Fprintf(w, "\nLines of unit tests for each line of code\n")
+	for _, folder := range slices.Sorted(maps.Keys(code)) {
+		fmt.Fprintf(w, "%8.2f  %s (%d lines)\n", ratio(test[folder], code[folder]), folder, code[folder])
+	}
+	units, all := sum(test), sum(code)
+	fmt.Fprintf(w, "%8.2f  all\n%8.2f  all, with the %d lines of test/\n", ratio(units, all), ratio(units+scenarios, all), scenarios)
+}
+
+func writeWidth(w io.Writer, sources []source) {
+	byFolder := map[string]int{}
+	for _, s := range sources {
+		if count := s.wideComments(); count > 0 {
+			byFolder[s.folder()] += count
+		}
+	}
+	var rows []figure
+	for folder, count := range byFolder {
+		rows = append(rows, figure{folder, count})
+	}
+	largestFirst(rows)
+	fmt.Fprintf(w, "\nLines of comments wider than 100 columns, preformatted ones included: %d\n", sum(byFolder))
+	writeRows(w, rows)
+}
+
+func writeAliases(w io.Writer, sources []source) {
+	aliases := map[string]map[string]int{}
+	for _, s := range sources {
+		s.aliases(func(importPath, alias string) {
+			if aliases[importPath] == nil {
+				aliases[importPath] = map[string]int{}
+			}
+			aliases[importPath][alias]++
+		})
+	}
+	maps.DeleteFunc(aliases, func(_ string, names map[string]int) bool { return len(names) < 2 })
+	fmt.Fprintf(w, "\nPackages that are imported under several aliases: %d\n", len(aliases))
+	for _, importPath := range slices.Sorted(maps.Keys(aliases)) {
+		fmt.Fprintf(w, "          %s: %s\n", importPath, strings.Join(slices.Sorted(maps.Keys(aliases[importPath])), ", "))
+	}
+}
+
+// repetitions finds runs of equal lines of code that are in several places outside of tests,
+// longest first. places says for each run where it is. Imports and lines of punctuation do not
+// count.
+func repetitions(sources []source) (runs []figure, places map[string]string) {
+	type position struct{ file, line int }
+	first := map[string]position{}
+	common := map[string]int{}
+	sizes, places := map[string]int{}, map[string]string{}
+	for i, s := range sources {
+		if s.isTest() {
+			continue
+		}
+		lines, numbers := codeLines(s)
+		var previous string // the run that the window before this one belongs to
+		for j := 0; j+repeatedLines <= len(lines); j++ {
+			window := strings.Join(lines[j:j+repeatedLines], "\n")
+			at, repeated := first[window]
+			if !repeated {
+				first[window] = position{i, numbers[j]}
+			}
+			if common[window]++; !repeated || common[window] > maxRepetitions || at.file == i && numbers[j]-at.line < repeatedLines {
+				previous = ""
+				continue
+			}
+			if previous == "" {
+				previous = fmt.Sprintf("%s:%d", s.path, numbers[j])
+				sizes[previous] = repeatedLines - 1
+				places[previous] = fmt.Sprintf("%s:%d, %s", sources[at.file].path, at.line, previous)
+			}
+			sizes[previous]++
+		}
+	}
+	for name, size := range sizes {
+		runs = append(runs, figure{name, size})
+	}
+	largestFirst(runs)
+	return runs, places
+}
+
+// codeLines returns the trimmed lines below the imports that have a letter and are not comments,
+// and their numbers.
+func codeLines(s source) (lines []string, numbers []int) {
+	start := 0
+	for _, spec := range s.syntax.Imports {
+		start = max(start, s.tokens.Position(spec.End()).Line)
+	}
+	for i, line := range s.lines[start:] {
+		line = strings.TrimSpace(line)
+		if strings.ContainsAny(line, "abcdefghijklmnopqrstuvwxyz") && !strings.HasPrefix(line, "//") {
+			lines, numbers = append(lines, line), append(numbers, start+i+1)
+		}
+	}
+	return lines, numbers
+}
+
+func largestFirst(figures []figure) {
+	slices.SortFunc(figures, func(a, b figure) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+	})
+}
+
+func writeRows(w io.Writer, figures []figure) {
+	for _, f := range figures[:min(len(figures), maxRows)] {
+		fmt.Fprintf(w, "%8d  %s\n", f.size, f.name)
+	}
+}
+
+func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+
+func sum(counts map[string]int) (total int) {
+	for _, count := range counts {
+		total += count
+	}
+	return total
+}

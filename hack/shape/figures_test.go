@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// testSources writes files into a new git repository and loads them.
+func testSources(t *testing.T, files map[string]string) []source {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v: %s", err, out)
+	}
+	sources, err := loadSources(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources
+}
+
+func TestFigures(t *testing.T) {
+	const block = "\tone()\n\ttwo()\n\tthree()\n\tfour()\n\tfive()\n\tsix()\n"
+	var out strings.Builder
+	writeFigures(&out, testSources(t, map[string]string{
+		"pki/a.go":           "package pki\n\nimport x \"errors\"\n\nfunc a() {\n" + block + "}\n",
+		"pki/b.go":           "package pki\n\nimport y \"errors\"\n\nfunc b() {\n" + block + "}\n",
+		"pki/a_test.go":      "package pki\n\nfunc c() {\n" + block + "}\n",
+		"storage/csi/csi.go": "package csi // " + strings.Repeat("wide ", 20) + "\n",
+		"test/kit/kit.go":    "package kit\n",
+		"pki/testdata/x.go":  "package broken {\n",
+	}))
+	for _, want := range []string{
+		"Files without tests: 3, median 12 lines",
+		"Functions without tests: 2, median 8 lines, 0 of more than 60, 0 of more than 80\n       8  pki/a.go a",
+		"0.45  pki (20 lines)",
+		"0.00  storage/csi (1 lines)",
+		"0.48  all, with the 1 lines of test/",
+		"ones included: 1\n       1  storage/csi",
+		"Repetitions: 1 runs of 6 or more equal lines of code, outside of tests\n       6  lines  pki/a.go:6, pki/b.go:6",
+		"several aliases: 1\n          errors: x, y",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("figures lack %q:\n%s", want, out.String())
+		}
+	}
+}

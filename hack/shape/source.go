@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// source is a Go file of the repository, parsed.
+type source struct {
+	path   string // relative to the root
+	lines  []string
+	code   int // lines with code
+	syntax *ast.File
+	tokens *token.FileSet
+}
+
+// loadSources reads the Go files that git tracks or would track, without those in testdata.
+func loadSources(root string) ([]source, error) {
+	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list files with git: %w", err)
+	}
+	var sources []source
+	for name := range strings.SplitSeq(string(bytes.TrimSuffix(out, []byte{0})), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) || strings.Contains("/"+name, "/testdata/") {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read source: %w", err)
+		}
+		s := source{path: name, lines: strings.Split(string(content), "\n"), code: countCode(content), tokens: token.NewFileSet()}
+		if s.syntax, err = parser.ParseFile(s.tokens, name, content, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+			return nil, fmt.Errorf("parse source: %w", err)
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+// isTest tells whether a file belongs to the tests rather than to the product or its tools.
+func (s source) isTest() bool {
+	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/")
+}
+
+// folder is the first part of the path, or the first two below folders of unrelated packages.
+func (s source) folder() string {
+	parts := strings.Split(path.Dir(s.path), "/")
+	switch parts[0] {
+	case "apigroup", "admission", "controller", "storage", "hack", "internal", "test":
+		return strings.Join(parts[:min(len(parts), 2)], "/")
+	}
+	return parts[0]
+}
+
+// functions calls visit with the name and the length in lines of each function.
+func (s source) functions(visit func(name string, lines int)) {
+	for _, decl := range s.syntax.Decls {
+		if function, ok := decl.(*ast.FuncDecl); ok {
+			visit(function.Name.Name, s.tokens.Position(function.End()).Line-s.tokens.Position(function.Pos()).Line+1)
+		}
+	}
+}
+
+// aliases calls visit with each import that has a name other than "_" and ".".
+func (s source) aliases(visit func(importPath, alias string)) {
+	for _, spec := range s.syntax.Imports {
+		if importPath, err := strconv.Unquote(spec.Path.Value); err == nil && spec.Name != nil && spec.Name.Name != "_" && spec.Name.Name != "." {
+			visit(importPath, spec.Name.Name)
+		}
+	}
+}
+
+// wideComments counts the lines with comments of more than 100 columns.
+func (s source) wideComments() (count int) {
+	const maxColumns = 100
+	for _, group := range s.syntax.Comments {
+		for line := s.tokens.Position(group.Pos()).Line; line <= s.tokens.Position(group.End()).Line; line++ {
+			if len([]rune(s.lines[line-1])) > maxColumns {
+				count++
+			}
+		}
+	}
+	return count
+}
