@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/slipway-platform/slipway/apigroup/build/building"
+	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
@@ -25,16 +25,16 @@ func (h *host) builds() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := building.NewSettings(decided)
+	settings := buildcontroller.NewSettings(decided)
 	h.adjust(func(next *config.Config) (func(), error) {
 		decided, err := buildDecisions(next)
 		return func() { settings.Replace(decided) }, err
 	}, pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides))
-	metrics, err := building.NewMetrics()
+	metrics, err := buildcontroller.NewMetrics()
 	if err != nil {
 		return nil, err
 	}
-	made := &building.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
+	made := &buildcontroller.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
 	if !h.Node.Slipway.LocalStorage.Disabled {
 		made.CacheDriver = local.DriverName
 	}
@@ -42,12 +42,12 @@ func (h *host) builds() (Component, error) {
 }
 
 // buildDecisions are what a configuration says for all builds.
-func buildDecisions(c *config.Config) (*building.Decisions, error) {
+func buildDecisions(c *config.Config) (*buildcontroller.Decisions, error) {
 	plugins, err := c.Master.AdmissionPlugins()
 	if err != nil {
 		return nil, err
 	}
-	decided := &building.Decisions{}
+	decided := &buildcontroller.Decisions{}
 	for _, plugin := range plugins {
 		content := bytes.NewReader(plugin.Configuration)
 		switch plugin.Name {

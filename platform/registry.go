@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/apigroup/image"
-	"github.com/slipway-platform/slipway/apigroup/image/follow"
+	"github.com/slipway-platform/slipway/apigroup/image/imagecontroller"
 	"github.com/slipway-platform/slipway/apigroup/image/sigstore"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/registry"
@@ -71,7 +71,7 @@ func (h *host) imageStreams() (Component, error) {
 	}
 	client.QPS, client.Burst = 50, 100
 	policy := h.Master.ImagePolicyConfig
-	streams := &follow.Streams{
+	streams := &imagecontroller.Streams{
 		Client: client, PerMinute: policy.MaxScheduledImageImportsPerMinute,
 		Interval: time.Duration(policy.ScheduledImageImportMinimumIntervalSeconds) * time.Second,
 	}

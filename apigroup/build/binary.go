@@ -18,7 +18,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // binarySubresource is the name of the subresource that takes a build's source in its body.
@@ -130,7 +130,7 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 	if err != nil {
 		return err
 	}
-	pod, err := core.Pods(build.Namespace).Get(ctx, generate.PodName(build.Name), metav1.GetOptions{})
+	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("find the pod of build %q: %w", build.Name, err)
 	}
@@ -154,7 +154,7 @@ func (s starter) breakOff(ctx context.Context, name string) error {
 	_, _, err := s.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			build := stored.DeepCopyObject().(*buildv1.Build)
-			if status := &build.Status; !generate.Ended(build) && !status.Cancelled {
+			if status := &build.Status; !instantiate.Ended(build) && !status.Cancelled {
 				status.Cancelled = true
 				status.Reason, status.Message = buildv1.StatusReasonFetchSourceFailed, "The source of the build broke off while it was sent, or was not sent at all."
 			}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -67,7 +67,7 @@ func buildConfigs(rules Rules) apiserver.Served {
 		Default: setConfigDefaults, Prepare: keepLastVersion, Validate: check.config,
 		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
 			return map[string]rest.Storage{
-				"instantiate":     &instantiate{newRequested(deps)},
+				"instantiate":     &instantiateREST{newRequested(deps)},
 				binarySubresource: &instantiateBinary{starter{deps}},
 				"webhooks":        &webHooks{starter{deps}},
 			}, nil
@@ -93,7 +93,7 @@ func builds(rules Rules) apiserver.Served {
 		},
 		Fields: map[string]func(build) string{
 			"status":  func(b build) string { return string(b.Status.Phase) },
-			"podName": func(b build) string { return generate.PodName(b.Name) },
+			"podName": func(b build) string { return instantiate.PodName(b.Name) },
 		},
 		Columns: []apiserver.Column[build]{
 			{Name: "Type", Description: "How the image is made", Value: func(b build) any { return strategyText(&b.Spec.Strategy) }},

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // details is the subresource builds/details: what a build's pod reports while it runs, and nobody else.
@@ -68,9 +68,9 @@ func reports(ctx context.Context, build *buildv1.Build) error {
 
 // isPodOf says whether a user is the service account of a build, with a token that was made for the build's pod.
 func isPodOf(who user.Info, build *buildv1.Build) bool {
-	account := generate.AccountOf(&build.Spec.CommonSpec)
+	account := instantiate.AccountOf(&build.Spec.CommonSpec)
 	pod := who.GetExtra()[serviceaccount.PodNameKey]
-	return who.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == generate.PodName(build.Name)
+	return who.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == instantiate.PodName(build.Name)
 }
 
 // withReport is a build with what its pod reports.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -29,13 +29,13 @@ func (r requested) asked(ctx context.Context, name string, body runtime.Object, 
 	return r.About(ctx, name, body, validate, func(b *buildv1.BuildRequest) string { return b.Name })
 }
 
-// instantiate is the subresource buildconfigs/instantiate: it starts a build of a configuration.
-type instantiate struct{ requested }
+// instantiateREST is the subresource buildconfigs/instantiate: it starts a build of a configuration.
+type instantiateREST struct{ requested }
 
-var _ rest.NamedCreater = &instantiate{}
+var _ rest.NamedCreater = &instantiateREST{}
 
 // Create makes the build.
-func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, err := i.asked(ctx, name, body, validate)
 	if err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 	}
 	var made *buildv1.Build
 	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error { // a build that starts may have taken the number
-		number, err := c.number(ctx, generate.ConfigOf(old))
+		number, err := c.number(ctx, instantiate.ConfigOf(old))
 		if err != nil {
 			return err
 		}
-		made, err = c.create(ctx, generate.Clone(old, asked, number, rand.String(5)))
+		made, err = c.create(ctx, instantiate.Clone(old, asked, number, rand.String(5)))
 		return err
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -73,7 +73,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 
 // which is the build whose log is wanted: the one asked for, or one before it.
 func (l *logs) which(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (*buildv1.Build, error) {
-	number, config := generate.Number(build), generate.ConfigOf(build)
+	number, config := instantiate.Number(build), instantiate.ConfigOf(build)
 	switch {
 	case options.Version != nil && options.Previous:
 		return nil, errors.NewBadRequest("both a version and the previous one are wanted")
@@ -101,7 +101,7 @@ func (l *logs) of(ctx context.Context, build *buildv1.Build, options *buildv1.Bu
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := request.NamespaceValue(ctx), generate.PodName(build.Name)
+	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && !metav1.IsControlledBy(pod, build) { // whoever may read logs of builds may not read those of all pods
 		err = errors.NewNotFound(corev1.Resource("pods"), name)
@@ -130,7 +130,7 @@ const startLimit = 30 * time.Second
 
 // begun says whether a build runs or has run.
 func begun(build *buildv1.Build) bool {
-	return build.Status.Phase == buildv1.BuildPhaseRunning || generate.Ended(build)
+	return build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build)
 }
 
 // begin waits until a build runs or has run, for a while.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -45,7 +45,7 @@ func (s starter) build(ctx context.Context, name string) (*buildv1.Build, error)
 
 // images reads image streams for the builds of a configuration: those of its project, and those of others that its service account may pull from. Another one
 // is as if it were not there.
-func (s starter) images(ctx context.Context, config *buildv1.BuildConfig) generate.Images {
+func (s starter) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		if may, err := s.mayPull(ctx, config, namespace, name); err != nil || !may {
@@ -68,12 +68,12 @@ func (s starter) mayPull(ctx context.Context, config *buildv1.BuildConfig, names
 	if namespace == config.Namespace {
 		return true, nil
 	}
-	return pull.Authorized(s.deps.Authorizer)(ctx, generate.UserOf(config.Namespace, &config.Spec.CommonSpec), pull.Get, namespace, stream)
+	return pull.Authorized(s.deps.Authorizer)(ctx, instantiate.UserOf(config.Namespace, &config.Spec.CommonSpec), pull.Get, namespace, stream)
 }
 
 // start makes the next build of a configuration.
 func (s starter) start(ctx context.Context, name string, asked *buildv1.BuildRequest) (*buildv1.Build, error) {
-	return starting{s, func(config *buildv1.BuildConfig) generate.Images { return s.images(ctx, config) }}.start(ctx, name, asked)
+	return starting{s, func(config *buildv1.BuildConfig) instantiate.Images { return s.images(ctx, config) }}.start(ctx, name, asked)
 }
 
 // replace stores a changed object, unless it has changed meanwhile.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -27,7 +27,7 @@ type records interface {
 type starting struct {
 	records
 	// images are those that a configuration's builds see.
-	images func(*buildv1.BuildConfig) generate.Images
+	images func(*buildv1.BuildConfig) instantiate.Images
 }
 
 // start makes the next build of a configuration, as a request wants it. One that it gives beside an error was made and could not be noted.
@@ -43,11 +43,11 @@ func (s starting) start(ctx context.Context, name string, asked *buildv1.BuildRe
 		}
 		next = config.DeepCopy()
 		images := s.images(config)
-		if generate.BringImages(next, asked, images) {
+		if instantiate.BringImages(next, asked, images) {
 			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, asked.TriggeredByImage.Name))
 		}
 		next.Status.LastVersion++
-		build, err := generate.Build(next, asked, images)
+		build, err := instantiate.Build(next, asked, images)
 		if err != nil {
 			return errors.NewBadRequest(err.Error())
 		}
@@ -89,7 +89,7 @@ func (s starting) note(ctx context.Context, name string, build *buildv1.Build, n
 			return err
 		}
 		next := config.DeepCopy()
-		if !generate.CatchUp(next, build, number) {
+		if !instantiate.CatchUp(next, build, number) {
 			return nil
 		}
 		return s.replace(ctx, "buildconfigs", next)
@@ -101,7 +101,7 @@ func startable(config *buildv1.BuildConfig, asked *buildv1.BuildRequest) error {
 	switch {
 	case config.DeletionTimestamp != nil:
 		return errors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
-	case generate.Paused(config):
+	case instantiate.Paused(config):
 		return errors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
 	case asked.LastVersion != nil && *asked.LastVersion != config.Status.LastVersion:
 		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
@@ -69,12 +69,12 @@ func newMemory() (*memory, starting) {
 	config.Namespace, config.Name, config.UID = "shop", "app", "uid"
 	config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: "ConfigChange"}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}}
 	m := &memory{stored: config, builds: map[string]*buildv1.Build{}}
-	images := generate.Images(func(string, string) (*imagev1.ImageStream, error) {
+	images := instantiate.Images(func(string, string) (*imagev1.ImageStream, error) {
 		return &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{
 			Tag: "2.5", Items: []imagev1.TagEvent{{Image: "sha256:bbb", DockerImageReference: rubyImage}},
 		}}}}, nil
 	})
-	return m, starting{m, func(*buildv1.BuildConfig) generate.Images { return images }}
+	return m, starting{m, func(*buildv1.BuildConfig) instantiate.Images { return images }}
 }
 
 func byImage() *buildv1.BuildRequest {

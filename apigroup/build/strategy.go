@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 func (v validator) strategy(strategy *buildv1.BuildStrategy, at *field.Path) (problems field.ErrorList) {
@@ -54,7 +54,7 @@ func validateTriggers(spec *buildv1.BuildConfigSpec, at *field.Path) (problems f
 	for i := range spec.Triggers {
 		trigger, in := &spec.Triggers[i], at.Index(i)
 		if trigger.Type == buildv1.ImageChangeBuildTriggerType {
-			problems = append(problems, validateImageChange(trigger.ImageChange, generate.From(&spec.Strategy), watched, in.Child("imageChange"))...)
+			problems = append(problems, validateImageChange(trigger.ImageChange, instantiate.From(&spec.Strategy), watched, in.Child("imageChange"))...)
 			continue
 		}
 		hook, name := webHook(trigger)

@@ -12,14 +12,14 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // The kinds of images that builds refer to.
 const (
-	tagKind    = generate.TagKind
-	imageKind  = generate.ImageKind
-	dockerKind = generate.DockerKind
+	tagKind    = instantiate.TagKind
+	imageKind  = instantiate.ImageKind
+	dockerKind = instantiate.DockerKind
 )
 
 // validator judges builds by OpenShift's rules and Kubernetes'.
@@ -50,7 +50,7 @@ func (v validator) build(_ context.Context, build, old *buildv1.Build) (problems
 	if !apiequality.Semantic.DeepEqual(changeable(build.Spec), changeable(old.Spec)) {
 		problems = append(problems, field.Invalid(field.NewPath("spec"), "content of spec is not printed out, please refer to the \"details\"", "spec is immutable"))
 	}
-	if generate.Ended(old) && build.Status.Phase != old.Status.Phase {
+	if instantiate.Ended(old) && build.Status.Phase != old.Status.Phase {
 		problems = append(problems, field.Invalid(field.NewPath("status", "phase"), build.Status.Phase, "phase cannot be updated from a terminal state"))
 	}
 	return problems

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -207,7 +207,7 @@ func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace,
 // accountOf returns the service account under which an object runs images, nil if it runs none.
 func accountOf(namespace string, object runtime.Object) user.Info {
 	if build, ok := object.(*buildv1.Build); ok {
-		return generate.UserOf(namespace, &build.Spec.CommonSpec)
+		return instantiate.UserOf(namespace, &build.Spec.CommonSpec)
 	}
 	if spec, _ := podSpec(object); spec != nil {
 		return pull.AccountOf(namespace, spec)

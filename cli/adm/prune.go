@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/cli/group"
 	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/objects"
@@ -163,7 +163,7 @@ func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) 
 	builds, err := objects.List[buildv1.Build](ctx, client, buildv1.GroupVersion.WithResource("builds"), namespace, metav1.ListOptions{})
 	for i := range builds {
 		build := &builds[i]
-		if config := generate.ConfigOf(build); generate.Ended(build) {
+		if config := instantiate.ConfigOf(build); instantiate.Ended(build) {
 			all = append(all, ended{build.ObjectMeta, config, !known[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 	"k8s.io/utils/clock"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // Client works on the builds of one project.
@@ -80,12 +80,12 @@ func Name(arg, otherwise string) (kind, name string, err error) {
 
 // Of are the builds of a configuration, the newest first.
 func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error) {
-	found, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: generate.Selector(config).String()})
+	found, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instantiate.Selector(config).String()})
 	if err != nil {
 		return nil, err
 	}
-	builds := slices.DeleteFunc(found.Items, func(b buildv1.Build) bool { return generate.ConfigOf(&b) != config })
-	slices.SortFunc(builds, func(a, b buildv1.Build) int { return cmp.Compare(generate.Number(&b), generate.Number(&a)) })
+	builds := slices.DeleteFunc(found.Items, func(b buildv1.Build) bool { return instantiate.ConfigOf(&b) != config })
+	slices.SortFunc(builds, func(a, b buildv1.Build) int { return cmp.Compare(instantiate.Number(&b), instantiate.Number(&a)) })
 	return builds, nil
 }
 
@@ -117,7 +117,7 @@ func (c *Client) Wait(ctx context.Context, name string, wanted func(*buildv1.Bui
 
 // Complete waits until a build has ended; one that did not succeed is an error that says why.
 func (c *Client) Complete(ctx context.Context, name string) error {
-	build, err := c.Wait(ctx, name, generate.Ended)
+	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // cancelLimit is how long a build may take to end.
@@ -22,7 +22,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 		if err != nil {
 			return err
 		}
-		if cancelled = !generate.Ended(build); !cancelled || build.Status.Cancelled {
+		if cancelled = !instantiate.Ended(build); !cancelled || build.Status.Cancelled {
 			return nil
 		}
 		build.Status.Cancelled = true
@@ -34,7 +34,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	}
 	ctx, stop := context.WithTimeout(ctx, cancelLimit)
 	defer stop()
-	build, err := c.Wait(ctx, name, generate.Ended)
+	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err == nil && build.Status.Phase != buildv1.BuildPhaseCancelled {
 		err = fmt.Errorf("cancel build %q: it was %s before", name, build.Status.Phase)
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // buildCancel cancels builds.
@@ -80,7 +80,7 @@ func (c *buildCancel) active(ctx context.Context, config string) (names []string
 		return nil, err
 	}
 	for i := range found {
-		if !generate.Ended(&found[i]) && slices.Contains(c.states, strings.ToLower(string(found[i].Status.Phase))) {
+		if !instantiate.Ended(&found[i]) && slices.Contains(c.states, strings.ToLower(string(found[i].Status.Phase))) {
 			names = append(names, found[i].Name)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubectl/pkg/cmd/util"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
@@ -135,13 +135,13 @@ func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectReference) {
 	for i := range config.Spec.Triggers {
 		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
-			all = append(all, generate.Watched(config, trigger))
+			all = append(all, instantiate.Watched(config, trigger))
 		}
 	}
 	if b.triggerOnly {
 		return all
 	}
-	all = append(all, generate.From(&config.Spec.Strategy))
+	all = append(all, instantiate.From(&config.Spec.Strategy))
 	for i := range config.Spec.Source.Images {
 		all = append(all, &config.Spec.Source.Images[i].From)
 	}
@@ -150,7 +150,7 @@ func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectRe
 
 // tagVertex is the tag that a reference names, if it names one.
 func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, bool) {
-	if reference == nil || reference.Kind != generate.TagKind {
+	if reference == nil || reference.Kind != instantiate.TagKind {
 		return vertex{}, false
 	}
 	if reference.Namespace != "" {

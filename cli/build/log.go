@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 	"k8s.io/kubectl/pkg/scheme"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // logRequest asks for the log of a build.
@@ -116,7 +116,7 @@ func (c *Client) numbered(ctx context.Context, config string, number int64) (str
 		return "", err
 	}
 	for i := range builds {
-		if number == 0 || generate.Number(&builds[i]) == number {
+		if number == 0 || instantiate.Number(&builds[i]) == number {
 			return builds[i].Name, nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // How often a build that has not begun is looked at, after how long it is told what it waits for,
@@ -61,7 +61,7 @@ func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Bui
 		case err != nil:
 			return fmt.Errorf("wait for the build to begin: %w", err)
 		case build == nil:
-		case build.Status.Phase == buildv1.BuildPhaseRunning || generate.Ended(build):
+		case build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build):
 			return nil
 		default:
 			t.tell(build.Name, c.reason(ctx, build))
@@ -82,7 +82,7 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	case build.Status.Phase == buildv1.BuildPhaseNew:
 		return c.turn(ctx, build)
 	}
-	pod, err := c.pods.Pods(c.Namespace).Get(ctx, generate.PodName(build.Name), metav1.GetOptions{})
+	pod, err := c.pods.Pods(c.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if err != nil {
 		return "its pod is " + strings.ToLower(string(build.Status.Phase))
 	}
@@ -91,17 +91,17 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 
 // turn names the builds that one has to wait for.
 func (c *Client) turn(ctx context.Context, build *buildv1.Build) string {
-	others, _ := c.Of(ctx, generate.ConfigOf(build)) // none, if they cannot be seen
+	others, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if they cannot be seen
 	var before []string
 	for i := range others {
-		if other := &others[i]; other.Name != build.Name && !generate.Ended(other) && generate.Number(other) < generate.Number(build) {
+		if other := &others[i]; other.Name != build.Name && !instantiate.Ended(other) && instantiate.Number(other) < instantiate.Number(build) {
 			before = append(before, other.Name)
 		}
 	}
-	if len(before) == 0 || generate.Policy(build) == buildv1.BuildRunPolicyParallel {
+	if len(before) == 0 || instantiate.Policy(build) == buildv1.BuildRunPolicyParallel {
 		return "it has no pod yet"
 	}
-	return fmt.Sprintf("by the run policy %s it begins after %s", generate.Policy(build), strings.Join(before, ", "))
+	return fmt.Sprintf("by the run policy %s it begins after %s", instantiate.Policy(build), strings.Join(before, ", "))
 }
 
 // podReason is why a pod does not run.
@@ -127,7 +127,7 @@ func podReason(pod *corev1.Pod) string {
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)
-		if err != nil || len(builds) == 0 || generate.Number(&builds[0]) <= after {
+		if err != nil || len(builds) == 0 || instantiate.Number(&builds[0]) <= after {
 			return nil, err
 		}
 		return &builds[0], nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 
-	"github.com/slipway-platform/slipway/apigroup/build/generate"
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // definition is the triggers of an object, whatever its kind.
@@ -153,7 +153,7 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 		}
 		if change := trigger.ImageChange; change != nil {
 			read := imageTrigger{auto: !change.Paused, build: change}
-			if from := generate.Watched(bc, change); from != nil {
+			if from := instantiate.Watched(bc, change); from != nil {
 				read.from = *from
 			}
 			d.images = append(d.images, read)
@@ -182,7 +182,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 		change := trigger.build
 		if change == nil {
 			change = &buildv1.ImageChangeTrigger{From: &trigger.from}
-			if generate.Same(bc.Namespace, generate.From(&bc.Spec.Strategy), &trigger.from) {
+			if instantiate.Same(bc.Namespace, instantiate.From(&bc.Spec.Strategy), &trigger.from) {
 				change.From = nil
 			}
 		}

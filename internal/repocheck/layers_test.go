@@ -52,7 +52,7 @@ var pure = []exemption{
 	{"apigroup/apps/rollout", "says how deployments are written down, which the client shows and changes too"},
 	{"cli/manifest", "brings objects to current API versions, those of templates too"},
 	{"apigroup/template/process", "fills in the parameters of templates, which the client does too"},
-	{"apigroup/build/generate", "says how builds are written down and made, which the client shows and changes too"},
+	{"apigroup/build/instantiate", "says how builds are written down and made, which the client shows and changes too"},
 	{"apigroup/image/pull", "checks the right to pull from an image stream, which deployments, builds and image triggers need"},
 	{"apigroup/image/record", "makes the record of an image, which a push to the registry and an import send alike"},
 	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},

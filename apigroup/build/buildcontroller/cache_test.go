@@ -1,0 +1,69 @@
+package buildcontroller
+
+import (
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+)
+
+// cacheOf is the volume that the node keeps for builds, in the pod of one, or nil.
+func cacheOf(t *testing.T, m *maker, build *buildv1.Build) *corev1.CSIVolumeSource {
+	t.Helper()
+	pod, _, err := m.pod(t.Context(), build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, volume := range pod.Spec.Volumes {
+		if volume.CSI == nil {
+			continue
+		}
+		if mount := pod.Spec.Containers[0].VolumeMounts[i]; mount.Name != volume.Name || mount.MountPath != cacheDir {
+			t.Errorf("it is mounted as %+v", mount)
+		}
+		return volume.CSI
+	}
+	return nil
+}
+
+func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
+	m := newMaker(t)
+	m.CacheDriver = "local.example.com"
+	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	m.configs = buildlisters.NewBuildConfigLister(known)
+	if err := known.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
+		t.Fatal(err)
+	}
+	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: m.CacheDriver}}}}
+	m.nodes = fake.NewClientset(node).StorageV1()
+
+	configured := build()
+	configured.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app"}
+	configured.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Ki")}
+	if got := cacheOf(t, m, configured); got == nil || got.Driver != m.CacheDriver || got.VolumeAttributes["cache"] != "its-uid" || got.VolumeAttributes["size"] != "1024" {
+		t.Errorf("the volume is %+v", got)
+	}
+	for name, change := range map[string]func(*buildv1.Build){
+		"without a configuration":         func(b *buildv1.Build) { b.Annotations = nil },
+		"of a configuration that is gone": func(b *buildv1.Build) { b.Annotations[buildv1.BuildConfigAnnotation] = "other" },
+		"by a builder that is not the platform's": func(b *buildv1.Build) {
+			b.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "DockerImage", Name: "custom:1"}}}
+		},
+	} {
+		other := configured.DeepCopy()
+		change(other)
+		if got := cacheOf(t, m, other); got != nil {
+			t.Errorf("a build %s has the volume %+v", name, got)
+		}
+	}
+	m.nodes = fake.NewClientset(node, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node2"}}).StorageV1()
+	if got := cacheOf(t, m, configured); got != nil {
+		t.Errorf("a pod that may come to a node without the driver has the volume %+v", got)
+	}
+}

@@ -1,0 +1,108 @@
+package buildcontroller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// configLoop starts the first build of configurations that want it, and removes old builds.
+type configLoop struct {
+	client  buildclient.BuildV1Interface
+	configs buildlisters.BuildConfigLister
+	known   cache.Indexer // of builds, with the indexers of buildIndexers
+	events  record.EventRecorder
+}
+
+func (l *configLoop) loop(configs, builds cache.SharedIndexInformer) controller.Loop {
+	owner := func(object any) []controller.Key {
+		build := object.(*buildv1.Build)
+		return []controller.Key{{Namespace: build.Namespace, Name: instantiate.ConfigOf(build)}}
+	}
+	return controller.Loop{
+		Name:      "build configurations",
+		Watches:   []controller.Watch{{Informer: configs}, {Informer: builds, Keys: owner}},
+		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+	}
+}
+
+func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
+	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if config.DeletionTimestamp != nil {
+		return nil
+	}
+	if err := l.prune(ctx, config); err != nil {
+		return err
+	}
+	if config.Status.LastVersion > 0 || instantiate.Paused(config) || config.Spec.Source.Binary != nil || !instantiate.HasTrigger(config, buildv1.ConfigChangeBuildTriggerType) {
+		return nil
+	}
+	return start(ctx, l.client, l.events, config, &buildv1.BuildRequest{
+		LastVersion: ptr.To[int64](0), TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Build configuration change"}},
+	})
+}
+
+// start starts a build as a trigger does: that somebody else was faster is no error.
+func start(ctx context.Context, client buildclient.BuildConfigsGetter, events record.EventRecorder, config *buildv1.BuildConfig, request *buildv1.BuildRequest) error {
+	request.Name = config.Name
+	_, err := client.BuildConfigs(config.Namespace).Instantiate(ctx, config.Name, request, metav1.CreateOptions{})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	events.Eventf(config, corev1.EventTypeWarning, "BuildConfigInstantiateFailed", "error instantiating Build from BuildConfig %s/%s: %v", config.Namespace, config.Name, err)
+	return fmt.Errorf("start build of %q: %w", config.Name, err)
+}
+
+// prune removes the builds of a configuration that have ended, beyond the newest ones that its limits keep.
+func (l *configLoop) prune(ctx context.Context, config *buildv1.BuildConfig) error {
+	var complete, failed []*buildv1.Build
+	for _, build := range buildsOf(l.known, config.Namespace, config.Name) {
+		switch {
+		case !instantiate.Ended(build) || build.DeletionTimestamp != nil:
+		case build.Status.Phase == buildv1.BuildPhaseComplete:
+			complete = append(complete, build)
+		default:
+			failed = append(failed, build)
+		}
+	}
+	for _, old := range slices.Concat(beyond(complete, config.Spec.SuccessfulBuildsHistoryLimit), beyond(failed, config.Spec.FailedBuildsHistoryLimit)) {
+		err := l.client.Builds(old.Namespace).Delete(ctx, old.Name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("remove old build %q: %w", old.Name, err)
+		}
+	}
+	return nil
+}
+
+// beyond are the builds that a limit does not keep, which is for the newest.
+func beyond(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
+	if limit == nil {
+		return nil
+	}
+	slices.SortFunc(builds, func(a, b *buildv1.Build) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(instantiate.Number(b), instantiate.Number(a)))
+	})
+	return builds[min(int(*limit), len(builds)):]
+}

@@ -1,0 +1,110 @@
+package buildcontroller
+
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	legacyconfigv1 "github.com/openshift/api/legacyconfig/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+)
+
+// Decisions are what the administrator has decided for all builds.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plug-in configurations BuildDefaults and BuildOverrides.
+type Decisions struct {
+	// Defaults hold where a build says nothing, Overrides whatever it says.
+	Defaults  legacyconfigv1.BuildDefaultsConfig
+	Overrides legacyconfigv1.BuildOverridesConfig
+}
+
+// Settings hold the decisions that count at present.
+type Settings struct{ now atomic.Pointer[Decisions] }
+
+// NewSettings hold the decisions of a start.
+func NewSettings(first *Decisions) *Settings {
+	s := &Settings{}
+	s.Replace(first)
+	return s
+}
+
+// Replace lets other decisions count, for builds that begin from now on.
+func (s *Settings) Replace(next *Decisions) { s.now.Store(next) }
+
+// applyTo changes what a builder is told.
+func (s *Decisions) applyTo(spec *buildv1.BuildSpec) {
+	if env := instantiate.Env(&spec.Strategy); env != nil {
+		*env = instantiate.Override(s.Defaults.Env, *env)
+	}
+	if git := spec.Source.Git; git != nil {
+		orDefault(&git.HTTPProxy, s.Defaults.GitHTTPProxy)
+		orDefault(&git.HTTPSProxy, s.Defaults.GitHTTPSProxy)
+		orDefault(&git.NoProxy, s.Defaults.GitNoProxy)
+	}
+	if source, defaults := spec.Strategy.SourceStrategy, s.Defaults.SourceStrategyDefaults; source != nil && source.Incremental == nil && defaults != nil {
+		source.Incremental = defaults.Incremental
+	}
+	labels := withLabels(s.Defaults.ImageLabels, spec.Output.ImageLabels)
+	spec.Output.ImageLabels = withLabels(labels, s.Overrides.ImageLabels)
+	if spec.NodeSelector == nil {
+		spec.NodeSelector = maps.Clone(s.Defaults.NodeSelector)
+	}
+	if len(s.Overrides.NodeSelector) > 0 {
+		spec.NodeSelector = with(spec.NodeSelector, s.Overrides.NodeSelector)
+	}
+	spec.Resources.Requests = withResources(s.Defaults.Resources.Requests, spec.Resources.Requests)
+	spec.Resources.Limits = withResources(s.Defaults.Resources.Limits, spec.Resources.Limits)
+	if s.Overrides.ForcePull {
+		forcePull(&spec.Strategy)
+	}
+}
+
+// applyToPod changes a build's pod.
+func (s *Decisions) applyToPod(pod *corev1.Pod) {
+	pod.Annotations = with(with(s.Defaults.Annotations, pod.Annotations), s.Overrides.Annotations)
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, s.Overrides.Tolerations...)
+}
+
+func orDefault(value **string, otherwise string) {
+	if *value == nil && otherwise != "" {
+		*value = &otherwise
+	}
+}
+
+// with is a map with the entries of another one in place of its own.
+func with(entries, others map[string]string) map[string]string {
+	result := map[string]string{}
+	maps.Copy(result, entries)
+	maps.Copy(result, others)
+	return result
+}
+
+func withResources(amounts, others corev1.ResourceList) corev1.ResourceList {
+	if len(amounts) == 0 {
+		return others
+	}
+	result := maps.Clone(amounts)
+	maps.Copy(result, others)
+	return result
+}
+
+func withLabels(labels, others []buildv1.ImageLabel) []buildv1.ImageLabel {
+	kept := slices.DeleteFunc(slices.Clone(labels), func(label buildv1.ImageLabel) bool {
+		return slices.ContainsFunc(others, func(other buildv1.ImageLabel) bool { return other.Name == label.Name })
+	})
+	return append(kept, others...)
+}
+
+func forcePull(strategy *buildv1.BuildStrategy) {
+	switch {
+	case strategy.DockerStrategy != nil:
+		strategy.DockerStrategy.ForcePull = true
+	case strategy.SourceStrategy != nil:
+		strategy.SourceStrategy.ForcePull = true
+	case strategy.CustomStrategy != nil:
+		strategy.CustomStrategy.ForcePull = true
+	}
+}

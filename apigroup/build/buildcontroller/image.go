@@ -1,0 +1,116 @@
+package buildcontroller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// imageLoop starts a build of each configuration whose triggers see a new image.
+type imageLoop struct {
+	client  buildclient.BuildV1Interface
+	configs buildlisters.BuildConfigLister
+	streams imagelisters.ImageStreamLister
+	rights  rights
+	events  record.EventRecorder
+}
+
+// laterRights is when a trigger that may not follow its tag looks again: nothing tells of a new right.
+const laterRights = time.Minute
+
+// byStream is the index of configurations by the image streams of their triggers.
+const byStream = "stream"
+
+func (l *imageLoop) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
+	if err := configs.AddIndexers(cache.Indexers{byStream: watchedStreams}); err != nil {
+		return controller.Loop{}, fmt.Errorf("index build configurations by image stream: %w", err)
+	}
+	waiting := func(object any) (keys []controller.Key) {
+		stream := cache.MetaObjectToName(object.(*imagev1.ImageStream))
+		found, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
+		for _, config := range found {
+			keys = append(keys, cache.MetaObjectToName(config.(*buildv1.BuildConfig)))
+		}
+		return keys
+	}
+	return controller.Loop{
+		Name:      "build images",
+		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: waiting}},
+		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+	}, nil
+}
+
+// watchedStreams are the image streams that the triggers of a configuration follow, as <namespace>/<name>.
+func watchedStreams(object any) (streams []string, _ error) {
+	config := object.(*buildv1.BuildConfig)
+	for i := range config.Spec.Triggers {
+		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
+			if tag := instantiate.Watched(config, trigger); tag != nil {
+				name, _, _ := strings.Cut(tag.Name, ":")
+				streams = append(streams, namespaceOf(config, tag)+"/"+name)
+			}
+		}
+	}
+	return streams, nil
+}
+
+func namespaceOf(config *buildv1.BuildConfig, tag *corev1.ObjectReference) string {
+	if tag.Namespace == "" {
+		return config.Namespace
+	}
+	return tag.Namespace
+}
+
+func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
+	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if config.DeletionTimestamp != nil || instantiate.Paused(config) {
+		return nil
+	}
+	forbidden := ""
+	images := l.rights.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &forbidden)
+	for i := range config.Spec.Triggers {
+		trigger := config.Spec.Triggers[i].ImageChange
+		if trigger == nil || trigger.Paused {
+			continue
+		}
+		tag := instantiate.Watched(config, trigger)
+		if tag == nil {
+			continue
+		}
+		image, err := images.Resolve(config.Namespace, tag)
+		if err != nil || image == trigger.LastTriggeredImageID { // its image will wake the loop
+			continue
+		}
+		from := &corev1.ObjectReference{Kind: tag.Kind, Namespace: namespaceOf(config, tag), Name: tag.Name}
+		return start(ctx, l.client, l.events, config, &buildv1.BuildRequest{ // it brings the images of the other triggers too
+			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image},
+			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},
+		})
+	}
+	if forbidden != "" {
+		l.events.Event(config, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
+		return controller.After(laterRights)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package buildcontroller
+
+import (
+	"slices"
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	buildfake "github.com/openshift/client-go/build/clientset/versioned/fake"
+	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+)
+
+// granted answers reviews: one account, or a group, has one right to the streams of one project.
+func granted(account, verb, namespace string) rights {
+	kube := fake.NewClientset()
+	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*authorizationv1.SubjectAccessReview)
+		asked := review.Spec.ResourceAttributes
+		review.Status.Allowed = (review.Spec.User == account || slices.Contains(review.Spec.Groups, account)) && asked.Verb == verb && asked.Namespace == namespace &&
+			asked.Group == "image.openshift.io" && asked.Resource == "imagestreams" && asked.Subresource == "layers"
+		return true, review, nil
+	})
+	return rights{kube.AuthorizationV1()}
+}
+
+// streamIn is a stream "app" of a project whose tag "latest" has an image.
+func streamIn(namespace string) *imagev1.ImageStream {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
+	stream.Status.DockerImageRepository = "registry:5000/" + namespace + "/app"
+	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "latest", Items: []imagev1.TagEvent{{Image: "sha256:1", DockerImageReference: "registry:5000/" + namespace + "/app@sha256:1"}}}}
+	return stream
+}
+
+func TestAnImageStreamOfAnotherProjectIsPushedToWithTheRightAlone(t *testing.T) {
+	var said []string
+	for name, tt := range map[string]struct {
+		rights rights
+		output string // a tag of a stream in the project "other"
+		pushed string
+	}{
+		"may":                {granted("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
+		"may pull":           {granted("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
+		"other account":      {granted("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
+		"may, and not there": {granted("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
+	} {
+		maker := newMaker(t)
+		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		if err := streams.Add(streamIn("other")); err != nil {
+			t.Fatal(err)
+		}
+		maker.streams, maker.rights = imagelisters.NewImageStreamLister(streams), tt.rights
+		build := build()
+		build.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: "other", Name: tt.output}
+		pushed, err := maker.output(t.Context(), build)
+		if pushed != tt.pushed || (err == nil) != (tt.pushed != "") {
+			t.Errorf("%s: pushed to %q, %v", name, pushed, err)
+		}
+		if err != nil && tt.output == "app:latest" {
+			said = append(said, err.Error())
+		}
+	}
+	if len(said) != 2 || said[0] != said[1] {
+		t.Errorf("refusals tell more than they must: %q", said)
+	}
+}
+
+func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		namespace string
+		rights    rights
+		starts    int
+	}{
+		"own":        {"shop", granted("", "", ""), 1},
+		"may":        {"other", granted("system:serviceaccount:shop:builder", "get", "other"), 1},
+		"everybody":  {"other", granted("system:authenticated", "get", "other"), 1},
+		"may not":    {"other", granted("system:serviceaccount:shop:builder", "get", "third"), 0},
+		"may push":   {"other", granted("system:serviceaccount:shop:builder", "update", "other"), 0},
+		"other user": {"other", granted("system:serviceaccount:other:builder", "get", "other"), 0},
+	} {
+		config := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "site"}}
+		config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{
+			From: &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: tt.namespace, Name: "app:latest"}}}}
+		known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		if err := known.Add(config); err != nil {
+			t.Fatal(err)
+		}
+		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		if err := streams.Add(streamIn(tt.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		client := buildfake.NewSimpleClientset(config) //nolint: the generated client of builds has no other
+		starts := 0
+		client.PrependReactor("create", "buildconfigs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			starts++
+			return true, &buildv1.Build{}, nil
+		})
+		events := record.NewFakeRecorder(10)
+		l := &imageLoop{client.BuildV1(), buildlisters.NewBuildConfigLister(known), imagelisters.NewImageStreamLister(streams), tt.rights, events}
+		_ = l.reconcile(t.Context(), cache.MetaObjectToName(config)) // may ask to be called again
+		if starts != tt.starts || (len(events.Events) == 1) != (tt.starts == 0) {
+			t.Errorf("%s: %d builds are started, want %d, or one event instead; there are %d", name, starts, tt.starts, len(events.Events))
+		}
+	}
+}

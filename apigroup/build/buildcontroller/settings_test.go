@@ -1,0 +1,118 @@
+package buildcontroller
+
+import (
+	"testing"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	legacyconfigv1 "github.com/openshift/api/legacyconfig/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestTheAdministratorsSettings(t *testing.T) {
+	maker := newMaker(t)
+	label := func(name, value string) buildv1.ImageLabel { return buildv1.ImageLabel{Name: name, Value: value} }
+	decided := &Decisions{
+		Defaults: legacyconfigv1.BuildDefaultsConfig{
+			GitHTTPProxy: "http://git-proxy", Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://default"}, {Name: "NO_PROXY", Value: "example.com"}},
+			ImageLabels: []buildv1.ImageLabel{label("a", "default"), label("b", "default")}, NodeSelector: map[string]string{"disk": "ssd"},
+			Annotations: map[string]string{"from": "default", buildv1.BuildAnnotation: "forged"},
+			Resources:   corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}},
+		},
+		Overrides: legacyconfigv1.BuildOverridesConfig{
+			ForcePull: true, ImageLabels: []buildv1.ImageLabel{label("b", "override")}, NodeSelector: map[string]string{"zone": "build"},
+			Annotations: map[string]string{"team": "platform"}, Tolerations: []corev1.Toleration{{Key: "builds", Operator: "Exists"}},
+		},
+	}
+	maker.Settings.Replace(decided)
+	build := build()
+	build.Spec.Output.ImageLabels = []buildv1.ImageLabel{label("a", "own")}
+	build.Spec.Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("2Gi")}
+	pod, _, err := maker.pod(t.Context(), build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	container := pod.Spec.Containers[0]
+	if pod.Spec.NodeSelector["disk"] != "ssd" || pod.Spec.NodeSelector["zone"] != "build" || len(pod.Spec.Tolerations) != 1 ||
+		pod.Annotations["from"] != "default" || pod.Annotations["team"] != "platform" || pod.Annotations[buildv1.BuildAnnotation] != "app-1" {
+		t.Errorf("the pod is %+v", pod)
+	}
+	if container.Resources.Limits.Cpu().String() != "1" || container.Resources.Limits.Memory().String() != "2Gi" {
+		t.Errorf("limits are %+v", container.Resources.Limits)
+	}
+	env := map[string]string{}
+	for _, v := range container.Env {
+		env[v.Name] = v.Value
+	}
+	if env["HTTP_PROXY"] != "http://proxy" || env["NO_PROXY"] != "example.com" {
+		t.Errorf("variables are %v", env)
+	}
+	told := build.DeepCopy()
+	decided.applyTo(&told.Spec)
+	if labels := told.Spec.Output.ImageLabels; len(labels) != 2 || labels[0] != label("a", "own") || labels[1] != label("b", "override") {
+		t.Errorf("labels are %+v", labels)
+	}
+	if !told.Spec.Strategy.DockerStrategy.ForcePull || *told.Spec.Source.Git.HTTPProxy != "http://git-proxy" {
+		t.Errorf("the builder is told %+v", told.Spec)
+	}
+}
+
+func TestTheSecretOfARepositoryIsFoundByItsAddress(t *testing.T) {
+	secret := func(name, pattern string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"build.openshift.io/source-secret-match-uri-1": pattern}}}
+	}
+	secrets := []corev1.Secret{
+		{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, secret("all", "https://*/*"), secret("domain", "https://*.example.com/*"),
+		secret("team", "https://git.example.com/team/*"), secret("ssh", "ssh://git.example.com/*"), secret("wrong", "git.example.com/*"),
+	}
+	for repository, want := range map[string]string{
+		"https://git.example.com/team/app.git": "team", "https://git.example.com/other.git": "domain", "https://elsewhere.org/a/b": "all",
+		"git@git.example.com:team/app.git": "ssh", "ssh://git@git.example.com/app.git": "ssh", "http://git.example.com/app.git": "",
+		"https://example.com.evil.org/team/app.git": "all", "/local/path": "", "https://git.example.com/teams/app.git": "domain",
+	} {
+		found := ""
+		if secret := sourceSecret(secrets, repository); secret != nil {
+			found = secret.Name
+		}
+		if found != want {
+			t.Errorf("%s is cloned with secret %q, want %q", repository, found, want)
+		}
+	}
+}
+
+func TestVariablesOfABuildsFields(t *testing.T) {
+	build := build()
+	build.Labels = map[string]string{"team": "red"}
+	field := func(path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: path, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	build.Spec.Strategy.DockerStrategy.Env = []corev1.EnvVar{field("metadata.name"), field("metadata.labels['team']"),
+		{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "key"}}}}
+	if err := resolveFields(build); err != nil {
+		t.Fatal(err)
+	}
+	env := build.Spec.Strategy.DockerStrategy.Env
+	if env[0].Value != "app-1" || env[1].Value != "red" || env[2].ValueFrom == nil {
+		t.Errorf("variables are %+v", env)
+	}
+	build.Spec.Strategy.DockerStrategy.Env = []corev1.EnvVar{field("status.hostIP")}
+	if err := resolveFields(build); err == nil {
+		t.Error("a build has a host")
+	}
+}
+
+func TestTheNewestBuildsAreKept(t *testing.T) {
+	var builds []*buildv1.Build
+	for i, name := range []string{"oldest", "newest", "middle"} {
+		builds = append(builds, &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix([]int64{1, 3, 2}[i]*int64(time.Minute.Seconds()), 0)}})
+	}
+	if old := beyond(builds, ptr.To[int32](1)); len(old) != 2 || old[0].Name != "middle" || old[1].Name != "oldest" {
+		t.Errorf("removed are %+v", old)
+	}
+	if len(beyond(builds, nil)) != 0 || len(beyond(builds, ptr.To[int32](5))) != 0 || len(beyond(builds, ptr.To[int32](0))) != 3 {
+		t.Error("limits are not obeyed")
+	}
+}

@@ -1,0 +1,151 @@
+package buildcontroller
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// numbered is a build of the configuration "app".
+func numbered(number int, phase buildv1.BuildPhase, policy buildv1.BuildRunPolicy) *buildv1.Build {
+	made := build()
+	text := strconv.Itoa(number)
+	made.Name, made.UID, made.Status.Phase = "app-"+text, types.UID(text), phase
+	made.Labels = map[string]string{buildv1.BuildConfigLabel: "app", buildv1.BuildRunPolicyLabel: string(policy)}
+	made.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app", buildv1.BuildNumberAnnotation: text}
+	return made
+}
+
+func asPipeline(build *buildv1.Build) *buildv1.Build {
+	build.Spec.Strategy = buildv1.BuildStrategy{JenkinsPipelineStrategy: &buildv1.JenkinsPipelineBuildStrategy{}}
+	return build
+}
+
+func TestAPipelineHoldsNoOtherBuildAndIsCancelled(t *testing.T) {
+	pipeline, next := asPipeline(numbered(1, "New", "Serial")), numbered(2, "New", "Serial")
+	loop := newLoop(t, []*buildv1.Build{pipeline, next})
+	if wait, err := loop.turn(t.Context(), next); wait || err != nil {
+		t.Errorf("the next build waits %v: %v", wait, err)
+	}
+	pipeline.Status.Cancelled = true
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
+		t.Errorf("the pipeline is %+v, %v", got.Status, err)
+	}
+}
+
+func TestOnlyWhatCanStartIsWokenWhenABuildNoLongerHoldsIt(t *testing.T) {
+	cancelled := numbered(2, "New", "Serial")
+	cancelled.Status.Cancelled = true
+	leaving := numbered(1, "Running", "Serial")
+	leaving.DeletionTimestamp = now()
+	other := numbered(1, "Complete", "Serial")
+	other.Annotations[buildv1.BuildConfigAnnotation] = "other"
+	waiting := func(policy buildv1.BuildRunPolicy) []*buildv1.Build {
+		return []*buildv1.Build{numbered(5, "New", policy), numbered(3, "New", policy), numbered(4, "New", policy), cancelled, asPipeline(numbered(6, "New", policy))}
+	}
+	for name, tt := range map[string]struct {
+		first  *buildv1.Build
+		known  bool
+		policy buildv1.BuildRunPolicy
+		want   []string
+	}{
+		"it is new":       {numbered(1, "New", "Serial"), true, "Serial", []string{"app-1"}},
+		"it runs":         {numbered(1, "Running", "Serial"), true, "Serial", []string{"app-1"}},
+		"it has ended":    {numbered(1, "Failed", "Serial"), true, "Serial", []string{"app-1", "app-3"}},
+		"it is leaving":   {leaving, true, "Serial", []string{"app-1", "app-3"}},
+		"it is gone":      {numbered(1, "Running", "Serial"), false, "Serial", []string{"app-1", "app-3"}},
+		"the latest only": {numbered(1, "Complete", "SerialLatestOnly"), true, "SerialLatestOnly", []string{"app-1", "app-5"}},
+		"nobody waits":    {numbered(1, "Complete", "Parallel"), true, "Parallel", []string{"app-1"}},
+		"a pipeline":      {asPipeline(numbered(1, "Complete", "Serial")), true, "Serial", []string{"app-1"}},
+		"of another":      {other, true, "Serial", []string{"app-1"}},
+	} {
+		builds := waiting(tt.policy)
+		if tt.known {
+			builds = append(builds, tt.first)
+		}
+		var got []string
+		for _, key := range newLoop(t, builds).withNext(tt.first) {
+			got = append(got, key.Name)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q are woken, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestEveryBuildHasItsTurn ends one build after the other and reconciles only what that wakes.
+func TestEveryBuildHasItsTurn(t *testing.T) {
+	for _, policies := range [][]buildv1.BuildRunPolicy{
+		{"Serial", "Serial", "Serial", "Serial"}, {"SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly"},
+		{"Serial", "SerialLatestOnly", "Serial", "Serial"}, {"SerialLatestOnly", "Serial", "SerialLatestOnly", "Serial"},
+	} {
+		builds := []*buildv1.Build{numbered(1, "Running", policies[0])}
+		for i, policy := range policies[1:] {
+			builds = append(builds, numbered(i+2, "New", policy))
+		}
+		loop := newLoop(t, builds)
+		runs := builds[0]
+		for runs != nil {
+			ended := runs.DeepCopy()
+			ended.Status.Phase = buildv1.BuildPhaseComplete
+			runs = begun(t, loop, ended)
+		}
+		for _, one := range buildsOf(loop.known, "shop", "app") {
+			if waits(one) {
+				t.Errorf("with %q, build %s waits for ever", policies, one.Name)
+			}
+		}
+	}
+}
+
+// begun stores a build that has ended and is one of those that this wakes whose turn has come, nil for none.
+func begun(t *testing.T, loop *buildLoop, ended *buildv1.Build) (begins *buildv1.Build) {
+	t.Helper()
+	if err := loop.known.Update(ended); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range loop.withNext(ended)[1:] {
+		next, err := loop.builds.Builds(key.Namespace).Get(key.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !waits(next) { // the one before it has cancelled it
+			continue
+		}
+		wait, err := loop.turn(t.Context(), next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := loop.client.Builds("shop").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range stored.Items { // those that have been cancelled
+			if one := &stored.Items[i]; one.Status.Cancelled {
+				if err := loop.known.Update(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !wait && begins == nil {
+			begins = next
+		}
+	}
+	return begins
+}
+
+func TestABuildThatWaitsLooksAgain(t *testing.T) {
+	loop := newLoop(t, []*buildv1.Build{numbered(1, "Running", "Serial"), numbered(2, "New", "Serial")})
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-2"}); err == nil || err.Error() != controller.After(another).Error() {
+		t.Errorf("reconciled with %v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package instantiate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// images are those of one stream, "ruby" of the project "shop".
+func images(namespace, name string) (*imagev1.ImageStream, error) {
+	if namespace != "shop" || name != "ruby" {
+		return nil, nil
+	}
+	return &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{
+		Tag: "2.5", Items: []imagev1.TagEvent{{Image: "sha256:bbb", DockerImageReference: "registry/ruby@sha256:bbb"}, {Image: "sha256:aaa", DockerImageReference: "registry/ruby@sha256:aaa"}},
+	}}}}, nil
+}
+
+func config() *buildv1.BuildConfig {
+	config := &buildv1.BuildConfig{Spec: buildv1.BuildConfigSpec{RunPolicy: "Serial", CommonSpec: buildv1.CommonSpec{
+		Source: buildv1.BuildSource{Git: &buildv1.GitBuildSource{URI: "https://git.example.com/app.git"}},
+		Strategy: buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{
+			From: corev1.ObjectReference{Kind: TagKind, Name: "ruby:2.5"}, Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}},
+		}},
+	}}}
+	config.Namespace, config.Name, config.UID, config.Status.LastVersion = "shop", "app", "uid", 3
+	config.Labels = map[string]string{"team": "red"}
+	return config
+}
+
+func TestABuildIsMadeOfItsConfiguration(t *testing.T) {
+	request := &buildv1.BuildRequest{
+		Env: []corev1.EnvVar{{Name: "B", Value: "3"}}, TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}},
+		Revision:              &buildv1.SourceRevision{Git: &buildv1.GitSourceRevision{Commit: "abc"}},
+		SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: ptr.To(true)},
+	}
+	build, err := Build(config(), request, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := build.Spec.Strategy.SourceStrategy
+	if build.Name != "app-3" || Number(build) != 3 || ConfigOf(build) != "app" || build.Labels["team"] != "red" || build.Labels["buildconfig"] != "app" ||
+		Policy(build) != "Serial" || build.OwnerReferences[0].UID != "uid" || build.Spec.ServiceAccount != "builder" || build.Spec.Revision.Git.Commit != "abc" {
+		t.Errorf("the build is %+v", build)
+	}
+	if source.From.Kind != DockerKind || source.From.Name != "registry/ruby@sha256:bbb" || !*source.Incremental ||
+		!slices.Equal(source.Env, []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "3"}}) {
+		t.Errorf("the strategy is %+v", source)
+	}
+	if config := config(); config.Spec.Strategy.SourceStrategy.From.Kind != TagKind {
+		t.Error("the configuration was changed")
+	}
+}
+
+func TestABinarySourceTakesThePlaceOfOthers(t *testing.T) {
+	binary := config()
+	binary.Spec.Source.Dockerfile = ptr.To("FROM a")
+	build, err := Build(binary, &buildv1.BuildRequest{Binary: &buildv1.BinaryBuildSource{AsFile: "Dockerfile"}}, images)
+	if err != nil || build.Spec.Source.Git != nil || build.Spec.Source.Dockerfile != nil || build.Spec.Source.Binary.AsFile != "Dockerfile" {
+		t.Errorf("the source is %+v, %v", build.Spec.Source, err)
+	}
+	binary.Spec.Source = buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}
+	if build, err = Build(binary, &buildv1.BuildRequest{}, images); err != nil || build.Spec.Source.Binary != nil {
+		t.Errorf("a build without the source that is sent has %+v, %v", build.Spec.Source, err)
+	}
+}
+
+func TestReferencesToImages(t *testing.T) {
+	for _, tt := range []struct{ kind, name, want string }{
+		{TagKind, "ruby:2.5", "registry/ruby@sha256:bbb"}, {TagKind, "ruby:3.0", ""}, {TagKind, "python:3", ""},
+		{ImageKind, "ruby@sha256:aaa", "registry/ruby@sha256:aaa"}, {ImageKind, "ruby@sha256:ccc", ""}, {DockerKind, "busybox", "busybox"},
+	} {
+		got, err := Images(images).Resolve("shop", &corev1.ObjectReference{Kind: tt.kind, Name: tt.name})
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s %s is %q, %v", tt.kind, tt.name, got, err)
+		}
+	}
+}
+
+func TestTriggersRememberTheirImages(t *testing.T) {
+	watched := config()
+	other := &corev1.ObjectReference{Kind: TagKind, Name: "other:1"}
+	watched.Spec.Triggers = []buildv1.BuildTriggerPolicy{
+		{Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{From: other}},
+	}
+	request := &buildv1.BuildRequest{From: other, TriggeredByImage: &corev1.ObjectReference{Kind: DockerKind, Name: "registry/other@sha256:ccc"}}
+	if BringImages(watched, request, images) {
+		t.Error("a new image is an old one")
+	}
+	if first, second := watched.Spec.Triggers[0].ImageChange, watched.Spec.Triggers[1].ImageChange; first.LastTriggeredImageID != "registry/ruby@sha256:bbb" ||
+		second.LastTriggeredImageID != "registry/other@sha256:ccc" {
+		t.Errorf("triggers are %+v and %+v", first, second)
+	}
+	if !BringImages(watched, request, images) {
+		t.Error("the same image starts a second build")
+	}
+}
+
+func TestACopyDoesTheSameAgain(t *testing.T) {
+	old, err := Build(config(), &buildv1.BuildRequest{}, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Status.Phase, old.Annotations[buildv1.BuildPodNameAnnotation] = "Failed", "pod"
+	copied := Clone(old, &buildv1.BuildRequest{Env: []corev1.EnvVar{{Name: "A", Value: "9"}}}, 4, "x")
+	if copied.Name != "app-4" || Number(copied) != 4 || copied.Status.Phase != "New" || copied.Annotations["openshift.io/build.clone-of"] != "app-3" ||
+		copied.Annotations[buildv1.BuildPodNameAnnotation] != "" || old.Spec.Strategy.SourceStrategy.Env[0].Value != "1" {
+		t.Errorf("the copy is %+v", copied)
+	}
+	if loose := Clone(old, &buildv1.BuildRequest{}, 0, "x"); loose.Name != "app-3-x" {
+		t.Errorf("a copy without configuration is %q", loose.Name)
+	}
+}
+
+func TestLongNamesFit(t *testing.T) {
+	long := strings.Repeat("a", 253)
+	if name := PodName(long); len(name) != 253 || !strings.HasSuffix(name, "-build") || name == PodName(long[:252]+"b") {
+		t.Errorf("the pod is %q", name)
+	}
+	if PodName("app-1") != "app-1-build" || len(Label(long)) != 63 || Label(strings.Repeat("a", 62)+"-b") != strings.Repeat("a", 62) {
+		t.Error("short names change, or labels are none")
+	}
+}

@@ -1,0 +1,148 @@
+package imagecontroller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/openshift/client-go/image/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttest "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// importer is an API server that notes imports and answers them with err.
+func importer(err error) (*fake.Clientset, *[]*imagev1.ImageStreamImport) {
+	client, asked := fake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
+	client.PrependReactor("create", "imagestreamimports", func(action clienttest.Action) (bool, runtime.Object, error) {
+		made := action.(clienttest.CreateAction).GetObject().(*imagev1.ImageStreamImport)
+		*asked = append(*asked, made)
+		return true, made, err
+	})
+	return client, asked
+}
+
+// app is a stream with tags that are to be imported: as many new ones, and scheduled ones that were imported before.
+func app(pending, scheduled int) *imagev1.ImageStream {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", Generation: 3}}
+	for i := range pending + scheduled {
+		tag := imagev1.TagReference{Name: fmt.Sprintf("v%d", i), Generation: number(2), From: &corev1.ObjectReference{Kind: "DockerImage", Name: "registry.example.com/app"}}
+		if i >= pending {
+			tag.ImportPolicy.Scheduled = true
+			done := imagev1.NamedTagEventList{Tag: tag.Name, Items: []imagev1.TagEvent{{Generation: 2}}}
+			stream.Status.Tags = append(stream.Status.Tags, done)
+		}
+		stream.Spec.Tags = append(stream.Spec.Tags, tag)
+	}
+	return stream
+}
+
+func TestAFewTagsAreImportedAtOnceIntoTheStreamThatWasSeen(t *testing.T) {
+	client, asked := importer(nil)
+	if err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags+1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	tags := 0
+	for _, made := range *asked {
+		tags += len(made.Spec.Images)
+		if len(made.Spec.Images) > maxTags || made.UID != "u" || made.Generation != 3 || !made.Spec.Import {
+			t.Errorf("%d tags into stream %q, generation %d", len(made.Spec.Images), made.UID, made.Generation)
+		}
+	}
+	if tags != 2*maxTags+1 {
+		t.Errorf("%d tags are imported", tags)
+	}
+}
+
+func TestTagsOfOneRegistryAreImportedTogether(t *testing.T) {
+	stream := app(6, 0)
+	for i := range stream.Spec.Tags {
+		stream.Spec.Tags[i].From.Name = []string{"a.example.com/app", "b.example.com/app"}[i%2]
+	}
+	var got []string
+	for _, spec := range wanted(stream, false) {
+		of := ""
+		for _, image := range spec.Images {
+			of += image.From.Name[:1] + image.To.Name + " "
+		}
+		got = append(got, of)
+	}
+	if want := []string{"av0 av2 av4 ", "bv1 bv3 bv5 "}; !slices.Equal(got, want) {
+		t.Errorf("imports of %q, want %q", got, want)
+	}
+}
+
+func TestFewerWholeIndexesAreImportedAtOnce(t *testing.T) {
+	stream := app(8, 0)
+	for i := range 7 {
+		stream.Spec.Tags[i].ImportPolicy.ImportMode = imagev1.ImportModePreserveOriginal
+	}
+	var got []int
+	for _, spec := range wanted(stream, false) {
+		got = append(got, len(spec.Images))
+	}
+	if want := []int{maxTags / perIndex, 3}; !slices.Equal(got, want) {
+		t.Errorf("imports of %v tags, want %v", got, want)
+	}
+}
+
+func TestAStreamThatHasChangedIsReadAgain(t *testing.T) {
+	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
+	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
+	if err == nil || err.Error() != controller.After(lookAgain).Error() || len(*asked) != 1 {
+		t.Errorf("%v after %d imports", err, len(*asked))
+	}
+}
+
+func TestTooManyScheduledImportsArePutOff(t *testing.T) {
+	client, asked := importer(nil)
+	streams := &Streams{Interval: time.Hour}
+	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
+	if err == nil || err.Error() != controller.After(putOff).Error() {
+		t.Errorf("%v", err)
+	}
+	if len(*asked) != 1 || len((*asked)[0].Spec.Images) != 1 || (*asked)[0].Spec.Images[0].To.Name != "v0" {
+		t.Errorf("imports %v", *asked)
+	}
+	*asked = nil
+	err = streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(1, 1))
+	if err == nil || err.Error() != controller.After(time.Hour).Error() || len(*asked) != 1 || len((*asked)[0].Spec.Images) != 2 {
+		t.Errorf("within the limit: %v, imports %v", err, *asked)
+	}
+}
+
+func TestARepositoryIsImportedByItself(t *testing.T) {
+	stream := app(1, 0)
+	stream.Spec.DockerImageRepository = "registry.example.com/app"
+	if specs := wanted(stream, false); len(specs) != 1 || specs[0].Repository == nil || len(specs[0].Images) != 0 {
+		t.Errorf("first %+v", specs)
+	}
+	stream.Annotations = map[string]string{checked: "2026-01-01T11:45:00Z"}
+	if specs := wanted(stream, false); len(specs) != 1 || specs[0].Repository != nil || len(specs[0].Images) != 1 {
+		t.Errorf("then %+v", specs)
+	}
+}
+
+func TestAProjectDoesNotTakeAllWorkers(t *testing.T) {
+	r := &running{}
+	for range maxRunning {
+		if !r.begin("shop") {
+			t.Fatal("an import that is allowed does not begin")
+		}
+	}
+	if r.begin("shop") || !r.begin("other") {
+		t.Error("one project has more imports than it may, or keeps another out")
+	}
+	r.end("other")
+	r.end("shop")
+	if !r.begin("shop") || len(r.projects) != 1 {
+		t.Errorf("after an end: %v", r.projects)
+	}
+}

@@ -1,0 +1,266 @@
+package imagecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// Annotation on a workload lists its triggers, as JSON.
+const Annotation = "image.openshift.io/triggers"
+
+// trigger is one entry of the annotation: the tag, and the field that its newest image is put into.
+type trigger struct {
+	From struct {
+		Kind      string `json:"kind"`
+		Name      string `json:"name"` // <stream>:<tag>
+		Namespace string `json:"namespace,omitempty"`
+	} `json:"from"`
+	FieldPath string `json:"fieldPath"`
+	Paused    bool   `json:"paused,omitempty"`
+}
+
+// workload is a kind that can have triggers.
+type workload struct {
+	resource schema.GroupVersionResource
+	template []string // where its pod template is
+	// conditions reports whether its status has conditions that its own controller leaves alone.
+	conditions bool
+}
+
+func workloads() []workload {
+	apps := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}
+	}
+	template := []string{"spec", "template"}
+	return []workload{
+		{apps("deployments"), template, true}, {apps("statefulsets"), template, false}, {apps("daemonsets"), template, true},
+		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, []string{"spec", "jobTemplate", "spec", "template"}, false},
+	}
+}
+
+// triggering puts images into the objects of one kind.
+type triggering struct {
+	workload
+	streams cache.SharedIndexInformer
+	heads   cache.SharedIndexInformer // the metadata of the objects
+	objects dynamic.Interface
+	check   pull.Check
+	events  record.EventRecorder
+	// reported has the keys of objects whose condition says that a right is missing, so that it goes with their triggers.
+	reported sync.Map
+}
+
+// byStream is the index of objects by the streams that their triggers name, as "namespace/name".
+const byStream = "streams"
+
+func (t *triggering) loop() (controller.Loop, error) {
+	err := t.heads.AddIndexers(cache.Indexers{byStream: func(object any) ([]string, error) {
+		head, ok := object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return nil, nil
+		}
+		var names []string
+		triggers, _ := triggersOf(head.Annotations) // what cannot be read is told when it is reconciled
+		for _, one := range triggers {
+			names = append(names, one.stream(head.Namespace).String())
+		}
+		return names, nil
+	}})
+	if err != nil {
+		return controller.Loop{}, fmt.Errorf("index triggers of %s: %w", t.resource.Resource, err)
+	}
+	return controller.Loop{
+		Name: "image-trigger-" + t.resource.Resource,
+		Watches: []controller.Watch{
+			{Informer: t.heads, Changed: func(old, new any) bool {
+				return annotationOf(old) != annotationOf(new) || generationOf(old) != generationOf(new)
+			}},
+			{Informer: t.streams, Keys: t.objectsOf},
+		},
+		Workers:   4,
+		Reconcile: t.reconcile,
+	}, nil
+}
+
+func annotationOf(object any) string {
+	head, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return ""
+	}
+	return head.Annotations[Annotation]
+}
+
+func generationOf(object any) int64 {
+	head, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return 0
+	}
+	return head.Generation
+}
+
+// objectsOf are the objects whose triggers name a stream.
+func (t *triggering) objectsOf(changed any) (keys []controller.Key) {
+	name, err := cache.ObjectToName(changed)
+	if err != nil {
+		return nil
+	}
+	found, err := t.heads.GetIndexer().ByIndex(byStream, name.String())
+	if err != nil {
+		return nil
+	}
+	for _, object := range found {
+		if key, err := cache.ObjectToName(object); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// triggersOf reads the annotation.
+func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
+	text := annotations[Annotation]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &triggers); err != nil {
+		return nil, fmt.Errorf("read annotation %q: %w", Annotation, err)
+	}
+	return triggers, nil
+}
+
+// stream is the stream that a trigger names.
+func (t trigger) stream(namespace string) controller.Key {
+	if t.From.Namespace != "" {
+		namespace = t.From.Namespace
+	}
+	name, _, _ := strings.Cut(t.From.Name, ":")
+	return controller.Key{Namespace: namespace, Name: name}
+}
+
+// reconcile puts the newest images into one object, in one change.
+func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
+	object, ok, err := t.heads.GetIndexer().GetByKey(key.String())
+	if err != nil || !ok {
+		return err
+	}
+	triggers, err := triggersOf(object.(*metav1.PartialObjectMetadata).Annotations)
+	if err != nil {
+		slog.Warn("trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
+		return nil // until somebody writes it anew
+	}
+	triggers = slices.DeleteFunc(triggers, func(one trigger) bool { return one.Paused || one.From.Kind != "ImageStreamTag" })
+	if _, reported := t.reported.Load(key); len(triggers) == 0 && !reported {
+		return nil
+	}
+	client := t.objects.Resource(t.resource).Namespace(key.Namespace)
+	forbidden := ""
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		current, err := client.Get(ctx, key.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var allowed []trigger
+		if allowed, forbidden, err = t.allowed(ctx, current, triggers); err != nil {
+			return err
+		}
+		if current, err = t.report(ctx, client, current, forbidden); err != nil || current == nil {
+			return err
+		}
+		if !t.change(current, allowed) {
+			return nil
+		}
+		_, err = client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "image-trigger"})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if forbidden != "" {
+		t.reported.Store(key, true)
+		return controller.After(rightsInterval)
+	}
+	t.reported.Delete(key)
+	return nil
+}
+
+// change puts images into an object and says whether that changed anything.
+func (t *triggering) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
+	for _, one := range triggers {
+		_, tag, _ := strings.Cut(one.From.Name, ":")
+		image := newest(stream(t.streams, one.stream(object.GetNamespace())), tag)
+		if image != "" && t.set(object, one.FieldPath, image) {
+			changed = true
+		}
+	}
+	return changed
+}
+
+// newest is where the image of a tag is pulled from, or "".
+func newest(found *imagev1.ImageStream, tag string) string {
+	if found == nil {
+		return ""
+	}
+	for _, list := range found.Status.Tags {
+		if list.Tag != tag || len(list.Items) == 0 {
+			continue
+		}
+		for _, wanted := range found.Spec.Tags {
+			if wanted.Name == tag && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && found.Status.DockerImageRepository != "" && list.Items[0].Image != "" {
+				return found.Status.DockerImageRepository + "@" + list.Items[0].Image
+			}
+		}
+		return list.Items[0].DockerImageReference
+	}
+	return ""
+}
+
+// fieldPath is the form of paths such as spec.template.spec.containers[?(@.name=="web")].image or ...containers[0].image.
+var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
+
+// set writes the image into the container that a path names, and says whether it was another.
+func (t *triggering) set(object *unstructured.Unstructured, path, image string) bool {
+	parts := fieldPath.FindStringSubmatch(path)
+	if parts == nil {
+		return false
+	}
+	at := append(slices.Clone(t.template), "spec", parts[1])
+	containers, ok, err := unstructured.NestedSlice(object.Object, at...)
+	if err != nil || !ok {
+		return false
+	}
+	for i, entry := range containers {
+		container, ok := entry.(map[string]any)
+		if !ok || parts[2] != strconv.Itoa(i) && (parts[3] == "" || container["name"] != parts[3]) {
+			continue
+		}
+		if container["image"] == image {
+			return false
+		}
+		container["image"] = image
+		return unstructured.SetNestedSlice(object.Object, containers, at...) == nil
+	}
+	return false
+}
