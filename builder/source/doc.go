@@ -1,3 +1,3 @@
-// Package source fetches what a build is made from: a Git repository, or an archive or file that is uploaded. Whoever wrote it may mean ill:
-// nothing of it is written outside of the directory it is for, and it ends at a limit.
+// Package source fetches the source of a build: a Git repository, or an uploaded archive or file.
+// It treats the source as hostile: it writes only to the given directory, and within a limit.
 package source

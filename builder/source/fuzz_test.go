@@ -8,7 +8,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// FuzzAddress proves that a password in the address of a repository is in no log, and that a submodule elsewhere does not get the secret.
+// FuzzAddress verifies that the log never shows the password in a repository's URL, and that a
+// submodule on another server does not get the secret.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"https://ann:hunter2secret@git.example.com/a.git", "git@git.example.com:a.git", "ssh://ann:hunter2secret@git.example.com/a", "https://hunter2secret@git.example.com/a", "../other", "ext::sh",
@@ -18,24 +19,24 @@ func FuzzAddress(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, address string) {
 		if parsed, err := url.Parse(address); err == nil && parsed.User != nil {
-			password, set := parsed.User.Password()
-			if shown := Anonymous(address); set && len(password) > 8 && strings.Contains(shown, password) && strings.Count(address, password) == 1 {
-				t.Errorf("%q is shown as %q", address, shown)
+			password, ok := parsed.User.Password()
+			if shown := Anonymous(address); ok && len(password) > 8 && strings.Contains(shown, password) && strings.Count(address, password) == 1 {
+				t.Errorf("log shows %q as %q", address, shown)
 			}
 		}
-		separate(address, Secret{})
+		separateCredentials(address, Secret{})
 		g := Git{URL: "https://git.example.com/a.git", Secret: Secret{User: "ann", Password: "hunter2secret"}}
 		method, err := g.auth(address)
 		if err != nil || method == nil {
 			return
 		}
 		if parsed, err := url.Parse(address); err != nil || parsed.Scheme != "https" || !strings.EqualFold(parsed.Hostname(), "git.example.com") {
-			t.Errorf("the secret goes to %q", address)
+			t.Errorf("secret is sent to %q", address)
 		}
 	})
 }
 
-// FuzzReference proves that a reference resolves to a branch or tag of its name only.
+// FuzzReference verifies that a reference resolves only to a branch or tag of its name.
 func FuzzReference(f *testing.F) {
 	f.Add("main", "refs/heads/main", "0123456789012345678901234567890123456789")
 	f.Add("", "HEAD", "ref: refs/heads/x")
@@ -45,8 +46,8 @@ func FuzzReference(f *testing.F) {
 			plumbing.NewHashReference(plumbing.ReferenceName(name), plumbing.NewHash(target)),
 			plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(target)),
 		}
-		if found := choose(refs, ref); found != nil && ref != "" && ref != "HEAD" && !strings.HasSuffix(found.Name().String(), ref) {
-			t.Errorf("%q is %q", ref, found)
+		if got := findReference(refs, ref); got != nil && ref != "" && ref != "HEAD" && !strings.HasSuffix(got.Name().String(), ref) {
+			t.Errorf("%q resolves to %q", ref, got)
 		}
 	})
 }

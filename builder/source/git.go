@@ -22,61 +22,67 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// Git is a repository to build from.
+// Git is a repository to clone.
 type Git struct {
-	// URL is where it is: http, https, ssh (also as user@host:path) or git.
+	// URL is the repository's URL with the scheme http, https, ssh (also as user@host:path) or git.
 	URL string
-	// Ref is a branch, a tag, a full reference or a commit; empty: the server's default branch.
+	// Ref is a branch, a tag, a full reference or a commit. Empty means the server's default
+	// branch.
 	Ref    string
 	Secret Secret
 	Proxy  Proxy
 	// Limit bounds the clone.
 	Limit *Limit
-	// Forbidden tells which addresses are not asked; Own is for builds.
+	// Forbidden reports whether clients must not connect to an address. Builds use LocalAddress.
 	Forbidden func(netip.Addr) bool
-	// Out is the log.
+	// Out is where Clone writes its log.
 	Out io.Writer
 }
 
-// Proxy is how servers are reached: the proxies for http and https, and the hosts that need none, as in the variable NO_PROXY.
+// Proxy contains the proxies for http and https, and the hosts without a proxy in the format of the
+// variable NO_PROXY.
 type Proxy struct{ HTTP, HTTPS, No string }
 
-// remote is what the server is called in the clone.
+// remote is the name of the server in the clone.
 const remote = "origin"
 
-// Clone fetches a commit and its submodules to dir and says which commit it is. Secrets are in no error and not in the clone, those of the URL neither. Only
-// submodules of the same server get the repository's credentials.
+// cancelTimeout is how long a canceled clone has to stop.
+const cancelTimeout = 5 * time.Second
+
+// Clone fetches a commit and its submodules to dir, and returns the commit. Credentials, including
+// those in the URL, appear neither in errors nor in the clone. A submodule gets the credentials
+// only if it is on the same server.
 func (g *Git) Clone(ctx context.Context, dir string) (*object.Commit, error) {
-	apart := *g
-	apart.URL, apart.Secret = separate(g.URL, g.Secret)
+	clone := *g
+	clone.URL, clone.Secret = separateCredentials(g.URL, g.Secret)
 	ctx, stop := g.Limit.watch(ctx)
 	defer stop()
-	commit, err := apart.cloneDuring(ctx, dir)
+	commit, err := clone.cloneUntil(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("clone %q: %w", Anonymous(g.URL), err)
 	}
 	return commit, nil
 }
 
-// cloneDuring clones until its context ends. go-git does not always notice that: what does not end soon after is left to the end of the process.
-func (g *Git) cloneDuring(ctx context.Context, dir string) (commit *object.Commit, err error) {
+// cloneUntil clones until ctx ends. go-git can miss the end of a context. If it does not stop
+// within cancelTimeout, its goroutine lives until the process ends.
+func (g *Git) cloneUntil(ctx context.Context, dir string) (commit *object.Commit, err error) {
 	type result struct {
 		commit *object.Commit
 		err    error
 	}
-	cloned := make(chan result, 1)
+	results := make(chan result, 1)
 	go func() {
 		commit, err := g.clone(ctx, dir)
-		cloned <- result{commit, err}
+		results <- result{commit, err}
 	}()
 	select {
-	case r := <-cloned:
+	case r := <-results:
 		commit, err = r.commit, r.err
 	case <-ctx.Done():
-		const soon = 5 * time.Second
 		select {
-		case <-cloned:
-		case <-time.After(soon):
+		case <-results:
+		case <-time.After(cancelTimeout):
 		}
 	}
 	if ctx.Err() != nil {
@@ -114,13 +120,14 @@ func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
 	if err := tree.Checkout(&git.CheckoutOptions{Hash: commit, Force: true}); err != nil {
 		return nil, fmt.Errorf("check out commit %s: %w", commit, err)
 	}
-	if err := g.submodules(ctx, tree, deepest); err != nil {
+	if err := g.submodules(ctx, tree, maxSubmoduleDepth); err != nil {
 		return nil, err
 	}
 	return repository.CommitObject(commit)
 }
 
-// fetch gets the commit that the reference means, without its history where the server can tell it apart.
+// fetch fetches the commit that the reference names, without history if the server lists the
+// reference.
 func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git.Remote, auth transport.AuthMethod) (plumbing.Hash, error) {
 	refs, err := server.ListContext(ctx, &git.ListOptions{Auth: auth})
 	if err != nil {
@@ -133,9 +140,9 @@ func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git
 		}
 		return err
 	}
-	if found := choose(refs, g.Ref); found != nil {
+	if ref := findReference(refs, g.Ref); ref != nil {
 		local := plumbing.NewRemoteReferenceName(remote, "built")
-		if err := get(1, config.RefSpec(fmt.Sprintf("+%s:%s", found.Name(), local))); err != nil {
+		if err := get(1, config.RefSpec(fmt.Sprintf("+%s:%s", ref.Name(), local))); err != nil {
 			return plumbing.ZeroHash, err
 		}
 		return commitOf(repository, local.String())
@@ -149,8 +156,8 @@ func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git
 	return commitOf(repository, g.Ref)
 }
 
-// choose finds what a reference of a user means among a server's.
-func choose(refs []*plumbing.Reference, ref string) *plumbing.Reference {
+// findReference returns the server's reference that a user's ref names, or nil.
+func findReference(refs []*plumbing.Reference, ref string) *plumbing.Reference {
 	byName := map[plumbing.ReferenceName]*plumbing.Reference{}
 	for _, r := range refs {
 		byName[r.Name()] = r
@@ -163,14 +170,14 @@ func choose(refs []*plumbing.Reference, ref string) *plumbing.Reference {
 		return head
 	}
 	for _, name := range []plumbing.ReferenceName{plumbing.ReferenceName(ref), plumbing.NewBranchReferenceName(ref), plumbing.NewTagReferenceName(ref)} {
-		if found := byName[name]; found != nil {
-			return found
+		if match := byName[name]; match != nil {
+			return match
 		}
 	}
 	return nil
 }
 
-// commitOf is the commit that a name of the clone means, also of a tag with a message.
+// commitOf returns the commit that a name in the clone refers to. It dereferences annotated tags.
 func commitOf(repository *git.Repository, name string) (plumbing.Hash, error) {
 	hash, err := repository.ResolveRevision(plumbing.Revision(name + "^{commit}"))
 	if err != nil {
@@ -179,15 +186,15 @@ func commitOf(repository *git.Repository, name string) (plumbing.Hash, error) {
 	return *hash, nil
 }
 
-// auth is the secret for a URL, if it is of the repository's server.
+// auth returns the credentials for a URL, or nil if the URL is not on the repository's server.
 func (g *Git) auth(to string) (transport.AuthMethod, error) {
 	main, err := transport.NewEndpoint(g.URL)
 	if err != nil {
-		return nil, errors.New("the URL cannot be read")
+		return nil, errors.New("the URL is not valid")
 	}
 	endpoint, err := transport.NewEndpoint(to)
 	if err != nil {
-		return nil, errors.New("the URL of a submodule cannot be read")
+		return nil, errors.New("the URL of a submodule is not valid")
 	}
 	if endpoint.Protocol != main.Protocol || endpoint.Host != main.Host || endpoint.Port != main.Port {
 		return nil, nil
@@ -195,14 +202,15 @@ func (g *Git) auth(to string) (transport.AuthMethod, error) {
 	return g.Secret.auth(endpoint)
 }
 
-// separate takes user and password of a URL over to the secret: the clone has the URL in it.
-func separate(raw string, secret Secret) (string, Secret) {
+// separateCredentials moves user and password from an http or https URL to the secret, because the
+// clone stores the URL.
+func separateCredentials(raw string, secret Secret) (string, Secret) {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil || !isWeb(parsed) {
 		return raw, secret
 	}
 	secret.User = parsed.User.Username()
-	if password, given := parsed.User.Password(); given {
+	if password, ok := parsed.User.Password(); ok {
 		secret.Password = password
 	}
 	parsed.User = nil
@@ -211,7 +219,8 @@ func separate(raw string, secret Secret) (string, Secret) {
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// Anonymous is a URL without its password, for logs and images. Web servers also take tokens in place of a user.
+// Anonymous returns a URL without its password, for logs and images. It also removes the user of
+// http and https URLs, which can be a token.
 func Anonymous(raw string) string {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil {

@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// server is a Git server with a repository team/app, whose working copy it returns.
+// server is a Git server with the repository app.
 type server struct {
 	*httptest.Server
 	t    *testing.T
 	root string
-	// password, if it is set, is asked for.
+	// password, if set, is required.
 	password string
 }
 
@@ -31,7 +31,7 @@ func newServer(t *testing.T) *server {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != s.password {
 			w.Header().Set("WWW-Authenticate", "Basic")
-			http.Error(w, "who are you?", http.StatusUnauthorized)
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
 			return
 		}
 		backend.ServeHTTP(w, r)
@@ -53,7 +53,7 @@ func (s *server) git(repository string, args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// commit makes a repository if it is not there, and a commit with files in it.
+// commit creates the repository if it does not exist, and commits files to it.
 func (s *server) commit(repository, message string, files map[string]string) (hash string) {
 	s.t.Helper()
 	dir := filepath.Join(s.root, repository)
@@ -76,12 +76,12 @@ func (s *server) commit(repository, message string, files map[string]string) (ha
 	return s.git(repository, "rev-parse", "HEAD")
 }
 
-// clone is of a repository of the server.
+// clone returns a Git for the repository app.
 func (s *server) clone(ref string) *Git {
 	return &Git{URL: s.URL + "/app/.git", Ref: ref, Limit: NewLimit(), Out: s.t.Output(), Forbidden: func(netip.Addr) bool { return false }}
 }
 
-// content is that of a file of a clone, or what reading it failed with.
+// content returns the content of a file, or the error of reading it.
 func content(dir, name string) string {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -90,7 +90,7 @@ func content(dir, name string) string {
 	return string(data)
 }
 
-func TestEachKindOfReferenceIsCheckedOut(t *testing.T) {
+func TestCloneChecksOutEachKindOfReference(t *testing.T) {
 	s := newServer(t)
 	first := s.commit("app", "first", map[string]string{"file": "first"})
 	s.git("app", "tag", "-a", "-m", "release", "v1")
@@ -115,18 +115,18 @@ func TestEachKindOfReferenceIsCheckedOut(t *testing.T) {
 	}
 	for _, ref := range []string{"none", strings.Repeat("0", 40)} {
 		if _, err := s.clone(ref).Clone(t.Context(), t.TempDir()); err == nil {
-			t.Errorf("%q is found", ref)
+			t.Errorf("cloned %q, which does not exist", ref)
 		}
 	}
 }
 
-func TestAPasswordIsForItsServerAlone(t *testing.T) {
+func TestCloneSendsPasswordOnlyToItsServer(t *testing.T) {
 	s := newServer(t)
 	s.commit("app", "first", map[string]string{"file": "first"})
 	s.password = "secret-word"
 	_, err := s.clone("").Clone(t.Context(), t.TempDir())
 	if err == nil {
-		t.Error("it clones without a password")
+		t.Error("cloned without a password")
 	}
 	g := s.clone("")
 	g.Secret = Secret{Password: "secret-word"}
@@ -135,17 +135,17 @@ func TestAPasswordIsForItsServerAlone(t *testing.T) {
 		t.Error(err)
 	}
 	g = s.clone("")
-	g.URL = strings.Replace(g.URL, "//", "//somebody:secret-word@", 1)
+	g.URL = strings.Replace(g.URL, "//", "//user:secret-word@", 1)
 	dir = t.TempDir()
 	if _, err := g.Clone(t.Context(), dir); err != nil || content(dir, "file") != "first" {
 		t.Errorf("with the password in the URL: %v", err)
 	}
 	if config := content(dir, ".git/config"); strings.Contains(config, "secret-word") || !strings.Contains(config, s.URL) {
-		t.Errorf("the clone keeps the password: %s", config)
+		t.Errorf("the clone stores the password: %s", config)
 	}
 	g.URL += "/missing"
 	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || strings.Contains(err.Error(), "secret-word") {
-		t.Errorf("the error tells the password: %v", err)
+		t.Errorf("the error contains the password: %v", err)
 	}
 	if url := Anonymous("https://token@example.com/app.git"); url != "https://example.com/app.git" {
 		t.Errorf("a log shows %s", url)
@@ -155,7 +155,7 @@ func TestAPasswordIsForItsServerAlone(t *testing.T) {
 	}
 }
 
-func TestSubmodulesAreFetched(t *testing.T) {
+func TestCloneFetchesSubmodules(t *testing.T) {
 	s := newServer(t)
 	s.commit("inner", "inner", map[string]string{"deep": "deep"})
 	s.commit("sub", "sub", map[string]string{"file": "sub"})
@@ -173,26 +173,26 @@ func TestSubmodulesAreFetched(t *testing.T) {
 	}
 }
 
-func TestARepositoryOnTheOwnMachineIsRefused(t *testing.T) {
+func TestCloneRejectsRepositoryOnOwnMachine(t *testing.T) {
 	s := newServer(t)
 	s.commit("app", "first", map[string]string{"file": "first"})
 	g := s.clone("")
-	g.Forbidden = Own
-	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "127.0.0.1, an address of the building machine itself") {
+	g.Forbidden = LocalAddress
+	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "127.0.0.1, an address of the build's own machine") {
 		t.Errorf("the loopback address: %v", err)
 	}
 	redirecting := httptest.NewServer(http.RedirectHandler("http://169.254.169.254/latest/info/refs?service=git-upload-pack", http.StatusFound))
 	t.Cleanup(redirecting.Close)
 	g.URL = redirecting.URL + "/app/.git"
-	g.Forbidden = func(ip netip.Addr) bool { return Own(ip) && !ip.IsLoopback() }
-	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "169.254.169.254, an address of the building machine itself") {
+	g.Forbidden = func(ip netip.Addr) bool { return LocalAddress(ip) && !ip.IsLoopback() }
+	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "169.254.169.254, an address of the build's own machine") {
 		t.Errorf("a redirection to the metadata address: %v", err)
 	}
 	for _, url := range []string{"ssh://git@127.0.0.1/app", "git://localhost/app"} {
 		g = s.clone("")
-		g.URL, g.Forbidden, g.Secret.Key = url, Own, []byte("")
+		g.URL, g.Forbidden, g.Secret.Key = url, LocalAddress, []byte("")
 		if _, err := g.Clone(t.Context(), t.TempDir()); err == nil {
-			t.Errorf("%s is cloned", url)
+			t.Errorf("cloned %s", url)
 		}
 	}
 	g.URL = "file://" + s.root + "/app"
@@ -201,7 +201,7 @@ func TestARepositoryOnTheOwnMachineIsRefused(t *testing.T) {
 	}
 }
 
-func TestARepositoryThatGrowsEnds(t *testing.T) {
+func TestCloneStopsAtLimit(t *testing.T) {
 	s := newServer(t)
 	s.commit("app", "first", map[string]string{"zeros": strings.Repeat("\x00", 1<<20)})
 	g := s.clone("")
@@ -221,7 +221,7 @@ func TestARepositoryThatGrowsEnds(t *testing.T) {
 	}
 }
 
-func TestAServerThatTellsTooMuchIsLeft(t *testing.T) {
+func TestCloneStopsAtMemoryLimit(t *testing.T) {
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 		line := func(text string) error {
@@ -242,8 +242,8 @@ func TestAServerThatTellsTooMuchIsLeft(t *testing.T) {
 	}))
 	t.Cleanup(endless.Close)
 	g := newServer(t).clone("")
-	g.URL, g.Limit = endless.URL+"/app/.git", &Limit{Bytes: 1 << 30, Files: 1000, Memory: held() + 64<<20}
-	if _, err := g.Clone(t.Context(), t.TempDir()); !errors.Is(err, errLarge) {
-		t.Errorf("a server without an end of references: %v", err)
+	g.URL, g.Limit = endless.URL+"/app/.git", &Limit{Bytes: 1 << 30, Files: 1000, Memory: heapBytes() + 64<<20}
+	if _, err := g.Clone(t.Context(), t.TempDir()); !errors.Is(err, errTooLarge) {
+		t.Errorf("a server with endless references: %v", err)
 	}
 }

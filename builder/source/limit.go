@@ -9,55 +9,59 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Limit bounds what a source may take of the disk and of memory, and how long nothing may come of it. It is used up by everything that is written of one build's
-// source.
+// Limit bounds the disk space, memory and idle time of a source. All inputs of one build share a
+// Limit.
 type Limit struct {
-	// Bytes and Files are what may be written.
+	// Bytes and Files are the maximum size and number of the written files.
 	Bytes, Files int64
-	// Memory is what this process may hold, in bytes, while a repository is cloned; 0 means DefaultMemory. What servers tell of their references, and objects that
-	// are given as differences, are read into memory.
+	// Memory is the maximum heap size of this process during a clone, in bytes. 0 means
+	// DefaultMemory. go-git keeps the server's references and deltified objects in memory.
 	Memory uint64
-	// Silence is how long a source may stand still; 0 means DefaultSilence.
-	Silence time.Duration
+	// SilenceTimeout is how long a source can send no data. 0 means DefaultSilenceTimeout.
+	SilenceTimeout time.Duration
 
 	bytes, files atomic.Int64
 }
 
 // Defaults of Limit.
 const (
-	DefaultBytes   = 8 << 30
-	DefaultFiles   = 1_000_000
-	DefaultMemory  = 2 << 30
-	DefaultSilence = 30 * time.Minute
+	DefaultBytes          = 8 << 30
+	DefaultFiles          = 1_000_000
+	DefaultMemory         = 2 << 30
+	DefaultSilenceTimeout = 30 * time.Minute
 )
 
-// NewLimit is a limit with the defaults.
+// NewLimit returns a limit with the defaults.
 func NewLimit() *Limit { return &Limit{Bytes: DefaultBytes, Files: DefaultFiles} }
 
-// file counts one more file.
-func (l *Limit) file() error {
+// addFile counts a file that is about to be written.
+func (l *Limit) addFile() error {
 	if l.files.Add(1) > l.Files {
-		return fmt.Errorf("the source has more than %d files: build from less, or leave out what is made from it", l.Files)
+		return fmt.Errorf("the source has more than %d files: remove generated files from it, or split it", l.Files)
 	}
 	return nil
 }
 
-// grow counts bytes that are about to be written.
-func (l *Limit) grow(n int) error {
+// addBytes counts bytes that are about to be written.
+func (l *Limit) addBytes(n int) error {
 	if l.bytes.Add(int64(n)) > l.Bytes {
-		return fmt.Errorf("the source is larger than %s: build from less, or leave out what is made from it", units.BytesSize(float64(l.Bytes)))
+		return fmt.Errorf("the source is larger than %s: remove generated files from it, or split it", units.BytesSize(float64(l.Bytes)))
 	}
 	return nil
 }
 
-// limited is a writer that the limit holds for.
-type limited struct {
+// copy copies the content of a file within the limit.
+func (l *Limit) copy(to io.Writer, from io.Reader) (int64, error) {
+	return io.Copy(limitedWriter{to, l}, from)
+}
+
+type limitedWriter struct {
 	io.Writer
 	limit *Limit
 }
 
-func (w limited) Write(p []byte) (int, error) {
-	if err := w.limit.grow(len(p)); err != nil {
+func (w limitedWriter) Write(p []byte) (int, error) {
+	if err := w.limit.addBytes(len(p)); err != nil {
 		return 0, err
 	}
 	return w.Writer.Write(p)

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Secret is what a source secret says: how to prove to a Git server who builds, and how to know the server.
+// Secret contains the credentials of a source secret for a Git server, and the data that verifies
+// the server.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, source clone secrets.
 type Secret struct {
@@ -25,18 +26,21 @@ type Secret struct {
 	User, Password string
 	// Key is a private key for SSH.
 	Key []byte
-	// KnownHosts is a file of the keys of SSH servers; empty: any server is believed.
+	// KnownHosts is the path of a file with the keys of SSH servers. Empty disables the
+	// verification of servers.
 	KnownHosts string
-	// Authority is a certificate authority in PEM form, beside the system's.
+	// Authority is a PEM-encoded certificate authority that is trusted in addition to the system's.
 	Authority []byte
-	// Insecure believes any certificate, as http.sslVerify = false in .gitconfig says.
+	// Insecure disables the verification of certificates, as http.sslVerify = false in .gitconfig
+	// does.
 	Insecure bool
 	// Proxy is http.proxy of .gitconfig.
 	Proxy string
 }
 
-// ReadSecret reads a mounted source secret: ssh-privatekey, known_hosts, username, password, token, ca.crt and .gitconfig, of which the
-// section http counts. A directory that does not exist is no secret.
+// ReadSecret reads a mounted source secret: ssh-privatekey, known_hosts, username, password, token,
+// ca.crt and the http section of .gitconfig. It returns an empty secret if the directory does not
+// exist.
 func ReadSecret(dir string) (Secret, error) {
 	read := func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -65,7 +69,7 @@ func ReadSecret(dir string) (Secret, error) {
 	}
 	parsed := config.New()
 	if err := config.NewDecoder(bytes.NewReader(files[".gitconfig"])).Decode(parsed); err != nil {
-		return Secret{}, errors.New("read source secret: .gitconfig is no configuration of git")
+		return Secret{}, errors.New("read source secret: .gitconfig is not a valid Git configuration")
 	}
 	web := parsed.Section("http")
 	secret.Proxy = web.Option("proxy")
@@ -75,7 +79,7 @@ func ReadSecret(dir string) (Secret, error) {
 	return secret, nil
 }
 
-// auth is how the secret proves itself to a server; nil: not at all.
+// auth returns the credentials for a server, or nil if the secret has none.
 func (s Secret) auth(to *transport.Endpoint) (transport.AuthMethod, error) {
 	switch to.Protocol {
 	case "http", "https":
@@ -84,16 +88,16 @@ func (s Secret) auth(to *transport.Endpoint) (transport.AuthMethod, error) {
 		}
 		user := s.User
 		if user == "" {
-			user = "token" // servers that take a token ignore it, and want one
+			user = "token" // servers that accept tokens require a user name and ignore it
 		}
 		return &githttp.BasicAuth{Username: user, Password: s.Password}, nil
 	case "ssh":
-		return s.keys(to)
+		return s.sshAuth(to)
 	}
 	return nil, nil
 }
 
-func (s Secret) keys(to *transport.Endpoint) (transport.AuthMethod, error) {
+func (s Secret) sshAuth(to *transport.Endpoint) (transport.AuthMethod, error) {
 	if len(s.Key) == 0 {
 		return nil, errors.New("an SSH repository needs a source secret with the key ssh-privatekey")
 	}
@@ -103,7 +107,7 @@ func (s Secret) keys(to *transport.Endpoint) (transport.AuthMethod, error) {
 	}
 	keys, err := gitssh.NewPublicKeys(user, s.Key, "")
 	if err != nil {
-		return nil, errors.New("the source secret's ssh-privatekey is no private key without a passphrase")
+		return nil, errors.New("the source secret's ssh-privatekey is not a private key without passphrase")
 	}
 	keys.HostKeyCallback = ssh.InsecureIgnoreHostKey()
 	if s.KnownHosts != "" {

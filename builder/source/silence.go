@@ -8,95 +8,97 @@ import (
 	"time"
 )
 
-// errSilent says that a source stands still.
-var errSilent = errors.New("nothing has come for too long: start the build again, and look at the server or the client that should send its source")
+// errSilent means that a source sends no data.
+var errSilent = errors.New("the source has sent no data for too long: check the server or the client that sends it, and start the build again")
 
-// silence is the limit's.
-func (l *Limit) silence() time.Duration {
-	if l.Silence == 0 {
-		return DefaultSilence
+// errTooLarge means that a source needs too much memory.
+var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")
+
+// memoryCheckInterval is how often watch checks the memory of the process.
+const memoryCheckInterval = 50 * time.Millisecond
+
+func (l *Limit) silenceTimeout() time.Duration {
+	if l.SilenceTimeout == 0 {
+		return DefaultSilenceTimeout
 	}
-	return l.Silence
+	return l.SilenceTimeout
 }
 
-// errLarge says that a source takes too much memory.
-var errLarge = errors.New("the repository has objects or references that are too large to be held in memory: build from another one, or send the source as an archive")
-
-// memory is the limit's.
-func (l *Limit) memory() uint64 {
+func (l *Limit) maxMemory() uint64 {
 	if l.Memory == 0 {
 		return DefaultMemory
 	}
 	return l.Memory
 }
 
-// heldPeriod is how often it is looked at what the process holds.
-const heldPeriod = 50 * time.Millisecond
-
-// watch is a context that ends when nothing is written for too long, or when too much is held in memory. stop must be called.
+// watch returns a context that is canceled if the source writes nothing for too long, or if the
+// process uses too much memory. The caller must call stop.
 func (l *Limit) watch(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
-		tick := time.NewTicker(min(heldPeriod, l.silence()))
-		defer tick.Stop()
-		written, since := int64(-1), time.Now()
+		ticker := time.NewTicker(min(memoryCheckInterval, l.silenceTimeout()))
+		defer ticker.Stop()
+		written, lastWrite := int64(-1), time.Now()
 		for {
-			if now := l.bytes.Load() + l.files.Load(); now != written {
-				written, since = now, time.Now()
+			if n := l.bytes.Load() + l.files.Load(); n != written {
+				written, lastWrite = n, time.Now()
 			}
 			switch {
-			case time.Since(since) >= l.silence():
+			case time.Since(lastWrite) >= l.silenceTimeout():
 				cancel(errSilent)
 				return
-			case held() > l.memory():
-				cancel(errLarge)
+			case heapBytes() > l.maxMemory():
+				cancel(errTooLarge)
 				return
 			}
 			select {
 			case <-watched.Done():
 				return
-			case <-tick.C:
+			case <-ticker.C:
 			}
 		}
 	}()
 	return watched, func() { cancel(nil) }
 }
 
-// held is what the process holds in memory, in bytes, with what it has not yet noticed that it needs no more.
-func held() uint64 {
+// heapBytes returns the size of all heap objects, including garbage that is not yet collected.
+func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// arriving is what is sent to a build. Reads end with the context, and when nothing comes for too long.
-type arriving struct {
+// silenceReader reads an upload. A read fails when the context ends, or when no data arrives for
+// too long.
+type silenceReader struct {
 	*io.PipeReader
-	end     func(error)
-	forget  func() bool
-	silence time.Duration
+	closeWithError func(error)
+	stop           func() bool
+	timeout        time.Duration
 }
 
-// arrive begins to read. A read of from that nothing ends is left to the end of the process.
-func arrive(ctx context.Context, from io.Reader, limit *Limit) *arriving {
+// newSilenceReader starts to read. If a read of upload never returns, its goroutine lives until the
+// process ends.
+func newSilenceReader(ctx context.Context, upload io.Reader, limit *Limit) *silenceReader {
 	reader, writer := io.Pipe()
-	end := func(err error) { _ = writer.CloseWithError(err) } // it has no error
+	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // always nil
 	go func() {
-		_, err := io.Copy(writer, from)
-		end(err)
+		_, err := io.Copy(writer, upload)
+		closeWithError(err)
 	}()
-	return &arriving{reader, end, context.AfterFunc(ctx, func() { end(context.Cause(ctx)) }), limit.silence()}
+	stop := context.AfterFunc(ctx, func() { closeWithError(context.Cause(ctx)) })
+	return &silenceReader{reader, closeWithError, stop, limit.silenceTimeout()}
 }
 
-// Read reads.
-func (a *arriving) Read(p []byte) (int, error) {
-	late := time.AfterFunc(a.silence, func() { a.end(errSilent) })
-	defer late.Stop()
-	return a.PipeReader.Read(p)
+// Read implements io.Reader.
+func (r *silenceReader) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(r.timeout, func() { r.closeWithError(errSilent) })
+	defer timer.Stop()
+	return r.PipeReader.Read(p)
 }
 
-// Close ends it.
-func (a *arriving) Close() error {
-	a.forget()
-	return a.PipeReader.Close()
+// Close implements io.Closer.
+func (r *silenceReader) Close() error {
+	r.stop()
+	return r.PipeReader.Close()
 }

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-func TestASourceThatStandsStillEnds(t *testing.T) {
-	limit := func() *Limit { return &Limit{Bytes: 1 << 20, Files: 10, Silence: 20 * time.Millisecond} }
+func TestSilentSourceTimesOut(t *testing.T) {
+	limit := func() *Limit { return &Limit{Bytes: 1 << 20, Files: 10, SilenceTimeout: 20 * time.Millisecond} }
 	never, writer := io.Pipe()
 	t.Cleanup(func() { writer.Close() })
 	if _, err := extract(t, never, limit()); !errors.Is(err, errSilent) {
-		t.Errorf("an upload that does not come: %v", err)
+		t.Errorf("a silent upload: %v", err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -26,6 +26,6 @@ func TestASourceThatStandsStillEnds(t *testing.T) {
 	g := s.clone("")
 	g.URL, g.Limit = server.URL+"/app/.git", limit()
 	if _, err := g.Clone(t.Context(), t.TempDir()); !errors.Is(err, errSilent) {
-		t.Errorf("a server that says nothing: %v", err)
+		t.Errorf("a silent server: %v", err)
 	}
 }

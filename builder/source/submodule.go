@@ -8,17 +8,17 @@ import (
 	"github.com/go-git/go-git/v5"
 )
 
-// deepest is how deep submodules may lie in submodules.
-const deepest = 10
+// maxSubmoduleDepth is the maximum nesting depth of submodules.
+const maxSubmoduleDepth = 10
 
-// submodules fetches those of a checked out commit, and theirs.
+// submodules fetches the submodules of a checked-out commit, recursively.
 func (g *Git) submodules(ctx context.Context, tree *git.Worktree, depth int) error {
 	modules, err := tree.Submodules()
 	if err != nil {
 		return fmt.Errorf("read submodules: %w", err)
 	}
 	if len(modules) > 0 && depth == 0 {
-		return errors.New("submodules lie too deep in submodules")
+		return fmt.Errorf("submodules are nested deeper than %d levels", maxSubmoduleDepth)
 	}
 	for _, module := range modules {
 		if err := g.submodule(ctx, module, depth); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/ssh"
 )
 
-// install makes go-git use the transports of this repository. It knows transports of the process only; a process builds one thing.
+// install registers the transports of this repository with go-git. go-git's transports are global,
+// which is safe because a builder process builds only one image.
 func (g *Git) install(ctx context.Context) error {
 	web, err := g.web()
 	if err != nil {
@@ -21,25 +22,25 @@ func (g *Git) install(ctx context.Context) error {
 	}
 	client.InstallProtocol("http", githttp.NewClient(web))
 	client.InstallProtocol("https", githttp.NewClient(web))
-	client.InstallProtocol("ssh", guarded{ssh.DefaultClient, ctx, g.forbidden})
-	client.InstallProtocol("git", guarded{git.DefaultClient, ctx, g.forbidden})
+	client.InstallProtocol("ssh", guarded{ssh.DefaultClient, ctx, g.checkAddress})
+	client.InstallProtocol("git", guarded{git.DefaultClient, ctx, g.checkAddress})
 	client.InstallProtocol("file", nil)
 	return nil
 }
 
-// web is the client for http and https.
+// web returns the client for http and https.
 func (g *Git) web() (*http.Client, error) {
 	return Web{Authority: g.Secret.Authority, Insecure: g.Secret.Insecure, Proxy: g.Proxy, Forbidden: g.Forbidden}.client()
 }
 
-// forbidden is an error if no repository can be at an address.
-func (g *Git) forbidden(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.allowed(ip) }
+// checkAddress returns an error if no repository can be at an address.
+func (g *Git) checkAddress(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.checkAddress(ip) }
 
-// guarded is a transport that connects by itself: the addresses of a host are checked before.
+// guarded is a transport that opens its own connections. It checks the addresses of a host first.
 type guarded struct {
 	transport.Transport
-	ctx       context.Context // go-git's interface has none
-	forbidden func(netip.Addr) error
+	ctx          context.Context // go-git's interface has no context
+	checkAddress func(netip.Addr) error
 }
 
 func (t guarded) NewUploadPackSession(to *transport.Endpoint, auth transport.AuthMethod) (transport.UploadPackSession, error) {
@@ -48,7 +49,7 @@ func (t guarded) NewUploadPackSession(to *transport.Endpoint, auth transport.Aut
 		return nil, err
 	}
 	for _, address := range addresses {
-		if err := t.forbidden(address); err != nil {
+		if err := t.checkAddress(address); err != nil {
 			return nil, err
 		}
 	}

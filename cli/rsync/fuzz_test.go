@@ -11,14 +11,16 @@ import (
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
 // FuzzUnpack proves that an archive that a container sends leaves everything outside of the
 // directory alone, and no link in it that leads out.
 func FuzzUnpack(f *testing.F) {
-	f.Add(tarOf(f, tar.Header{Name: "a/b", Mode: 0o4755}, tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "../outside"}, tar.Header{Name: "link/x"}))
-	f.Add(tarOf(f, tar.Header{Name: "../outside/x"}, tar.Header{Name: "hard", Typeflag: tar.TypeLink, Linkname: "../outside/kept"}))
-	f.Add(tarOf(f, tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "b"}, tar.Header{Name: "b", Typeflag: tar.TypeSymlink, Linkname: "a/../.."}))
+	f.Add(archivetest.Tar(f, tar.Header{Name: "a/b", Mode: 0o4755}, tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "../outside"}, tar.Header{Name: "link/x"}))
+	f.Add(archivetest.Tar(f, tar.Header{Name: "../outside/x"}, tar.Header{Name: "hard", Typeflag: tar.TypeLink, Linkname: "../outside/kept"}))
+	f.Add(archivetest.Tar(f, tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "b"}, tar.Header{Name: "b", Typeflag: tar.TypeSymlink, Linkname: "a/../.."}))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		base := t.TempDir()
@@ -36,8 +38,8 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		u := &unpacking{sync: &sync{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}}, root: root, names: map[string]bool{}}
-		_ = u.all(bytes.NewReader(archive))
+		u := &unpacker{sync: &sync{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}}, root: root, names: map[string]bool{}}
+		_ = u.extract(bytes.NewReader(archive))
 		if content, err := os.ReadFile(filepath.Join(outside, "kept")); err != nil || string(content) != "kept" {
 			t.Errorf("outside is %q, %v", content, err)
 		}
@@ -57,22 +59,4 @@ func FuzzUnpack(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-func tarOf(f *testing.F, headers ...tar.Header) []byte {
-	f.Helper()
-	var buffer bytes.Buffer
-	writer := tar.NewWriter(&buffer)
-	for _, header := range headers {
-		if header.Mode == 0 {
-			header.Mode = 0o644
-		}
-		if err := writer.WriteHeader(&header); err != nil {
-			f.Fatal(err)
-		}
-	}
-	if err := writer.Close(); err != nil {
-		f.Fatal(err)
-	}
-	return buffer.Bytes()
 }

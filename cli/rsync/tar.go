@@ -201,7 +201,7 @@ func (s *sync) download(ctx context.Context) error {
 		return err
 	}
 	defer root.Close()
-	u := &unpacking{sync: s, root: root, names: map[string]bool{}}
+	u := &unpacker{sync: s, root: root, names: map[string]bool{}}
 	reader, writer := io.Pipe()
 	work, running := errgroup.WithContext(ctx)
 	work.Go(func() error {
@@ -213,7 +213,7 @@ func (s *sync) download(ctx context.Context) error {
 		return err
 	})
 	work.Go(func() error {
-		err := u.all(bufio.NewReader(reader))
+		err := u.extract(bufio.NewReader(reader))
 		reader.CloseWithError(err)
 		return err
 	})
@@ -224,7 +224,7 @@ func (s *sync) download(ctx context.Context) error {
 }
 
 // removeHere removes from the local copy what has not come and is not left out.
-func (u *unpacking) removeHere() error {
+func (u *unpacker) removeHere() error {
 	start := "."
 	if base := u.sync.from.base(); base != "" {
 		start = base

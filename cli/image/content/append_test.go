@@ -10,8 +10,8 @@ import (
 
 func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 	host, dir := serve(t), t.TempDir()
-	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
-	layer := write(t, dir, "layer.tar", archive(t, entry{name: "b", content: "2"}))
+	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"})))
+	layer := write(t, dir, "layer.tar", tarLayer(t, entry{name: "b", content: "2"}))
 	args := []string{"append", "--from", host + "/app:v1", "--created-at", "2018-10-10T00:00:00Z", "--image", `{"Entrypoint":["/bin/new"],"Cmd":null,"Labels":{"tier":"web"},"WorkingDir":"/image"}`,
 		"--meta", `{"author":"shop","config":{"WorkingDir":"/meta"}}`, layer}
 	if out, _, err := oc(t, append(args, "--to", host+"/app:trial", "--dry-run")...); err != nil || !strings.Contains(out, "with 2 layers") {
@@ -56,7 +56,7 @@ func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 
 func TestTheSameLayersMakeTheSameImage(t *testing.T) {
 	host := serve(t)
-	layer := write(t, t.TempDir(), "layer.tar", archive(t, entry{name: "b", content: "2"}))
+	layer := write(t, t.TempDir(), "layer.tar", tarLayer(t, entry{name: "b", content: "2"}))
 	for _, tag := range []string{"one", "two"} {
 		if _, _, err := oc(t, "append", "--to", host+"/data:"+tag, "--created-at=0", "--drop-history", layer); err != nil {
 			t.Fatal(err)

@@ -85,8 +85,8 @@ func (s *s3) pulled(t *testing.T, reference string) string {
 func TestImagesAreMirroredToS3(t *testing.T) {
 	host, s := serve(t), serveS3(t)
 	to := s.endpoint + "/us-east-1/images"
-	one := push(t, host+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
-	amd, arm := image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	one := push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
+	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	list := push(t, host+"/team/list:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm}))
 	out, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1="+to+"/team/app:v1", host+"/team/list:v1="+to+"/list:stable", host+"/team/app:v1="+to+"/team/quiet")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestImagesAreMirroredToS3(t *testing.T) {
 
 func TestWhatCannotBeMirroredToS3IsNamed(t *testing.T) {
 	host, s := serve(t), serveS3(t)
-	push(t, host+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
+	push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
 	for _, destination := range []string{"s3://bucket/app:v1", "s3://minio/us-east-1/images/app:v1", "s3://minio:9000//images/app:v1", "s3://minio:9000/us-east-1//app:v1"} {
 		fails(t, "must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG", "mirror", host+"/team/app:v1", destination)
 	}

@@ -70,8 +70,8 @@ type entry struct {
 	mode          int64
 }
 
-// archive writes entries as they are, also those that no archive should have.
-func archive(t *testing.T, entries ...entry) []byte {
+// tarLayer writes entries as they are, also those that no archive should have.
+func tarLayer(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)
@@ -196,7 +196,7 @@ func fails(t *testing.T, want string, args ...string) {
 
 func TestInfoTellsWhatAnImageIs(t *testing.T) {
 	host := serve(t)
-	digest := push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"}), archive(t, entry{name: "b", content: "2"})))
+	digest := push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"}), tarLayer(t, entry{name: "b", content: "2"})))
 	out, _, err := oc(t, "info", host+"/app:v1")
 	if err != nil {
 		t.Fatal(err)
@@ -222,9 +222,9 @@ func TestInfoTellsWhatAnImageIs(t *testing.T) {
 
 func TestInfoOfAManifestListAsksWhichImage(t *testing.T) {
 	host := serve(t)
-	arm := image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	arm := image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	push(t, host+"/app:v1", several(t, map[string]v1.Image{
-		"linux/amd64": image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), "linux/arm64": arm,
+		"linux/amd64": image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), "linux/arm64": arm,
 	}))
 	digest, err := arm.Digest()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
 // tree is what a directory has: the contents of files, where links lead, and "/" for directories.
@@ -54,10 +56,10 @@ func has(t *testing.T, directory string, want map[string]string) {
 func TestFilesAreTakenOutOfAnImage(t *testing.T) {
 	host := serve(t)
 	push(t, host+"/app:v1", image(t, "linux/amd64",
-		archive(t, entry{name: "./"}, entry{name: "etc/"}, entry{name: "etc/a", content: "old"}, entry{name: "etc/gone", content: "x"}, entry{name: "var/"},
+		tarLayer(t, entry{name: "./"}, entry{name: "etc/"}, entry{name: "etc/a", content: "old"}, entry{name: "etc/gone", content: "x"}, entry{name: "var/"},
 			entry{name: "var/b", content: "b"}, entry{name: "was/"}, entry{name: "was/in", content: "w"}, entry{name: "full/one", content: "1"},
 			entry{name: "orig", content: "original"}, entry{name: "hard", kind: tar.TypeLink, link: "orig"}),
-		archive(t, entry{name: "etc/a", content: "new"}, entry{name: "etc/.wh.gone"}, entry{name: ".wh.was"}, entry{name: "full/.wh..wh..opq"},
+		tarLayer(t, entry{name: "etc/a", content: "new"}, entry{name: "etc/.wh.gone"}, entry{name: ".wh.was"}, entry{name: "full/.wh..wh..opq"},
 			entry{name: "full/two", content: "2"}, entry{name: "orig", content: "replaced"}, entry{name: "link", kind: tar.TypeSymlink, link: "/etc/a"})))
 	for what, tt := range map[string]struct {
 		args []string
@@ -98,11 +100,11 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 	host, outside := serve(t), t.TempDir()
 	secret := write(t, outside, "secret", []byte("mine"))
 	push(t, host+"/bad:v1", image(t, "linux/amd64",
-		archive(t, entry{name: "../up", content: "1"}, entry{name: "/root", content: "2"}, entry{name: "a/../../b", content: "3"},
+		tarLayer(t, entry{name: "../up", content: "1"}, entry{name: "/root", content: "2"}, entry{name: "a/../../b", content: "3"},
 			entry{name: "away", kind: tar.TypeSymlink, link: outside}, entry{name: "away/secret", content: "4"},
 			entry{name: "hard", kind: tar.TypeLink, link: "../../.." + secret}, entry{name: "disk", kind: tar.TypeBlock}, entry{name: "pipe", kind: tar.TypeFifo},
 			entry{name: "suid", content: "5", mode: 0o4755}),
-		archive(t, entry{name: "away2/secret", content: "6"}, entry{name: ".wh...", content: ""})))
+		tarLayer(t, entry{name: "away2/secret", content: "6"}, entry{name: ".wh...", content: ""})))
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "in")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -124,7 +126,7 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 		t.Errorf("a file runs as its owner: %v, %v", info, err)
 	}
 
-	push(t, host+"/bad:v3", image(t, "linux/amd64", archive(t, entry{name: "title\x1b]0;mine\a", content: "8"})))
+	push(t, host+"/bad:v3", image(t, "linux/amd64", tarLayer(t, entry{name: "title\x1b]0;mine\a", content: "8"})))
 	if out, _, err := oc(t, "extract", host+"/bad:v3", "--dry-run"); err != nil || strings.Contains(out, "\x1b") || !strings.Contains(out, "title") {
 		t.Errorf("a trial prints %q, %v", out, err)
 	}
@@ -133,7 +135,7 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}
-	push(t, host+"/bad:v2", image(t, "linux/amd64", archive(t, entry{name: "b2/secret", content: "7"})))
+	push(t, host+"/bad:v2", image(t, "linux/amd64", tarLayer(t, entry{name: "b2/secret", content: "7"})))
 	fails(t, "b2", "extract", host+"/bad:v2", "--path", "/:"+dir, "--confirm")
 	has(t, outside, map[string]string{"secret": "mine"})
 }
@@ -141,7 +143,7 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 func TestWhatCannotBeExtractedIsNamed(t *testing.T) {
 	host, dir := serve(t), t.TempDir()
 	write(t, dir, "there", nil)
-	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "etc/a", content: "1"}, entry{name: "link", kind: tar.TypeSymlink, link: "etc/a"})))
+	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "etc/a", content: "1"}, entry{name: "link", kind: tar.TypeSymlink, link: "etc/a"})))
 	app, empty := host+"/app:v1", t.TempDir()
 	fails(t, "pass --confirm", "extract", app, "--path", "/:"+dir)
 	fails(t, "make it first", "extract", app, "--path", "/:"+dir+"/none")
@@ -156,4 +158,13 @@ func TestWhatCannotBeExtractedIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, dir, map[string]string{"there": "", "a": "1"})
+}
+
+func TestExtractRejectsAttacks(t *testing.T) {
+	host := serve(t)
+	archivetest.Run(t, func(t *testing.T, attack archivetest.Attack, dir string) error {
+		push(t, host+"/attack:v1", image(t, "linux/amd64", archivetest.Tar(t, attack.Entries...)))
+		_, _, err := oc(t, "extract", host+"/attack:v1", "--path", "/:"+dir, "--confirm")
+		return err
+	})
 }

@@ -10,9 +10,9 @@ import (
 
 func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 	from, to := serve(t), serve(t)
-	one := push(t, from+"/team/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "one"})))
-	two := push(t, from+"/team/app:v2", image(t, "linux/amd64", archive(t, entry{name: "a", content: "two"})))
-	push(t, from+"/team/app:other", image(t, "linux/amd64", archive(t, entry{name: "a", content: "other"})))
+	one := push(t, from+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
+	two := push(t, from+"/team/app:v2", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "two"})))
+	push(t, from+"/team/app:other", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "other"})))
 	for what, tt := range map[string]struct {
 		args []string
 		want map[string]string
@@ -46,7 +46,7 @@ func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 func TestMappingsAreReadFromFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	host := serve(t)
-	digest := push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
+	digest := push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"})))
 	file := write(t, ".", "mappings", []byte("# ours\n\n"+host+"/app:v1="+host+"/rea:1 # one\n"+host+"/app:v1 "+host+"/reb:1 "+host+"/rec:1\n"))
 	write(t, ".", "stdin", []byte(host+"/app:v1="+host+"/red:1\n"))
 	if _, _, err := oc(t, "mirror", "-f", file, "-f", "-"); err != nil {
@@ -66,7 +66,7 @@ func TestMappingsAreReadFromFiles(t *testing.T) {
 
 func TestAManifestListIsMirroredWholeOrFiltered(t *testing.T) {
 	host := serve(t)
-	amd, arm := image(t, "linux/amd64", archive(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", archive(t, entry{name: "a", content: "arm"}))
+	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	whole := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/whole:v1"); err != nil {
 		t.Fatal(err)
@@ -95,8 +95,8 @@ func TestAManifestListIsMirroredWholeOrFiltered(t *testing.T) {
 
 func TestWhatCannotBeMirroredIsNamed(t *testing.T) {
 	host := serve(t)
-	push(t, host+"/app:v1", image(t, "linux/amd64", archive(t, entry{name: "a", content: "1"})))
-	push(t, host+"/app:v2", image(t, "linux/amd64", archive(t, entry{name: "a", content: "2"})))
+	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"})))
+	push(t, host+"/app:v2", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "2"})))
 	fails(t, "name images to copy", "mirror")
 	fails(t, "has no destination", "mirror", host+"/app:v1")
 	fails(t, "is not SOURCE=DESTINATION", "mirror", "a:1=b:1", "c:1")

@@ -7,7 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
+
+	"github.com/slipway-platform/slipway/internal/archive"
 )
 
 // spot is where an entry of an image goes.
@@ -26,21 +27,6 @@ func (u *unpacking) places(name string) (all []spot) {
 	return all
 }
 
-// clear makes the directory of a spot, and removes what is there and is no directory.
-func (p spot) clear() error {
-	if err := p.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
-		return err
-	}
-	there, err := p.root.Lstat(p.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && !there.IsDir() {
-		err = p.root.Remove(p.name)
-	}
-	return err
-}
-
 // files writes the content of a file to all places of entries.
 func (u *unpacking) files(names []string, header *tar.Header, content io.Reader) (err error) {
 	var writers []io.Writer
@@ -49,10 +35,7 @@ func (u *unpacking) files(names []string, header *tar.Header, content io.Reader)
 		places = append(places, u.places(name)...)
 	}
 	for _, p := range places {
-		if err := p.clear(); err != nil {
-			return err
-		}
-		file, err := p.root.OpenFile(p.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		file, err := archive.Create(p.root, p.name)
 		if err != nil {
 			return err
 		}
@@ -80,7 +63,7 @@ func (u *unpacking) special(p spot, header *tar.Header) error {
 	if u.onlyFiles {
 		return nil
 	}
-	if err := p.clear(); err != nil {
+	if err := archive.Clear(p.root, p.name); err != nil {
 		return err
 	}
 	if header.Typeflag == tar.TypeSymlink {

@@ -13,6 +13,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/slipway-platform/slipway/internal/archive"
 )
 
 // Names by which a layer takes away what those below it have: a file, or all that is in a
@@ -142,18 +144,11 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 		return explain("read layer", digest.String(), err)
 	}
 	defer content.Close()
-	archive := tar.NewReader(content)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read layer %q: %w", digest, err)
-		}
-		if err := do(inside(header.Name), header, archive); err != nil {
-			return fmt.Errorf("extract %q: %w", header.Name, err)
-		}
+	err = archive.Walk(content, func(header *tar.Header, content io.Reader) error {
+		return do(inside(header.Name), header, content)
+	})
+	if err != nil {
+		return fmt.Errorf("read layer %q: %w", digest, err)
 	}
 	if _, err := io.Copy(io.Discard, content); err != nil {
 		return fmt.Errorf("read layer %q: %w", digest, err)
