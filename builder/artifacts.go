@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// saveArtifacts takes over what the image that this build replaces has kept for the next one. Without it, the build only takes longer: problems are logged.
+// saveArtifacts extracts the artifacts of the image that this build replaces, and reports whether
+// there are any. They only save time, so errors are only logged.
 func (a *assembly) saveArtifacts(ctx context.Context) bool {
 	if a.output() == "" || a.scripts.path("save-artifacts") == "" {
 		return false
@@ -25,7 +26,7 @@ func (a *assembly) saveArtifacts(ctx context.Context) bool {
 		fmt.Fprintf(a.Out, "No artifacts of an earlier build: %v\n", err)
 		return false
 	}
-	fmt.Fprintln(a.Out, "Artifacts of the earlier build are used")
+	fmt.Fprintln(a.Out, "Using artifacts of the earlier build")
 	return true
 }
 
@@ -34,8 +35,8 @@ func (a *assembly) runSaveArtifacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.scripts.own {
-		state = state.File(a.copyOf(a.folder(scriptsFolder), "scripts"), llb.WithCustomName("[internal] add scripts"))
+	if a.scripts.copied {
+		state = state.File(a.copyDir(a.dir(scriptsDir), "scripts"), llb.WithCustomName("[internal] add scripts"))
 	}
 	result, err := solve(ctx, a.c, state, nil)
 	if err != nil {
@@ -46,34 +47,35 @@ func (a *assembly) runSaveArtifacts(ctx context.Context) error {
 		return err
 	}
 	defer container.Release(context.WithoutCancel(ctx))
-	root, err := os.OpenRoot(filepath.Join(a.Work, artifactsFolder))
+	root, err := os.OpenRoot(filepath.Join(a.Work, artifactsDir))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	writer, extracted := a.extractTo(ctx, root)
+	writer, wait := a.extractTo(ctx, root)
 	process, err := container.Start(ctx, gateway.StartRequest{
 		Args: []string{"/bin/sh", "-c", `"$0"`, a.scripts.path("save-artifacts")}, Env: config.Config.Env, User: a.user,
-		Cwd: first(config.Config.WorkingDir, "/"), Stdout: writer, Stderr: open{a.Out},
+		Cwd: first(config.Config.WorkingDir, "/"), Stdout: writer, Stderr: nopCloser{a.Out},
 	})
 	if err == nil {
 		err = process.Wait()
 	}
 	writer.CloseWithError(err)
-	return errors.Join(err, extracted())
+	return errors.Join(err, wait())
 }
 
-// extractTo extracts to a directory what is written as an archive to the writer, which the caller closes before it asks what became of it.
-func (r *run) extractTo(ctx context.Context, root *os.Root) (writer *io.PipeWriter, result func() error) {
+// extractTo returns a writer that extracts an archive to root. The caller closes the writer, then
+// calls wait for the result.
+func (r *run) extractTo(ctx context.Context, root *os.Root) (writer *io.PipeWriter, wait func() error) {
 	reader, writer := io.Pipe()
-	extracted := make(chan error, 1)
+	result := make(chan error, 1)
 	go func() {
 		err := source.Extract(ctx, reader, root, r.Limit)
 		if err == nil {
-			_, err = io.Copy(io.Discard, reader) // what follows the end of an archive
+			_, err = io.Copy(io.Discard, reader) // padding after the end of the archive
 		}
 		reader.CloseWithError(err)
-		extracted <- err
+		result <- err
 	}()
-	return writer, func() error { return <-extracted }
+	return writer, func() error { return <-result }
 }

@@ -21,59 +21,62 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/builder/engine"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// assembly is an image that is made of a builder image and source, as source-to-image makes it: the source goes into a directory of the image, the
-// image's script assemble builds it there, and the script run is the command of the result.
+// assembly builds an image from a builder image and source, as source-to-image does: it copies the
+// source into the image, the image's script assemble builds it, and the script run becomes the
+// command of the new image.
 //
-// Source: github.com/openshift/source-to-image, docs/builder_image.md; OpenShift Container Platform 3.9 Architecture, S2I builds.
+// Source: github.com/openshift/source-to-image, docs/builder_image.md; OpenShift Container Platform
+// 3.9 Architecture, S2I builds.
 type assembly struct {
 	*run
 	c        gateway.Client
 	strategy *buildv1.SourceBuildStrategy
-	// builder is the builder image's configuration and base its file system.
+	// builder is the configuration of the builder image. base is its file system.
 	builder dockerspec.DockerOCIImage
 	base    llb.State
-	// destination is the directory that source, scripts and artifacts go into.
+	// destination is the directory for source, scripts and artifacts.
 	destination string
-	// user runs the scripts, as uid:gid.
+	// user is the user of the scripts, as uid:gid.
 	user    string
 	scripts scripts
-	// env are variables for the script and for the image.
+	// env contains variables for assemble and for the image.
 	env []corev1.EnvVar
-	// secrets are the contents of mounted files, by their names.
+	// secrets contains the content of mounted files by secret ID.
 	secrets map[string][]byte
 }
 
-// The directories of the work that the engine reads, by the same names.
+// Directories in Work. The engine reads them by the same names.
 const (
-	sourceFolder, scriptsFolder, artifactsFolder = "source", "scripts", "artifacts"
+	sourceDir, scriptsDir, artifactsDir = "source", "scripts", "artifacts"
 )
 
-// sourceToImage builds with the strategy Source.
+// sourceToImage builds with the Source strategy.
 func (r *run) sourceToImage(ctx context.Context, e *engine.Engine, strategy *buildv1.SourceBuildStrategy) error {
 	a := &assembly{run: r, strategy: strategy, secrets: map[string][]byte{}}
-	folders := map[string]string{sourceFolder: r.context}
-	for _, name := range []string{scriptsFolder, artifactsFolder} {
+	dirs := map[string]string{sourceDir: r.context}
+	for _, name := range []string{scriptsDir, artifactsDir} {
 		dir, err := r.directory(name)
 		if err != nil {
 			return err
 		}
-		folders[name] = dir
+		dirs[name] = dir
 	}
 	var err error
 	if a.env, err = a.environment(); err != nil {
-		return because(buildv1.StatusReasonFetchSourceFailed, err)
+		return withReason(buildv1.StatusReasonFetchSourceFailed, err)
 	}
-	return r.image(ctx, e, recipe{step: "AssembleBuildScripts", solve: a.solve, folders: folders, secrets: a.secrets})
+	return r.image(ctx, e, recipe{step: "AssembleBuildScripts", solve: a.solve, dirs: dirs, secrets: a.secrets})
 }
 
-// solve makes the image.
+// solve builds the image.
 func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
 	a.c = c
 	err := a.timed(buildv1.StagePullImages, buildv1.StepPullBaseImage, func() (err error) {
 		a.base, a.builder, err = a.pullImage(ctx, a.strategy.From.Name)
-		return because(buildv1.StatusReasonPullBuilderImageFailed, err)
+		return withReason(buildv1.StatusReasonPullBuilderImageFailed, err)
 	})
 	if err != nil {
 		return nil, err
@@ -81,32 +84,32 @@ func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result
 	labels := a.builder.Config.Labels
 	a.destination = path.Join("/", first(labels[destinationLabel], "/tmp"))
 	a.user = first(labels[assembleUserLabel], a.builder.Config.User)
-	if err := allowedUser(a.user, first(a.Variable("ALLOWED_UIDS"), "1-")); err != nil {
-		return nil, because(buildv1.StatusReasonPullBuilderImageFailed, fmt.Errorf("builder image %q: %w", a.strategy.From.Name, err))
+	if err := checkUser(a.user, first(a.Variable(buildpod.AllowedUIDsVariable), "1-")); err != nil {
+		return nil, withReason(buildv1.StatusReasonPullBuilderImageFailed, fmt.Errorf("builder image %q: %w", a.strategy.From.Name, err))
 	}
 	a.user = withGroup(a.user)
 	if a.scripts, err = a.findScripts(ctx); err != nil {
-		return nil, because(reasonFetchScriptsFailed, err)
+		return nil, withReason(reasonFetchScriptsFailed, err)
 	}
-	state := a.base.File(a.copyOf(a.sourceState(), "src"), llb.WithCustomName("[internal] add the source"))
-	if a.scripts.own {
-		state = state.File(a.copyOf(a.folder(scriptsFolder), "scripts"), llb.WithCustomName("[internal] add scripts"))
+	state := a.base.File(a.copyDir(a.sourceState(), "src"), llb.WithCustomName("[internal] add the source"))
+	if a.scripts.copied {
+		state = state.File(a.copyDir(a.dir(scriptsDir), "scripts"), llb.WithCustomName("[internal] add scripts"))
 	}
 	if a.strategy.Incremental != nil && *a.strategy.Incremental && a.saveArtifacts(ctx) {
-		state = state.File(a.copyOf(a.folder(artifactsFolder), "artifacts"), llb.WithCustomName("[internal] add artifacts"))
+		state = state.File(a.copyDir(a.dir(artifactsDir), "artifacts"), llb.WithCustomName("[internal] add artifacts"))
 	}
 	options, err := a.options()
 	if err != nil {
-		return nil, because(buildv1.StatusReasonFetchSourceFailed, err)
+		return nil, withReason(buildv1.StatusReasonFetchSourceFailed, err)
 	}
 	result, err := solve(ctx, c, state.Run(options...).Root(), nil)
 	if err != nil {
-		return nil, because(reasonAssembleFailed, fmt.Errorf("run assemble: %w", err))
+		return nil, withReason(reasonAssembleFailed, fmt.Errorf("run assemble: %w", err))
 	}
 	return result, a.configure(result)
 }
 
-// pullImage finds an image and its configuration.
+// pullImage returns an image and its configuration.
 func (a *assembly) pullImage(ctx context.Context, name string) (llb.State, dockerspec.DockerOCIImage, error) {
 	mode := "default"
 	if a.strategy.ForcePull {
@@ -123,39 +126,40 @@ func (a *assembly) pullImage(ctx context.Context, name string) (llb.State, docke
 	return llb.Image(reference, llb.WithCustomName("[internal] pull "+name)), config, nil
 }
 
-// folder is a directory of the work.
-func (a *assembly) folder(name string, options ...llb.LocalOption) llb.State {
+// dir returns the state of a directory in Work.
+func (a *assembly) dir(name string, options ...llb.LocalOption) llb.State {
 	return llb.Local(name, slices.Concat(options, []llb.LocalOption{
 		llb.SessionID(a.c.BuildOpts().SessionID), llb.SharedKeyHint(name), llb.WithCustomName("[internal] read " + name),
 	})...)
 }
 
-// sourceState is the source without what .s2iignore leaves out.
+// sourceState returns the source, except for the files that .s2iignore excludes.
 func (a *assembly) sourceState() llb.State {
-	return a.folder(sourceFolder, llb.ExcludePatterns(a.ignored()))
+	return a.dir(sourceDir, llb.ExcludePatterns(a.ignorePatterns()))
 }
 
-func (a *assembly) ignored() []string {
-	file, err := openIn(a.context, ".s2iignore")
+func (a *assembly) ignorePatterns() []string {
+	file, err := openInRoot(a.context, ".s2iignore")
 	if err != nil {
 		return nil
 	}
 	defer file.Close()
 	patterns, err := ignorefile.ReadAll(file)
 	if err != nil {
-		fmt.Fprintf(a.Out, "warning: .s2iignore is not obeyed: %v\n", err)
+		fmt.Fprintf(a.Out, "warning: cannot use .s2iignore: %v\n", err)
 	}
 	return patterns
 }
 
-// copyOf copies a folder to a directory that the scripts' user owns.
-func (a *assembly) copyOf(folder llb.State, to string) *llb.FileAction {
+// copyDir copies a directory to a directory that the scripts' user owns.
+func (a *assembly) copyDir(from llb.State, to string) *llb.FileAction {
 	owner, target := llb.WithUser(a.user), path.Join(a.destination, to)
 	return llb.Mkdir(target, 0o755, llb.WithParents(true), owner).
-		Copy(folder, "/", target+"/", &llb.CopyInfo{CreateDestPath: true, CopyDirContentsOnly: true}, owner)
+		Copy(from, "/", target+"/", &llb.CopyInfo{CreateDestPath: true, CopyDirContentsOnly: true}, owner)
 }
 
-// options are how assemble runs: always, since it may fetch what has changed elsewhere.
+// options returns the options for assemble. It always runs, because it can download files that have
+// changed.
 func (a *assembly) options() ([]llb.RunOption, error) {
 	config := a.builder.Config
 	work := first(config.WorkingDir, "/")
@@ -190,7 +194,8 @@ func (a *assembly) options() ([]llb.RunOption, error) {
 	return options, nil
 }
 
-// configure gives the image its configuration: the builder image's, with the script run as its command.
+// configure sets the configuration of the image to that of the builder image, with the script run
+// as its command.
 func (a *assembly) configure(result *gateway.Result) error {
 	config := a.builder
 	config.Config.Cmd = []string{a.scripts.path("run")}
@@ -201,22 +206,23 @@ func (a *assembly) configure(result *gateway.Result) error {
 	config.Config.Labels[labelPrefix+"image"] = a.strategy.From.Name
 	config.Config.Labels["io.k8s.display-name"] = first(a.output(), a.Build.Name)
 	for _, variable := range a.env {
-		config.Config.Env = set(config.Config.Env, variable.Name, variable.Value)
+		config.Config.Env = setVariable(config.Config.Env, variable.Name, variable.Value)
 	}
 	return setConfig(result, config)
 }
 
-// environment are the variables for assemble and for the image: those of .s2i/environment, then the strategy's, then what says what is built.
+// environment returns the variables for assemble and for the image: those of .s2i/environment,
+// those of the strategy, and those that describe the build.
 func (a *assembly) environment() ([]corev1.EnvVar, error) {
-	text, err := readIn(a.context, ".s2i/environment")
+	text, err := readInRoot(a.context, ".s2i/environment")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var env []corev1.EnvVar
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
-		name, value, found := strings.Cut(line, "=")
-		if found && name != "" && !strings.HasPrefix(line, "#") {
+		name, value, ok := strings.Cut(line, "=")
+		if ok && name != "" && !strings.HasPrefix(line, "#") {
 			env = append(env, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
@@ -227,8 +233,8 @@ func (a *assembly) environment() ([]corev1.EnvVar, error) {
 	return env, nil
 }
 
-// openIn opens a file of a directory, which links do not lead out of.
-func openIn(dir, name string) (*os.File, error) {
+// openInRoot opens a file in a directory. It does not follow links that lead out of the directory.
+func openInRoot(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

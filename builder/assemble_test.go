@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// builderFiles are the scripts of a builder image.
+// builderFiles contains the scripts of a builder image.
 var builderFiles = map[string]string{
 	"app/": "", "home/": "", "tmp/": "",
 	"s2i/assemble": `#!/bin/sh
@@ -29,16 +29,16 @@ echo kept >/app/old
 	"s2i/save-artifacts": "#!/bin/sh\nmkdir -p /tmp/out; cat /app/old >/tmp/out/kept; tar -C /tmp/out -cf - kept\n",
 }
 
-// builderImage is one whose user may write to /app.
-func builderImage(s *site, user string) string {
+// builderImage returns an image whose user can write to /app.
+func builderImage(s *fixture, user string) string {
 	return s.base("builder-"+user, builderFiles, v1.Config{
 		User: user, WorkingDir: "/home", Env: []string{"PATH=/bin"},
 		Labels: map[string]string{"io.openshift.s2i.scripts-url": "image:///s2i", "io.k8s.description": "builder"},
 	})
 }
 
-func TestABuilderImageAssemblesSource(t *testing.T) {
-	s := newSite(t)
+func TestSourceStrategyAssemblesSource(t *testing.T) {
+	s := newFixture(t)
 	image := builderImage(s, "1001")
 	s.write(filepath.Join(s.secrets, "build", "password"), map[string]string{"word": "secret-word"})
 	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{
@@ -49,46 +49,46 @@ func TestABuilderImageAssemblesSource(t *testing.T) {
 	upload := tarOf(t, map[string]string{
 		"code": "print", ".s2i/environment": "# comment\nFROM_FILE=file\n", ".s2iignore": "*.log\n", "big.log": "noise", "sub/x.log": "noise", "sub/kept": "",
 	})
-	made, log := s.must(spec, bytes.NewReader(upload))
+	got, log := s.mustBuild(spec, bytes.NewReader(upload))
 	for file, want := range map[string]string{
 		"app/user": "1001\n", "app/code": "print", "app/word": "secret-word", "app/env": "file strategy app-1\n", "home/secret/word": "", "app/kept": "",
 	} {
-		if got := made.files[file]; got != want {
-			t.Errorf("%s has %q, want %q\n%s", file, got, want, log)
+		if got.files[file] != want {
+			t.Errorf("%s contains %q, want %q\n%s", file, got.files[file], want, log)
 		}
 	}
-	if list := made.files["app/list"]; strings.Contains(list, "big.log") || !strings.Contains(list, "/tmp/src/sub/kept") {
+	if list := got.files["app/list"]; strings.Contains(list, "big.log") || !strings.Contains(list, "/tmp/src/sub/kept") {
 		t.Errorf("the source is %s", list)
 	}
-	if made.Config.User != "1001" || len(made.Config.Cmd) != 1 || made.Config.Cmd[0] != "/s2i/run" {
-		t.Errorf("the image is configured as %+v", made.Config)
+	if got.Config.User != "1001" || len(got.Config.Cmd) != 1 || got.Config.Cmd[0] != "/s2i/run" {
+		t.Errorf("the image is configured as %+v", got.Config)
 	}
 	for label, want := range map[string]string{"io.openshift.build.image": image, "io.k8s.description": "builder", "io.openshift.build.name": "app-1"} {
-		if made.Config.Labels[label] != want {
-			t.Errorf("label %s is %q, want %q", label, made.Config.Labels[label], want)
+		if got.Config.Labels[label] != want {
+			t.Errorf("label %s is %q, want %q", label, got.Config.Labels[label], want)
 		}
 	}
-	if env := strings.Join(made.Config.Env, " "); !strings.Contains(env, "FROM_FILE=file FROM_STRATEGY=strategy OPENSHIFT_BUILD_NAME=app-1 OPENSHIFT_BUILD_NAMESPACE=team") {
+	if env := strings.Join(got.Config.Env, " "); !strings.Contains(env, "FROM_FILE=file FROM_STRATEGY=strategy OPENSHIFT_BUILD_NAME=app-1 OPENSHIFT_BUILD_NAMESPACE=team") {
 		t.Errorf("the environment is %s", env)
 	}
 
-	made, log = s.must(spec, bytes.NewReader(upload))
-	if made.files["app/kept"] != "kept\n" {
-		t.Errorf("the second build has %q of the first\n%s", made.files["app/kept"], log)
+	got, log = s.mustBuild(spec, bytes.NewReader(upload))
+	if got.files["app/kept"] != "kept\n" {
+		t.Errorf("the second build got artifacts %q\n%s", got.files["app/kept"], log)
 	}
 }
 
-func TestScriptsOfTheSourceComeFirst(t *testing.T) {
-	s := newSite(t)
+func TestScriptsOfSourceTakePrecedence(t *testing.T) {
+	s := newFixture(t)
 	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: builderImage(s, "1001")}}})
-	made, log := s.must(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": "#!/bin/sh\necho own >/app/own\n"})))
-	if made.files["app/own"] != "own\n" || made.Config.Cmd[0] != "/s2i/run" {
-		t.Errorf("own assemble wrote %q, the command is %v\n%s", made.files["app/own"], made.Config.Cmd, log)
+	got, log := s.mustBuild(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": "#!/bin/sh\necho own >/app/own\n"})))
+	if got.files["app/own"] != "own\n" || got.Config.Cmd[0] != "/s2i/run" {
+		t.Errorf("own assemble wrote %q, the command is %v\n%s", got.files["app/own"], got.Config.Cmd, log)
 	}
 }
 
-func TestAssemblingFailsForAReason(t *testing.T) {
-	s := newSite(t)
+func TestFailedSourceBuildHasReason(t *testing.T) {
+	s := newFixture(t)
 	image := builderImage(s, "1001")
 	for what, tt := range map[string]struct {
 		image  func() string
@@ -109,7 +109,7 @@ func TestAssemblingFailsForAReason(t *testing.T) {
 	}
 }
 
-func TestUsersOfBuilderImages(t *testing.T) {
+func TestCheckUser(t *testing.T) {
 	for _, tt := range []struct {
 		user, allowed string
 		ok            bool
@@ -117,7 +117,7 @@ func TestUsersOfBuilderImages(t *testing.T) {
 		{"1001", "1-", true}, {"1001:0", "1-", true}, {"0", "1-", false}, {"", "1-", false}, {"app", "1-", false}, {"0", "0", true}, {"5", "0,4-6", true},
 		{"7", "0,4-6", false}, {"root", "0-", false}, {"99999999999", "1-", false},
 	} {
-		if err := allowedUser(tt.user, tt.allowed); (err == nil) != tt.ok {
+		if err := checkUser(tt.user, tt.allowed); (err == nil) != tt.ok {
 			t.Errorf("user %q, allowed %q: %v", tt.user, tt.allowed, err)
 		}
 	}

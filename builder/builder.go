@@ -1,10 +1,11 @@
-// Package builder is the program that runs in the pod of a build: it fetches the source, makes an image of it as the strategy says, pushes the image
-// to a registry and reports what became of it.
+// Package builder is the program in the pod of a build. It fetches the source, builds an image as
+// the strategy requires, pushes the image to a registry, and reports the result.
 //
-// It is given the Build in the variable BUILD and secrets as mounted directories, and has the rights of the pod's service account alone. It keeps its work in
-// a directory of the pod, so that a build leaves nothing behind but its image.
+// Its inputs are the variable BUILD and mounted secrets and config maps. It has the rights of the
+// pod's service account. Its files are in the pod, except for cached layers.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, Builds; the variables and directories are those of OpenShift 3.11's custom builders.
+// Source: OpenShift Container Platform 3.9 Architecture, Builds; the variables and directories are
+// those of OpenShift 3.11's custom builders.
 package builder
 
 import (
@@ -18,63 +19,67 @@ import (
 
 	"github.com/slipway-platform/slipway/builder/engine"
 	"github.com/slipway-platform/slipway/builder/source"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// Builder is one run of a build.
+// Builder runs one build.
 type Builder struct {
 	Build *buildv1.Build
-	// Report stores the details of the build. The builder changes them, and calls it when people will want to see them.
+	// Report stores the details of the build. The builder calls it when they change.
 	Report func(context.Context, *buildv1.Build) error
-	// Work is a directory of the build's own, and Secrets and ConfigMaps are where those of the build are mounted.
+	// Work is a directory for this build. Secrets and ConfigMaps contain the mounted secrets and
+	// config maps.
 	Work, Secrets, ConfigMaps string
-	// Cache is a directory that the node keeps for the builds of one configuration; it need not exist, and may be empty.
+	// Cache is a directory that the node keeps for the builds of one configuration. It is optional,
+	// and can be missing or empty.
 	Cache string
-	// Runc is the program that starts steps, and Authority a file of the authority by which the cluster's registry is trusted.
+	// Runc is the path of runc. Authority is a file with the certificate authority of the cluster's
+	// registry.
 	Runc, Authority string
 	// Limit bounds the source.
 	Limit *source.Limit
-	// Git is how repositories are fetched: the fields that the build does not say.
+	// Git contains the settings for clones that do not come from the build.
 	Git source.Git
-	// Variable is the value of one of the pod's variables.
+	// Variable returns the value of an environment variable.
 	Variable func(name string) string
-	// In is what is uploaded to the build, Out the log that people read.
+	// In is the uploaded source. Out is the log of the build.
 	In  io.Reader
 	Out io.Writer
 }
 
-// Run builds. It returns what people read of a failure; why stands in the log and in the Build too.
+// Run builds the image. A failure is also in the log and in the Build.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
-	defer r.close(context.WithoutCancel(ctx)) // after the report, for which people wait
+	defer r.close(context.WithoutCancel(ctx)) // after the report, because clients wait for the report
 	err := r.build(ctx)
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
-		r.failed(err)
+		r.setFailed(err)
 	}
-	// A build that is cancelled says so too.
+	// A canceled build reports its details, too.
 	if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
-		fmt.Fprintf(b.Out, "warning: the details of the build are not stored: %v\n", reportErr)
+		fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
 	}
 	return err
 }
 
-// run is a build under way.
+// run is the state of a build.
 type run struct {
 	*Builder
 	pull, push credentials
-	images     []credentials // of images that files are taken from
+	images     []credentials // for images that the source contains files of
 	store      *store
 	engine     *engine.Engine // nil until it has started
-	// context is the directory that the image is made of.
+	// context is the directory that the image is pushedImage from.
 	context string
 }
 
 func (r *run) build(ctx context.Context) error {
 	var err error
-	if r.pull, err = readCredentials(filepath.Join(r.Secrets, "pull")); err != nil {
+	if r.pull, err = readCredentials(filepath.Join(r.Secrets, buildpod.PullSecret)); err != nil {
 		return err
 	}
-	if r.push, err = readCredentials(filepath.Join(r.Secrets, "push")); err != nil {
+	if r.push, err = readCredentials(filepath.Join(r.Secrets, buildpod.PushSecret)); err != nil {
 		return err
 	}
 	if err := r.prepare(ctx); err != nil {
@@ -89,58 +94,59 @@ func (r *run) build(ctx context.Context) error {
 	case strategy.SourceStrategy != nil:
 		return r.sourceToImage(ctx, r.engine, strategy.SourceStrategy)
 	default:
-		return fmt.Errorf("build with strategy %q: this builder knows the strategies Docker and Source", strategy.Type)
+		return fmt.Errorf("build with strategy %q: the builder supports only Docker and Source", strategy.Type)
 	}
 }
 
-// prepare starts the engine while the source comes in.
+// prepare starts the engine while it fetches the source.
 func (r *run) prepare(ctx context.Context) error {
-	started := make(chan error, 1)
+	engineErr := make(chan error, 1)
 	go func() {
-		started <- r.startEngine(ctx)
+		engineErr <- r.startEngine(ctx)
 	}()
-	fetched := r.fetch(ctx)
-	if err := <-started; fetched == nil {
+	fetchErr := r.fetch(ctx)
+	if err := <-engineErr; fetchErr == nil {
 		return err
 	}
-	return fetched // what the source lacks is what people can change
+	return fetchErr // takes precedence, because the user can repair the source
 }
 
-// startEngine starts the engine with what earlier builds have left, or without if it cannot be used: the next build throws that away.
+// startEngine starts the engine with the layers of earlier builds. If they are damaged, it starts
+// with an empty store, and the next build deletes them.
 func (r *run) startEngine(ctx context.Context) (err error) {
 	r.store = r.openStore(ctx)
-	if r.engine, err = r.engineIn(ctx, r.store); err == nil || r.store.lock == nil {
+	if r.engine, err = r.newEngine(ctx, r.store); err == nil || r.store.lock == nil {
 		return err
 	}
-	fmt.Fprintf(r.Out, "warning: layers of earlier builds are not used: %v\n", err)
-	_ = r.store.lock.Close() // it was only read
+	fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
+	_ = r.store.lock.Close() // opened only for the lock
 	r.store = &store{dir: r.Work}
-	r.engine, err = r.engineIn(ctx, r.store)
+	r.engine, err = r.newEngine(ctx, r.store)
 	return err
 }
 
-func (r *run) engineIn(ctx context.Context, s *store) (*engine.Engine, error) {
+func (r *run) newEngine(ctx context.Context, s *store) (*engine.Engine, error) {
 	return engine.Start(ctx, engine.Config{Root: s.root(), Runc: r.Runc, Authorities: map[string][]string{registryHost: {r.Authority}}})
 }
 
-// close ends what has been started.
+// close stops the engine and releases its store.
 func (r *run) close(ctx context.Context) {
 	if r.engine == nil {
 		return
 	}
-	if err := r.store.leave(ctx, r.engine, r.Variable("ORIGIN_VERSION"), len(r.materials()) > 0); err != nil {
-		fmt.Fprintf(r.Out, "warning: layers are not kept for the next build: %v\n", err)
+	if err := r.store.release(ctx, r.engine, r.Variable(buildpod.VersionVariable), len(r.materials()) > 0); err != nil {
+		fmt.Fprintf(r.Out, "warning: cannot keep layers for the next build: %v\n", err)
 	}
 }
 
-// registryHost is where the cluster's own registry is.
+// registryHost is the address of the cluster's registry.
 const registryHost = "docker-registry.default.svc:5000"
 
-// directory makes a directory of the work.
+// directory creates a directory in Work.
 func (r *run) directory(name string) (string, error) {
 	path := filepath.Join(r.Work, name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("make directory of the build: %w", err)
+		return "", fmt.Errorf("create directory of the build: %w", err)
 	}
 	return path, nil
 }

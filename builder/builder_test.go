@@ -31,8 +31,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 )
 
-// site has what builds need: a registry, and directories of secrets and config maps.
-type site struct {
+// fixture contains the inputs of builds: a registry, and directories for secrets and config maps.
+type fixture struct {
 	t         *testing.T
 	host      string
 	runc      string
@@ -41,10 +41,10 @@ type site struct {
 	variables map[string]string
 	cache     string
 	labels    map[string]string // of builds
-	work      string            // where builds work, by default a new directory for each
+	work      string            // of builds; by default a new directory for each
 }
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(server.Close)
@@ -52,16 +52,17 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{
+	return &fixture{
 		t: t, host: strings.TrimPrefix(server.URL, "http://"), runc: programs.Runc, secrets: t.TempDir(), configs: t.TempDir(),
 		variables: map[string]string{},
 	}
 }
 
-// toBusybox is the content of a link to busybox.
+// toBusybox means that a file is a link to busybox.
 const toBusybox = "-> busybox"
 
-// tarOf makes an archive of files, which anyone may run, and of directories, whose names end with a slash and which anyone may write to.
+// tarOf returns an archive of executable files and world-writable directories. Names of directories
+// end with a slash.
 func tarOf(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -90,8 +91,8 @@ func tarOf(t *testing.T, files map[string]string) []byte {
 	return buffer.Bytes()
 }
 
-// base puts an image with a shell and files into the registry and returns its reference.
-func (s *site) base(name string, files map[string]string, config v1.Config) string {
+// base pushes an image with a shell and files, and returns its reference.
+func (s *fixture) base(name string, files map[string]string, config v1.Config) string {
 	s.t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *site) base(name string, files map[string]string, config v1.Config) stri
 	return reference
 }
 
-func (s *site) reference(text string) name.Reference {
+func (s *fixture) reference(text string) name.Reference {
 	s.t.Helper()
 	reference, err := name.ParseReference(text)
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *site) reference(text string) name.Reference {
 	return reference
 }
 
-// build runs a build whose upload is given, and returns the Build as it was reported last, and the log.
-func (s *site) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build, string, error) {
+// build runs a build, and returns the Build that it has reported last and the log.
+func (s *fixture) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build, string, error) {
 	s.t.Helper()
 	if spec.Output.To == nil {
 		spec.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: s.host + "/team/app:latest"}
@@ -144,23 +145,23 @@ func (s *site) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build,
 	b := &Builder{
 		Build:  &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "team", Labels: s.labels}, Spec: buildv1.BuildSpec{CommonSpec: spec}},
 		Report: func(_ context.Context, build *buildv1.Build) error { reported = build.DeepCopy(); return nil },
-		Work:   work, Cache: s.cache, Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own},
+		Work:   work, Cache: s.cache, Secrets: s.secrets, ConfigMaps: s.configs, Runc: s.runc, Limit: source.NewLimit(), Git: source.Git{Forbidden: source.LocalAddress},
 		Variable: func(name string) string { return s.variables[name] }, In: upload, Out: &log,
 	}
 	err := b.Run(context.WithoutCancel(s.t.Context()))
 	return reported, log.String(), err
 }
 
-// built is an image and the files of its layers.
-type built struct {
+// pushedImage is an image and the files of its layers.
+type pushedImage struct {
 	*v1.ConfigFile
 	digest string
 	layers int
 	files  map[string]string
 }
 
-// must builds and reads the image.
-func (s *site) must(spec buildv1.CommonSpec, upload io.Reader) (built, string) {
+// mustBuild runs a build and returns the image.
+func (s *fixture) mustBuild(spec buildv1.CommonSpec, upload io.Reader) (pushedImage, string) {
 	s.t.Helper()
 	build, log, err := s.build(spec, upload)
 	if err != nil {
@@ -170,29 +171,29 @@ func (s *site) must(spec buildv1.CommonSpec, upload io.Reader) (built, string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made := built{files: map[string]string{}}
-	if made.ConfigFile, err = image.ConfigFile(); err != nil {
+	got := pushedImage{files: map[string]string{}}
+	if got.ConfigFile, err = image.ConfigFile(); err != nil {
 		s.t.Fatal(err)
 	}
 	digest, err := image.Digest()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made.digest = digest.String()
-	if build.Status.Output.To == nil || build.Status.Output.To.ImageDigest != made.digest {
-		s.t.Errorf("the build reports %+v, the registry has %s", build.Status.Output.To, made.digest)
+	got.digest = digest.String()
+	if build.Status.Output.To == nil || build.Status.Output.To.ImageDigest != got.digest {
+		s.t.Errorf("reported image is %+v, pushed image is %s", build.Status.Output.To, got.digest)
 	}
 	layers, err := image.Layers()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made.layers = len(layers)
+	got.layers = len(layers)
 	content := mutate.Extract(image)
 	defer content.Close()
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
 		if err == io.EOF {
-			return made, log
+			return got, log
 		}
 		if err != nil {
 			s.t.Fatal(err)
@@ -202,18 +203,18 @@ func (s *site) must(spec buildv1.CommonSpec, upload io.Reader) (built, string) {
 			s.t.Fatal(err)
 		}
 		if header.Typeflag == tar.TypeReg && !strings.HasPrefix(header.Name, "bin/") {
-			made.files[path.Clean(header.Name)] = string(data)
+			got.files[path.Clean(header.Name)] = string(data)
 		}
 	}
 }
 
-// binary is the specification of a build from an upload.
+// binary returns the specification of a build from an upload.
 func binary(strategy buildv1.BuildStrategy) buildv1.CommonSpec {
 	return buildv1.CommonSpec{Source: buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}, Strategy: strategy}
 }
 
 // write writes files of a mounted secret or config map.
-func (s *site) write(dir string, files map[string]string) {
+func (s *fixture) write(dir string, files map[string]string) {
 	s.t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		s.t.Fatal(err)

@@ -17,34 +17,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkLocal are the addresses of the link, where services trust whoever reaches them, such as a cloud's metadata.
+// linkLocal is the range of link-local addresses. Services there, such as a cloud's metadata
+// service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// confine closes the link's addresses to this process and to the steps that it starts, but for the name servers, and gives up the right to open them again. That
-// right it has in its pod's network alone.
-func confine(resolvers string) error {
-	if err := closeAddresses(resolvers); err != nil {
+// confine blocks link-local addresses, except for name servers, for this process and the steps that
+// it starts. Then it drops the capability to unblock them. It has this capability only in the
+// network of its pod.
+func confine(resolvConf string) error {
+	if err := blockAddresses(resolvConf); err != nil {
 		return err
 	}
-	if err := giveUp(unix.CAP_NET_ADMIN); err != nil {
-		return fmt.Errorf("keep the build from the addresses of its node's link: %w", err)
+	if err := dropCapability(unix.CAP_NET_ADMIN); err != nil {
+		return fmt.Errorf("block link-local addresses: %w", err)
 	}
 	return nil
 }
 
-// closeAddresses closes them in the network of this process, for whoever is in it.
-func closeAddresses(resolvers string) error {
-	servers, err := nameServers(resolvers)
+// blockAddresses blocks link-local addresses, except for name servers, in the network of this
+// process.
+func blockAddresses(resolvConf string) error {
+	servers, err := nameServers(resolvConf)
 	if err == nil {
-		err = closeLink(servers)
+		err = blockLinkLocalRoutes(servers)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the build from the addresses of its node's link: %w", err)
+		return fmt.Errorf("block link-local addresses: %w", err)
 	}
 	return nil
 }
 
-// nameServers are those of a file like /etc/resolv.conf; without one there are none.
+// nameServers returns the name servers in a file like /etc/resolv.conf. A missing file has none.
 func nameServers(file string) (servers []netip.Addr, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,30 +65,31 @@ func nameServers(file string) (servers []netip.Addr, err error) {
 	return servers, err
 }
 
-// closeLink makes the link's addresses unreachable in the network of this thread. Those of open are reached as everything else is.
-func closeLink(open []netip.Addr) error {
-	for _, server := range open {
+// blockLinkLocalRoutes makes link-local addresses unreachable in the network of this thread, except
+// for those in allowed, which use the default route.
+func blockLinkLocalRoutes(allowed []netip.Addr) error {
+	for _, server := range allowed {
 		if !linkLocal.Contains(server) {
 			continue
 		}
-		way, err := defaultRoute()
+		route, err := defaultRoute()
 		if err != nil {
 			return err
 		}
-		way.Dst = network(netip.PrefixFrom(server, server.BitLen()))
-		if err := netlink.RouteReplace(way); err != nil {
+		route.Dst = network(netip.PrefixFrom(server, server.BitLen()))
+		if err := netlink.RouteReplace(route); err != nil {
 			return fmt.Errorf("set route to name server %s: %w", server, err)
 		}
 	}
 	if err := netlink.RouteReplace(&netlink.Route{Dst: network(linkLocal), Type: unix.RTN_UNREACHABLE}); err != nil {
-		return fmt.Errorf("close %s: %w", linkLocal, err)
+		return fmt.Errorf("block %s: %w", linkLocal, err)
 	}
 	return nil
 }
 
-// defaultRoute is the way to everything else.
+// defaultRoute returns the default route.
 func defaultRoute() (*netlink.Route, error) {
-	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1)) // of an address that is for documents
+	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1)) // an address reserved for documentation
 	if err != nil || len(routes) == 0 {
 		return nil, fmt.Errorf("find default route: %w", err)
 	}
@@ -96,8 +100,9 @@ func network(prefix netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
 }
 
-// giveUp takes a capability from all threads of the process and from whatever they start.
-func giveUp(capability uintptr) error {
+// dropCapability drops a capability in all threads of the process, and in all programs that it
+// starts.
+func dropCapability(capability uintptr) error {
 	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0); errno != 0 {
 		return fmt.Errorf("drop capability %d: %w", capability, errno)
 	}

@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPod calls test in a network like a pod's: one device whose default route leads to a gateway.
+// inPod calls test in a network namespace like a pod's: one device with the default route to a
+// gateway.
 func inPod(t *testing.T, test func(device int)) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
-		defer close(done)      // also where the test ends its goroutine
-		runtime.LockOSThread() // and never unlock: the thread ends with its network
+		defer close(done)      // also if the test calls Goexit
+		runtime.LockOSThread() // never unlocked, so that the thread and its network namespace end
 		done <- func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 				return err
@@ -52,41 +53,41 @@ func inPod(t *testing.T, test func(device int)) {
 	}
 }
 
-func TestAddressesOfTheLinkAreClosed(t *testing.T) {
+func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 	inPod(t, func(device int) {
-		way := func(to string) (reached bool, err error) {
+		route := func(to string) (reached bool, err error) {
 			routes, err := netlink.RouteGet(net.ParseIP(to))
 			return len(routes) == 1 && routes[0].LinkIndex == device && routes[0].Gw.Equal(net.IPv4(10, 128, 0, 1)), err
 		}
-		if reached, err := way("169.254.169.254"); !reached {
-			t.Errorf("before, metadata would not be reached: %v", err)
+		if reached, err := route("169.254.169.254"); !reached {
+			t.Errorf("the metadata address is blocked at the start: %v", err)
 		}
-		for range 2 { // a second time changes nothing
-			if err := closeLink([]netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("10.0.0.1")}); err != nil {
+		for range 2 { // idempotent
+			if err := blockLinkLocalRoutes([]netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("10.0.0.1")}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, closed := range []string{"169.254.169.254", "169.254.0.1", "169.254.20.11"} {
-			if _, err := way(closed); !errors.Is(err, unix.EHOSTUNREACH) {
-				t.Errorf("the way to %s is open: %v", closed, err)
+			if _, err := route(closed); !errors.Is(err, unix.EHOSTUNREACH) {
+				t.Errorf("%s is not blocked: %v", closed, err)
 			}
 		}
 		for _, open := range []string{"169.254.20.10", "10.0.0.1", "192.0.2.7"} {
-			if reached, err := way(open); !reached {
-				t.Errorf("the way to %s is closed: %v", open, err)
+			if reached, err := route(open); !reached {
+				t.Errorf("%s is blocked: %v", open, err)
 			}
 		}
 	})
 }
 
-func TestNameServersAreFound(t *testing.T) {
+func TestNameServers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	if err := os.WriteFile(file, []byte("# nameserver 10.0.0.9\nsearch svc\nnameserver 169.254.20.10\nnameserver\nnameserver fe80::1%eth0\nnameserver name\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := []netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("fe80::1%eth0")}
 	if servers, err := nameServers(file); err != nil || !slices.Equal(servers, want) {
-		t.Errorf("found %v, %v, want %v", servers, err, want)
+		t.Errorf("got %v, %v, want %v", servers, err, want)
 	}
 	if servers, err := nameServers(file + ".none"); err != nil || servers != nil {
 		t.Errorf("without a file: %v, %v", servers, err)

@@ -14,10 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// credentials are those of a mounted secret for registries.
+// credentials are the credentials for registries in a mounted secret.
 type credentials struct{ registryclient.Keychain }
 
-// readCredentials reads a directory with the file of a dockercfg secret, of either form. One that does not exist has none.
+// readCredentials reads a mounted secret in one of the two dockercfg formats. A directory that does
+// not exist has no credentials.
 func readCredentials(dir string) (credentials, error) {
 	for file, form := range map[string]corev1.SecretType{
 		corev1.DockerConfigKey: corev1.SecretTypeDockercfg, corev1.DockerConfigJsonKey: corev1.SecretTypeDockerConfigJson,
@@ -31,47 +32,48 @@ func readCredentials(dir string) (credentials, error) {
 		}
 		chain, err := registryclient.KeychainOf([]corev1.Secret{{Type: form, Data: map[string][]byte{file: data}}})
 		if err != nil {
-			return credentials{}, fmt.Errorf("read credentials of registries: %q is no file of docker's credentials", file)
+			return credentials{}, fmt.Errorf("read credentials of registries: %q is not a valid file of Docker credentials", file)
 		}
 		return credentials{chain}, nil
 	}
 	return credentials{}, nil
 }
 
-// of is the user and the password for a registry.
-func (c credentials) of(host string) (user, password string) {
+// lookup returns the user and the password for a registry. Both are empty if there are none.
+func (c credentials) lookup(host string) (user, password string) {
 	if strings.HasSuffix(host, strings.TrimPrefix(name.DefaultRegistry, "index")) {
-		host = name.DefaultRegistry // whichever of its servers it is
+		host = name.DefaultRegistry // all servers of the default registry
 	}
 	registry, err := name.NewRegistry(host)
 	if err != nil {
 		return "", ""
 	}
-	found, err := c.Resolve(registry)
+	authenticator, err := c.Resolve(registry)
 	if err != nil {
 		return "", ""
 	}
-	auth, err := found.Authorization()
+	auth, err := authenticator.Authorization()
 	if err != nil {
 		return "", ""
 	}
 	return auth.Username, auth.Password
 }
 
-// credentialsOf are those for a registry: to push, first those to push with, and to pull the other way around.
-func (r *run) credentialsOf(host string, push bool) (user, password string) {
+// credentialsFor returns the user and the password for a registry. For a push, it tries the push
+// secret first, otherwise the pull secret.
+func (r *run) credentialsFor(host string, push bool) (user, password string) {
 	first, second := r.pull, r.push
 	if push {
 		first, second = second, first
 	}
-	if user, password = first.of(host); password != "" {
+	if user, password = first.lookup(host); password != "" {
 		return user, password
 	}
-	if user, password = second.of(host); password != "" {
+	if user, password = second.lookup(host); password != "" {
 		return user, password
 	}
 	for _, image := range r.images {
-		if user, password = image.of(host); password != "" {
+		if user, password = image.lookup(host); password != "" {
 			return user, password
 		}
 	}

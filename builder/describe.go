@@ -13,9 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// describe adds to the configuration of an image what it was built from: labels, those of the output among them, and variables.
+// describe adds labels and variables to the configuration of an image: those that describe the
+// build, and the labels of its output.
 //
-// Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and labels.
+// Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
+// labels.
 func (r *run) describe(result *gateway.Result) error {
 	config, err := configOf(result)
 	if err != nil {
@@ -28,12 +30,12 @@ func (r *run) describe(result *gateway.Result) error {
 		config.Config.Labels[name] = text
 	}
 	for _, variable := range r.variables() {
-		config.Config.Env = set(config.Config.Env, variable[0], variable[1])
+		config.Config.Env = setVariable(config.Config.Env, variable[0], variable[1])
 	}
 	return setConfig(result, config)
 }
 
-// configOf is the configuration of an image that was solved.
+// configOf returns the configuration of an image.
 func configOf(result *gateway.Result) (dockerspec.DockerOCIImage, error) {
 	var config dockerspec.DockerOCIImage
 	if err := json.Unmarshal(result.Metadata[exptypes.ExporterImageConfigKey], &config); err != nil {
@@ -51,13 +53,13 @@ func setConfig(result *gateway.Result, config dockerspec.DockerOCIImage) error {
 	return nil
 }
 
-// set puts a variable into an environment.
-func set(env []string, name, text string) []string {
+// setVariable sets a variable in an environment.
+func setVariable(env []string, name, text string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(old string) bool { return strings.HasPrefix(old, name+"=") })
 	return append(env, name+"="+text)
 }
 
-// variables say in the running container what its image is.
+// variables returns the variables that describe the build, as names and values.
 func (r *run) variables() (list [][2]string) {
 	add := func(name, text string) {
 		if text != "" {
@@ -76,7 +78,7 @@ func (r *run) variables() (list [][2]string) {
 	return list
 }
 
-// labelPrefix begins the labels that say what an image was built from.
+// labelPrefix is the prefix of the labels that describe a build.
 const labelPrefix = "io.openshift.build."
 
 func (r *run) labels() map[string]string {

@@ -18,19 +18,19 @@ import (
 	"github.com/slipway-platform/slipway/builder/engine"
 )
 
-// dockerfileName is what the Dockerfile is called in the directory that the engine reads it from.
+// dockerfileName is the name of the Dockerfile in the directory that the engine reads.
 const dockerfileName = "Dockerfile"
 
-// docker builds a Dockerfile.
+// docker builds with the Docker strategy.
 func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.DockerBuildStrategy) error {
 	if err := r.addMaterials(); err != nil {
-		return because(buildv1.StatusReasonFetchSourceFailed, err)
+		return withReason(buildv1.StatusReasonFetchSourceFailed, err)
 	}
 	dir, err := r.dockerfile(strategy)
 	if err != nil {
-		return because(buildv1.StatusReasonManageDockerfileFailed, err)
+		return withReason(buildv1.StatusReasonManageDockerfileFailed, err)
 	}
-	// The frontend is the engine's own: without a command line it would look for the one that a Dockerfile may ask for.
+	// Without "cmdline", the engine uses the frontend that the Dockerfile names.
 	options := map[string]string{"filename": dockerfileName, "cmdline": "builtin"}
 	for _, argument := range strategy.BuildArgs {
 		options["build-arg:"+argument.Name] = argument.Value
@@ -47,8 +47,8 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 	}
 	if strategy.NoCache {
 		options["no-cache"] = ""
-	} else if !r.store.kept {
-		if err := r.remember(options); err != nil {
+	} else if !r.store.hasLayers {
+		if err := r.importCache(options); err != nil {
 			return err
 		}
 	}
@@ -60,14 +60,15 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 		if err == nil && squashed(strategy) {
 			result, err = squash(ctx, c, result)
 		}
-		return result, because(dockerReason(err), err)
+		return result, withReason(dockerReason(err), err)
 	}
 	return r.image(ctx, e, recipe{
-		step: buildv1.StepDockerBuild, solve: solve, folders: map[string]string{"context": r.context, "dockerfile": dir}, remember: !squashed(strategy),
+		step: buildv1.StepDockerBuild, solve: solve, dirs: map[string]string{"context": r.context, "dockerfile": dir}, exportCache: !squashed(strategy),
 	})
 }
 
-// dockerReason tells a step that failed from an image that the Dockerfile begins with and that cannot be pulled, which the engine knows by its words alone.
+// dockerReason distinguishes a failed step from a base image that cannot be pulled. The engine
+// distinguishes them only by the error's text.
 func dockerReason(err error) buildv1.StatusReason {
 	if err != nil && strings.Contains(err.Error(), "failed to resolve source metadata for ") {
 		return buildv1.StatusReasonPullBuilderImageFailed
@@ -75,7 +76,8 @@ func dockerReason(err error) buildv1.StatusReason {
 	return buildv1.StatusReasonDockerBuildFailed
 }
 
-// dockerfile writes the Dockerfile to a directory of its own, which it returns: the source's, or the one in the Build, adapted.
+// dockerfile writes the adapted Dockerfile of the source or of the Build to a directory, and
+// returns the directory.
 func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) {
 	text := []byte(value(r.Build.Spec.Source.Dockerfile))
 	if r.Build.Spec.Source.Dockerfile == nil {
@@ -99,8 +101,8 @@ func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) 
 	return dir, os.WriteFile(filepath.Join(dir, dockerfileName), text, 0o600)
 }
 
-// largestDockerfile bounds a Dockerfile, in bytes.
-const largestDockerfile = 1 << 20
+// maxDockerfileBytes limits the size of a Dockerfile.
+const maxDockerfileBytes = 1 << 20
 
 func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	root, err := os.OpenRoot(r.context)
@@ -110,14 +112,14 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	defer root.Close()
 	file, err := root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %q: the source has no such Dockerfile", path)
+		return nil, fmt.Errorf("read %q: the source does not contain this Dockerfile", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Dockerfile: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, largestDockerfile+1))
-	if err == nil && len(text) > largestDockerfile {
+	text, err := io.ReadAll(io.LimitReader(file, maxDockerfileBytes+1))
+	if err == nil && len(text) > maxDockerfileBytes {
 		err = errors.New("it is larger than a megabyte")
 	}
 	if err != nil {
@@ -126,7 +128,7 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// resolved are variables with the values that the pod was given for those that refer to something else.
+// resolved replaces variables that refer to other objects by the values in the pod.
 func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	var values []corev1.EnvVar
 	for _, variable := range env {
@@ -138,16 +140,16 @@ func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	return values
 }
 
-// remember makes the frontend look for layers that it need not make again, in the image that this build replaces.
-func (r *run) remember(options map[string]string) error {
+// importCache makes the frontend reuse layers of the image that this build replaces.
+func (r *run) importCache(options map[string]string) error {
 	if r.output() == "" {
 		return nil
 	}
-	type place struct {
+	type cacheImport struct {
 		Type  string
 		Attrs map[string]string
 	}
-	places, err := json.Marshal([]place{{"registry", map[string]string{"ref": r.output()}}})
-	options["cache-imports"] = string(places)
+	imports, err := json.Marshal([]cacheImport{{"registry", map[string]string{"ref": r.output()}}})
+	options["cache-imports"] = string(imports)
 	return err
 }

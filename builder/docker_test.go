@@ -13,18 +13,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dockerStrategy is the strategy of a Dockerfile.
+// dockerStrategy returns a Docker strategy.
 func dockerStrategy(strategy buildv1.DockerBuildStrategy) buildv1.BuildStrategy {
 	return buildv1.BuildStrategy{DockerStrategy: &strategy}
 }
 
-// inline is the specification of a build of a Dockerfile alone.
+// inline returns the specification of a build that has only a Dockerfile.
 func inline(dockerfile string, strategy buildv1.DockerBuildStrategy) buildv1.CommonSpec {
 	return buildv1.CommonSpec{Source: buildv1.BuildSource{Dockerfile: &dockerfile}, Strategy: dockerStrategy(strategy)}
 }
 
-func TestADockerfileIsBuiltAsTheStrategySays(t *testing.T) {
-	s := newSite(t)
+func TestDockerStrategySettingsApply(t *testing.T) {
+	s := newFixture(t)
 	base, other := s.base("one", nil, v1.Config{}), s.base("two", map[string]string{"which": "two"}, v1.Config{})
 	s.variables["REFERRED"] = "referred"
 	spec := binary(dockerStrategy(buildv1.DockerBuildStrategy{
@@ -48,69 +48,69 @@ COPY in/secret/word set from-image/which /copied/
 COPY --from=elsewhere.example.com/x /which /as
 `
 	upload := tarOf(t, map[string]string{"sub/docker/file": dockerfile})
-	made, log := s.must(spec, bytes.NewReader(upload))
+	got, log := s.mustBuild(spec, bytes.NewReader(upload))
 	for file, want := range map[string]string{
 		"which": "two", "said": "argued va$lue referred\n", "copied/word": "secret", "copied/set": "config", "copied/which": "two", "as": "two",
 	} {
-		if got := made.files[file]; got != want {
-			t.Errorf("%s has %q, want %q\n%s", file, got, want, log)
+		if got.files[file] != want {
+			t.Errorf("%s contains %q, want %q\n%s", file, got.files[file], want, log)
 		}
 	}
-	env := strings.Join(made.Config.Env, " ")
+	env := strings.Join(got.Config.Env, " ")
 	for _, want := range []string{"VARIABLE=va$lue", "OPENSHIFT_BUILD_NAME=app-1", "OPENSHIFT_BUILD_NAMESPACE=team"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment %q lacks %s", env, want)
 		}
 	}
-	if made.Config.Labels["label"] != "labelled" || made.Config.Labels["io.openshift.build.namespace"] != "team" {
-		t.Errorf("the labels are %v", made.Config.Labels)
+	if got.Config.Labels["label"] != "labelled" || got.Config.Labels["io.openshift.build.namespace"] != "team" {
+		t.Errorf("the labels are %v", got.Config.Labels)
 	}
 }
 
-func TestTheNextBuildTakesLayersOver(t *testing.T) {
-	s := newSite(t)
-	dockerfile := "FROM " + s.base("one", nil, v1.Config{}) + "\nRUN echo made >/made\nRUN echo more >/more\n"
-	first, log := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
+func TestNextBuildReusesLayers(t *testing.T) {
+	s := newFixture(t)
+	dockerfile := "FROM " + s.base("one", nil, v1.Config{}) + "\nRUN echo got >/got\nRUN echo more >/more\n"
+	first, log := s.mustBuild(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
 	if strings.Contains(log, "Using cache") {
-		t.Errorf("the first build has something to take over:\n%s", log)
+		t.Errorf("the first build reused layers:\n%s", log)
 	}
-	second, log := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
+	second, log := s.mustBuild(inline(dockerfile, buildv1.DockerBuildStrategy{}), nil)
 	if strings.Count(log, "Using cache") != 2 || second.RootFS.DiffIDs[2] != first.RootFS.DiffIDs[2] {
-		t.Errorf("the second makes its layers anew:\n%s", log)
+		t.Errorf("the second build did not reuse layers:\n%s", log)
 	}
-	if _, log = s.must(inline(dockerfile, buildv1.DockerBuildStrategy{NoCache: true}), nil); strings.Contains(log, "Using cache") {
-		t.Errorf("noCache takes layers over:\n%s", log)
+	if _, log = s.mustBuild(inline(dockerfile, buildv1.DockerBuildStrategy{NoCache: true}), nil); strings.Contains(log, "Using cache") {
+		t.Errorf("noCache reused layers:\n%s", log)
 	}
 }
 
-func TestLayersAreSquashed(t *testing.T) {
-	s := newSite(t)
+func TestSkipLayersSquashesLayers(t *testing.T) {
+	s := newFixture(t)
 	dockerfile := "FROM " + s.base("one", nil, v1.Config{}) + "\nRUN echo large >/large\nRUN echo small >/small; cp /small /large\n"
 	policy := buildv1.ImageOptimizationSkipLayers
-	made, _ := s.must(inline(dockerfile, buildv1.DockerBuildStrategy{ImageOptimizationPolicy: &policy}), nil)
-	if made.layers != 1 || made.files["large"] != "small\n" || made.files["small"] != "small\n" {
-		t.Errorf("%d layers with %v", made.layers, made.files)
+	got, _ := s.mustBuild(inline(dockerfile, buildv1.DockerBuildStrategy{ImageOptimizationPolicy: &policy}), nil)
+	if got.layers != 1 || got.files["large"] != "small\n" || got.files["small"] != "small\n" {
+		t.Errorf("%d layers with %v", got.layers, got.files)
 	}
 }
 
-func TestTheHookDecidesWhetherTheImageIsPushed(t *testing.T) {
-	s := newSite(t)
+func TestImageIsPushedOnlyIfHookSucceeds(t *testing.T) {
+	s := newFixture(t)
 	base := s.base("one", nil, v1.Config{Env: []string{"WORD=hooked", "PATH=/bin"}, Entrypoint: []string{"echo", "entered"}})
 	for what, tt := range map[string]struct {
-		hook buildv1.BuildPostCommitSpec
-		says string
-		ok   bool
+		hook   buildv1.BuildPostCommitSpec
+		output string
+		ok     bool
 	}{
-		"a script with arguments":     {buildv1.BuildPostCommitSpec{Script: "echo $WORD $1", Args: []string{"argument"}}, "hooked argument\n", true},
-		"a command":                   {buildv1.BuildPostCommitSpec{Command: []string{"echo", "commanded"}, Args: []string{"x"}}, "commanded x\n", true},
-		"arguments of the image":      {buildv1.BuildPostCommitSpec{Args: []string{"argued"}}, "entered argued\n", true},
-		"a script that fails":         {buildv1.BuildPostCommitSpec{Script: "echo broken; false"}, "broken\n", false},
-		"a command that is not there": {buildv1.BuildPostCommitSpec{Command: []string{"nothing"}}, "", false},
+		"a script with arguments": {buildv1.BuildPostCommitSpec{Script: "echo $WORD $1", Args: []string{"argument"}}, "hooked argument\n", true},
+		"a command":               {buildv1.BuildPostCommitSpec{Command: []string{"echo", "commanded"}, Args: []string{"x"}}, "commanded x\n", true},
+		"arguments of the image":  {buildv1.BuildPostCommitSpec{Args: []string{"argued"}}, "entered argued\n", true},
+		"a script that fails":     {buildv1.BuildPostCommitSpec{Script: "echo broken; false"}, "broken\n", false},
+		"a missing command":       {buildv1.BuildPostCommitSpec{Command: []string{"nothing"}}, "", false},
 	} {
 		spec := inline("FROM "+base+"\nRUN echo x >/x\n", buildv1.DockerBuildStrategy{})
 		spec.PostCommit = tt.hook
 		build, log, err := s.build(spec, nil)
-		if (err == nil) != tt.ok || !strings.Contains(log, tt.says) {
+		if (err == nil) != tt.ok || !strings.Contains(log, tt.output) {
 			t.Errorf("%s: %v\n%s", what, err, log)
 		}
 		if !tt.ok && (build.Status.Reason != buildv1.StatusReasonPostCommitHookFailed || strings.Contains(log, "Pushing")) {
@@ -119,11 +119,11 @@ func TestTheHookDecidesWhetherTheImageIsPushed(t *testing.T) {
 	}
 }
 
-func TestBuildsFailForAReason(t *testing.T) {
-	s := newSite(t)
+func TestFailedBuildHasReason(t *testing.T) {
+	s := newFixture(t)
 	base := s.base("one", nil, v1.Config{})
-	lost := inline("FROM "+base, buildv1.DockerBuildStrategy{})
-	lost.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: "127.0.0.1:1/team/app"}
+	unreachable := inline("FROM "+base, buildv1.DockerBuildStrategy{})
+	unreachable.Output.To = &corev1.ObjectReference{Kind: "DockerImage", Name: "127.0.0.1:1/team/app"}
 	noDirectory := binary(dockerStrategy(buildv1.DockerBuildStrategy{}))
 	noDirectory.Source.ContextDir = "../.."
 	noImage := inline("FROM "+base, buildv1.DockerBuildStrategy{})
@@ -134,13 +134,13 @@ func TestBuildsFailForAReason(t *testing.T) {
 		spec   buildv1.CommonSpec
 		reason buildv1.StatusReason
 	}{
-		"a step that fails":      {inline("FROM "+base+"\nRUN echo oh; false\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonDockerBuildFailed},
-		"no Dockerfile":          {binary(dockerStrategy(buildv1.DockerBuildStrategy{})), buildv1.StatusReasonManageDockerfileFailed},
-		"a registry that is out": {lost, buildv1.StatusReasonPushImageToRegistryFailed},
-		"no such base image":     {inline("FROM "+s.host+"/base/none\nRUN echo oh\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonPullBuilderImageFailed},
-		"no such directory":      {noDirectory, buildv1.StatusReasonInvalidContextDirectory},
-		"no such file of image":  {noImage, buildv1.StatusReasonFetchImageContentFailed},
-		"the metadata address":   {repository, buildv1.StatusReasonFetchSourceFailed},
+		"a step that fails":     {inline("FROM "+base+"\nRUN echo oh; false\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonDockerBuildFailed},
+		"no Dockerfile":         {binary(dockerStrategy(buildv1.DockerBuildStrategy{})), buildv1.StatusReasonManageDockerfileFailed},
+		"unreachable registry":  {unreachable, buildv1.StatusReasonPushImageToRegistryFailed},
+		"no such base image":    {inline("FROM "+s.host+"/base/none\nRUN echo oh\n", buildv1.DockerBuildStrategy{}), buildv1.StatusReasonPullBuilderImageFailed},
+		"no such directory":     {noDirectory, buildv1.StatusReasonInvalidContextDirectory},
+		"no such file of image": {noImage, buildv1.StatusReasonFetchImageContentFailed},
+		"the metadata address":  {repository, buildv1.StatusReasonFetchSourceFailed},
 	} {
 		build, log, err := s.build(tt.spec, bytes.NewReader(tarOf(t, map[string]string{"file": ""})))
 		if err == nil || build.Status.Reason != tt.reason || build.Status.Message == "" || build.Status.Phase != buildv1.BuildPhaseFailed {
@@ -149,17 +149,17 @@ func TestBuildsFailForAReason(t *testing.T) {
 	}
 }
 
-func TestAnUploadedFileIsInTheContext(t *testing.T) {
-	s := newSite(t)
+func TestUploadedFileIsInContext(t *testing.T) {
+	s := newFixture(t)
 	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nCOPY app.war /app.war\n", buildv1.DockerBuildStrategy{})
 	spec.Source.Binary = &buildv1.BinaryBuildSource{AsFile: "app.war"}
-	if made, log := s.must(spec, strings.NewReader("content")); made.files["app.war"] != "content" {
-		t.Errorf("the image has %v\n%s", made.files, log)
+	if got, log := s.mustBuild(spec, strings.NewReader("content")); got.files["app.war"] != "content" {
+		t.Errorf("the image has %v\n%s", got.files, log)
 	}
 }
 
-func TestStagesAreTimed(t *testing.T) {
-	s := newSite(t)
+func TestStatusListsStages(t *testing.T) {
+	s := newFixture(t)
 	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nRUN echo x\n", buildv1.DockerBuildStrategy{})
 	spec.Source.Binary = &buildv1.BinaryBuildSource{AsFile: "file"}
 	spec.PostCommit.Script = "echo hook"
@@ -176,8 +176,8 @@ func TestStagesAreTimed(t *testing.T) {
 	}
 }
 
-func TestNothingIsPushedWhereNothingIsAskedFor(t *testing.T) {
-	s := newSite(t)
+func TestBuildWithoutOutputPushesNothing(t *testing.T) {
+	s := newFixture(t)
 	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nRUN echo x\n", buildv1.DockerBuildStrategy{})
 	spec.Output.To = &corev1.ObjectReference{}
 	if _, log, err := s.build(spec, nil); err != nil || !strings.Contains(log, "no image push requested") {
@@ -185,14 +185,14 @@ func TestNothingIsPushedWhereNothingIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAFullDiskFailsTheBuildAndNothingElse(t *testing.T) {
-	s := newSite(t)
+func TestFullDiskFailsBuildOnly(t *testing.T) {
+	s := newFixture(t)
 	base := s.base("one", nil, v1.Config{})
 	s.work = t.TempDir()
 	if err := unix.Mount("tmpfs", s.work, "tmpfs", 0, "size=32m"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // what the engine has open ends with the process
+	t.Cleanup(func() { // the engine keeps files open until the process ends
 		if err := unix.Unmount(s.work, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
@@ -203,6 +203,6 @@ func TestAFullDiskFailsTheBuildAndNothingElse(t *testing.T) {
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || strings.Contains(string(mounts), " "+s.work+"/") {
-		t.Errorf("the build has left mounts: %v\n%s", err, mounts)
+		t.Errorf("mounts remain: %v\n%s", err, mounts)
 	}
 }

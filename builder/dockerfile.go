@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// adapt changes a Dockerfile as a BuildConfig asks for: from, if it is given, takes the place of the image that the last stage begins with, and each stage
-// begins with the variables of env.
+// adapt changes a Dockerfile as a BuildConfig requires. from, if not empty, replaces the base image
+// of the last stage. Each stage begins with the variables of env.
 func adapt(dockerfile []byte, from string, env []corev1.EnvVar) ([]byte, error) {
 	parsed, err := parser.Parse(bytes.NewReader(dockerfile))
 	if err != nil {
@@ -36,15 +36,15 @@ func adapt(dockerfile []byte, from string, env []corev1.EnvVar) ([]byte, error) 
 	for i, stage := range slices.Backward(stages) {
 		text := lines[stage.StartLine-1 : stage.EndLine]
 		if i == len(stages)-1 && from != "" {
-			text = []string{based(stage, from)}
+			text = []string{fromInstruction(stage, from)}
 		}
 		lines = slices.Replace(lines, stage.StartLine-1, stage.EndLine, slices.Concat(text, variables)...)
 	}
 	return []byte(strings.Join(lines, "\n")), nil
 }
 
-// based is the instruction of a stage with another image.
-func based(stage *parser.Node, image string) string {
+// fromInstruction returns the FROM instruction of a stage, with another image.
+func fromInstruction(stage *parser.Node, image string) string {
 	words := append([]string{"FROM"}, stage.Flags...)
 	words = append(words, image)
 	if stage.Next != nil {
@@ -55,12 +55,12 @@ func based(stage *parser.Node, image string) string {
 	return strings.Join(words, " ")
 }
 
-// environment is one instruction for each variable.
+// environment returns an ENV instruction for each variable.
 func environment(env []corev1.EnvVar, escape rune) (lines []string, err error) {
 	quote := strings.NewReplacer(string(escape), string(escape)+string(escape), `"`, string(escape)+`"`, "$", string(escape)+"$")
 	for _, variable := range env {
 		if strings.ContainsAny(variable.Value, "\r\n") || strings.ContainsAny(variable.Name, "\r\n =\"") {
-			return nil, fmt.Errorf("variable %q: a Dockerfile's variables are of one line each", variable.Name)
+			return nil, fmt.Errorf("variable %q: a variable in a Dockerfile can have only one line: remove line breaks, and special characters from its name", variable.Name)
 		}
 		lines = append(lines, fmt.Sprintf(`ENV %s="%s"`, variable.Name, quote.Replace(variable.Value)))
 	}

@@ -8,16 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestDockerfilesAreAdapted(t *testing.T) {
+func TestAdaptDockerfile(t *testing.T) {
 	env := []corev1.EnvVar{{Name: "A", Value: `say "hi" for $5 \o/`}}
 	for what, tt := range map[string]struct {
 		text, from string
 		env        []corev1.EnvVar
 		want       string
 	}{
-		"nothing asked for": {text: "# comment\nFROM a\nRUN x\n", want: "# comment\nFROM a\nRUN x\n"},
-		"another image":     {text: "FROM a\nRUN x", from: "b@sha256:1", want: "FROM b@sha256:1\nRUN x"},
-		"of the last stage": {
+		"unchanged":   {text: "# comment\nFROM a\nRUN x\n", want: "# comment\nFROM a\nRUN x\n"},
+		"other image": {text: "FROM a\nRUN x", from: "b@sha256:1", want: "FROM b@sha256:1\nRUN x"},
+		"image of the last stage": {
 			text: "FROM a AS one\nRUN x\nfrom --platform=linux/amd64 \\\n  b as two\nRUN y", from: "c",
 			want: "FROM a AS one\nRUN x\nFROM --platform=linux/amd64 c as two\nRUN y",
 		},
@@ -25,8 +25,8 @@ func TestDockerfilesAreAdapted(t *testing.T) {
 			text: "FROM a\nFROM b\nRUN x", env: env,
 			want: "FROM a\nENV A=\"say \\\"hi\\\" for \\$5 \\\\o/\"\nFROM b\nENV A=\"say \\\"hi\\\" for \\$5 \\\\o/\"\nRUN x",
 		},
-		"another escape":    {text: "# escape=`\nFROM a", env: []corev1.EnvVar{{Name: "A", Value: "$x`"}}, want: "# escape=`\nFROM a\nENV A=\"`$x``\""},
-		"text that is none": {text: "FROM a\nRUN <<E\nFROM b\nE\n", from: "c", want: "FROM c\nRUN <<E\nFROM b\nE\n"},
+		"other escape character":  {text: "# escape=`\nFROM a", env: []corev1.EnvVar{{Name: "A", Value: "$x`"}}, want: "# escape=`\nFROM a\nENV A=\"`$x``\""},
+		"FROM in a here-document": {text: "FROM a\nRUN <<E\nFROM b\nE\n", from: "c", want: "FROM c\nRUN <<E\nFROM b\nE\n"},
 	} {
 		got, err := adapt([]byte(tt.text), tt.from, tt.env)
 		if err != nil {
@@ -38,7 +38,7 @@ func TestDockerfilesAreAdapted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDockerfileIsNamed(t *testing.T) {
+func TestAdaptRejectsInvalidDockerfile(t *testing.T) {
 	for text, want := range map[string]string{"RUN x": "it has no FROM", "": "parse Dockerfile", "FROM a": "variable \"A\""} {
 		if _, err := adapt([]byte(text), "", []corev1.EnvVar{{Name: "A", Value: "x\nRUN evil"}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -6,7 +6,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 )
 
-// failure is an error with the reason that a Build shows for it.
+// failure is an error with a reason for the Build's status.
 type failure struct {
 	reason buildv1.StatusReason
 	cause  error
@@ -15,22 +15,22 @@ type failure struct {
 func (f failure) Error() string { return f.cause.Error() }
 func (f failure) Unwrap() error { return f.cause }
 
-// because gives an error a reason, unless it has one or is none.
-func because(reason buildv1.StatusReason, err error) error {
-	var known failure
-	if err == nil || errors.As(err, &known) {
+// withReason adds a reason to an error that has none.
+func withReason(reason buildv1.StatusReason, err error) error {
+	var existing failure
+	if err == nil || errors.As(err, &existing) {
 		return err
 	}
 	return failure{reason, err}
 }
 
-// Reasons that are not among those of the API's package, as OpenShift 3.11 has them.
+// Reasons of OpenShift 3.11 that the API's package does not define.
 const (
 	reasonAssembleFailed     buildv1.StatusReason = "AssembleFailed"
 	reasonFetchScriptsFailed buildv1.StatusReason = "FetchScriptsFailed"
 )
 
-// messages say in a sentence what a reason means.
+// messages contains the message for each reason.
 var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonFetchSourceFailed:         "Failed to fetch the input source.",
 	buildv1.StatusReasonFetchImageContentFailed:   "Failed to fetch input from an image.",
@@ -45,10 +45,10 @@ var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonGenericBuildFailed:        "The build failed; its log says why.",
 }
 
-// failed puts into the Build's status why it failed.
-func (r *run) failed(err error) {
-	known := failure{reason: buildv1.StatusReasonGenericBuildFailed}
-	errors.As(err, &known)
+// setFailed sets the Build's status.
+func (r *run) setFailed(err error) {
+	f := failure{reason: buildv1.StatusReasonGenericBuildFailed}
+	errors.As(err, &f)
 	status := &r.Build.Status
-	status.Phase, status.Reason, status.Message = buildv1.BuildPhaseFailed, known.reason, messages[known.reason]
+	status.Phase, status.Reason, status.Message = buildv1.BuildPhaseFailed, f.reason, messages[f.reason]
 }

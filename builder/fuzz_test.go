@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzAdapt proves that an adapted Dockerfile has the stages that it had, and begins the last one with the image that was asked for.
+// FuzzAdapt verifies that an adapted Dockerfile has the same stages, and that its last stage begins
+// with the requested image.
 func FuzzAdapt(f *testing.F) {
 	for _, seed := range []string{
 		"FROM a\nRUN x", "FROM a AS one\nfrom --platform=linux/amd64 \\\n  b as two\nRUN y", "# escape=`\nFROM a `\n AS b", "FROM a\nRUN <<E\nFROM b\nE\n", "FROM a\r\nRUN x\r\n",

@@ -12,7 +12,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 )
 
-// hook runs the post-commit hook in a container of the new image. What it changes there is not part of the image.
+// hook runs the post-commit hook in a container of the new image. Its changes are not part of the
+// image.
 func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result) error {
 	spec := r.Build.Spec.PostCommit
 	if spec.Script == "" && len(spec.Command) == 0 && len(spec.Args) == 0 {
@@ -34,7 +35,7 @@ func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result
 		defer container.Release(context.WithoutCancel(ctx))
 		process, err := container.Start(ctx, gateway.StartRequest{
 			Args: hookCommand(spec, config.Config.Entrypoint), Env: config.Config.Env, User: withGroup(config.Config.User),
-			Cwd: first(config.Config.WorkingDir, "/"), Stdout: open{r.Out}, Stderr: open{r.Out},
+			Cwd: first(config.Config.WorkingDir, "/"), Stdout: nopCloser{r.Out}, Stderr: nopCloser{r.Out},
 		})
 		if err != nil {
 			return fmt.Errorf("run post-commit hook: %w", err)
@@ -46,7 +47,7 @@ func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result
 	})
 }
 
-// hookCommand is what a hook runs. A script's arguments are its positional ones.
+// hookCommand returns the command of a hook. Args are the positional parameters of a script.
 func hookCommand(spec buildv1.BuildPostCommitSpec, entrypoint []string) []string {
 	const shell = "/bin/sh"
 	switch {
@@ -58,7 +59,7 @@ func hookCommand(spec buildv1.BuildPostCommitSpec, entrypoint []string) []string
 	return slices.Concat(entrypoint, spec.Args)
 }
 
-// open is a writer that is not closed by those who write to it.
-type open struct{ io.Writer }
+// nopCloser is a writer whose Close does nothing.
+type nopCloser struct{ io.Writer }
 
-func (open) Close() error { return nil }
+func (nopCloser) Close() error { return nil }

@@ -10,27 +10,28 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 
 	"github.com/slipway-platform/slipway/builder/engine"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// recipe is how a strategy makes an image.
+// recipe describes how a strategy builds an image.
 type recipe struct {
-	// step is what the status calls it.
+	// step is the name of the step in the Build's status.
 	step buildv1.StepName
-	// solve makes the image, from folders and with secrets of these names.
+	// solve builds the image. It reads dirs and secrets by their names.
 	solve   gateway.BuildFunc
-	folders map[string]string
+	dirs    map[string]string
 	secrets map[string][]byte
-	// remember: the next build can take layers of this one over.
-	remember bool
+	// exportCache makes the layers available to the next build.
+	exportCache bool
 }
 
-// image makes an image, runs the hook in it and pushes it.
-func (r *run) image(ctx context.Context, e *engine.Engine, how recipe) error {
-	var pushing time.Time
-	make := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
+// image builds an image, runs the hook in it, and pushes it.
+func (r *run) image(ctx context.Context, e *engine.Engine, rec recipe) error {
+	var pushStart time.Time
+	build := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
 		var result *gateway.Result
-		err := r.timed(buildv1.StageBuild, how.step, func() (err error) {
-			result, err = how.solve(ctx, c)
+		err := r.timed(buildv1.StageBuild, rec.step, func() (err error) {
+			result, err = rec.solve(ctx, c)
 			return err
 		})
 		if err != nil {
@@ -40,24 +41,24 @@ func (r *run) image(ctx context.Context, e *engine.Engine, how recipe) error {
 			return nil, err
 		}
 		if err := r.hook(ctx, c, result); err != nil {
-			return nil, because(buildv1.StatusReasonPostCommitHookFailed, err)
+			return nil, withReason(buildv1.StatusReasonPostCommitHookFailed, err)
 		}
-		if pushing = time.Now(); r.output() != "" {
+		if pushStart = time.Now(); r.output() != "" {
 			fmt.Fprintf(r.Out, "\nPushing image %s ...\n", r.output())
 		}
 		return result, nil
 	}
 	digest, err := e.Run(ctx, engine.Job{
-		Build: make, Folders: how.folders, Secrets: how.secrets, Push: r.output(), Remember: how.remember,
-		Credentials: r.credentialsOf, Out: r.Out, Verbose: r.verbose(),
+		Build: build, Dirs: rec.dirs, Secrets: rec.secrets, Push: r.output(), ExportCache: rec.exportCache,
+		Credentials: r.credentialsFor, Out: r.Out, Verbose: r.verbose(),
 	})
-	if r.output() != "" && !pushing.IsZero() {
-		r.took(buildv1.StagePushImage, buildv1.StepPushImage, pushing, time.Since(pushing))
+	if r.output() != "" && !pushStart.IsZero() {
+		r.addStep(buildv1.StagePushImage, buildv1.StepPushImage, pushStart, time.Since(pushStart))
 	}
 	var push *engine.PushError
 	switch {
 	case errors.As(err, &push):
-		return because(buildv1.StatusReasonPushImageToRegistryFailed, err)
+		return withReason(buildv1.StatusReasonPushImageToRegistryFailed, err)
 	case err != nil:
 		return err
 	case r.output() == "":
@@ -69,10 +70,10 @@ func (r *run) image(ctx context.Context, e *engine.Engine, how recipe) error {
 	return nil
 }
 
-// verbose tells whether the log shows each of the engine's own steps.
-func (r *run) verbose() bool { return r.Variable("BUILD_LOGLEVEL") >= "4" }
+// verbose reports whether the log includes the engine's internal steps.
+func (r *run) verbose() bool { return r.Variable(buildpod.LogLevelVariable) >= "4" }
 
-// output is the reference that the image is pushed to; empty: nowhere.
+// output returns the reference that the image is pushed to. Empty means no push.
 func (r *run) output() string {
 	if r.Build.Spec.Output.To == nil {
 		return ""

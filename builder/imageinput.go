@@ -13,12 +13,13 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 
 	"github.com/slipway-platform/slipway/builder/engine"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// addImages copies files of other images into the context.
+// addImages copies files from other images into the context.
 func (r *run) addImages(ctx context.Context, e *engine.Engine) error {
 	for i, image := range r.Build.Spec.Source.Images {
-		chain, err := readCredentials(filepath.Join(r.Secrets, "source-image", fmt.Sprint(i)))
+		chain, err := readCredentials(filepath.Join(r.Secrets, buildpod.ImageSecret(i)))
 		if err != nil {
 			return err
 		}
@@ -29,13 +30,14 @@ func (r *run) addImages(ctx context.Context, e *engine.Engine) error {
 		fmt.Fprintf(r.Out, "Copying files of image %s ...\n", image.From.Name)
 		err = r.timed(buildv1.StageFetchInputs, buildv1.StepPullInputImage, func() error { return r.addImage(ctx, e, image) })
 		if err != nil {
-			return because(buildv1.StatusReasonFetchImageContentFailed, err)
+			return withReason(buildv1.StatusReasonFetchImageContentFailed, err)
 		}
 	}
 	return nil
 }
 
-// addImage takes the files out of the image as an archive, which is extracted as suspiciously as one that is uploaded.
+// addImage exports the files of an image as an archive, and extracts the archive like an upload,
+// because the image can be hostile.
 func (r *run) addImage(ctx context.Context, e *engine.Engine, image buildv1.ImageSource) error {
 	root, err := os.OpenRoot(r.context)
 	if err != nil {
@@ -48,13 +50,13 @@ func (r *run) addImage(ctx context.Context, e *engine.Engine, image buildv1.Imag
 			CreateDestPath: true, FollowSymlinks: true, CopyDirContentsOnly: strings.HasSuffix(p.SourcePath, "/."),
 		}), llb.WithCustomName("[internal] copy files of "+image.From.Name))
 	}
-	writer, extracted := r.extractTo(ctx, root)
+	writer, wait := r.extractTo(ctx, root)
 	_, err = e.Run(ctx, engine.Job{
 		Build:   func(ctx context.Context, c gateway.Client) (*gateway.Result, error) { return solve(ctx, c, files, nil) },
-		Archive: writer, Credentials: r.credentialsOf, Out: r.Out, Verbose: r.verbose(),
+		Archive: writer, Credentials: r.credentialsFor, Out: r.Out, Verbose: r.verbose(),
 	})
 	writer.CloseWithError(err)
-	if extractErr := extracted(); extractErr != nil && err == nil {
+	if extractErr := wait(); extractErr != nil && err == nil {
 		err = extractErr
 	}
 	return err

@@ -11,9 +11,10 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 
 	"github.com/slipway-platform/slipway/builder/source"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// fetch fetches what the build is made from and finds the directory in it that the image is made of.
+// fetch fetches the source, and sets context to the context directory.
 func (r *run) fetch(ctx context.Context) error {
 	dir, err := r.directory("source")
 	if err != nil {
@@ -27,14 +28,15 @@ func (r *run) fetch(ctx context.Context) error {
 		err = r.timed(buildv1.StageFetchInputs, buildv1.StepFetchGitSource, func() error { return r.clone(ctx, dir, spec.Git) })
 	}
 	if err != nil {
-		return because(buildv1.StatusReasonFetchSourceFailed, err)
+		return withReason(buildv1.StatusReasonFetchSourceFailed, err)
 	}
-	r.context, err = within(dir, spec.ContextDir)
-	return because(buildv1.StatusReasonInvalidContextDirectory, err)
+	r.context, err = contextDir(dir, spec.ContextDir)
+	return withReason(buildv1.StatusReasonInvalidContextDirectory, err)
 }
 
-// within is the directory of a source, which a link does not lead out of.
-func within(dir, name string) (string, error) {
+// contextDir returns the path of a directory in the source. It does not follow links that lead out
+// of the source.
+func contextDir(dir, name string) (string, error) {
 	name = filepath.Clean("./" + name)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -49,7 +51,7 @@ func within(dir, name string) (string, error) {
 	return filepath.EvalSymlinks(filepath.Join(dir, name))
 }
 
-// receive stores the upload.
+// receive stores an upload.
 func (r *run) receive(ctx context.Context, dir, file string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -64,9 +66,9 @@ func (r *run) receive(ctx context.Context, dir, file string) error {
 	return source.Extract(ctx, r.In, root, r.Limit)
 }
 
-// clone fetches a repository and notes which commit it was.
+// clone clones a repository, and records its commit in the Build.
 func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSource) error {
-	secret, err := source.ReadSecret(filepath.Join(r.Secrets, "source"))
+	secret, err := source.ReadSecret(filepath.Join(r.Secrets, buildpod.SourceSecret))
 	if err != nil {
 		return err
 	}
@@ -86,32 +88,34 @@ func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSourc
 		return err
 	}
 	r.Build.Spec.Revision = revisionOf(commit)
-	noted := r.Build.Spec.Revision.Git
-	fmt.Fprintf(r.Out, "\tCommit:\t%s (%s)\n\tAuthor:\t%s <%s>\n\tDate:\t%s\n", noted.Commit, noted.Message, noted.Author.Name, noted.Author.Email, commit.Author.When)
+	git := r.Build.Spec.Revision.Git
+	fmt.Fprintf(r.Out, "\tCommit:\t%s (%s)\n\tAuthor:\t%s <%s>\n\tDate:\t%s\n", git.Commit, git.Message, git.Author.Name, git.Author.Email, commit.Author.When)
 	if err := r.Report(ctx, r.Build); err != nil {
-		fmt.Fprintf(r.Out, "warning: the commit is not noted: %v\n", err)
+		fmt.Fprintf(r.Out, "warning: cannot record the commit: %v\n", err)
 	}
 	return nil
 }
 
-// longest is how many characters of each text of a commit a Build and its image keep: who may push to the repository chooses them.
-const longest = 1000
+// maxRevisionText limits each text of a commit in a Build and its image, in characters. Authors of
+// the repository choose these texts.
+const maxRevisionText = 1000
 
-func bounded(text string) string {
-	if short := []rune(text); len(short) > longest {
-		return string(short[:longest-3]) + "..."
+func truncate(text string) string {
+	if short := []rune(text); len(short) > maxRevisionText {
+		return string(short[:maxRevisionText-3]) + "..."
 	}
 	return text
 }
 
-// revisionOf is what a Build notes of a commit: of its message the first line.
+// revisionOf returns what a Build records of a commit. It contains only the first line of the
+// message.
 func revisionOf(commit *object.Commit) *buildv1.SourceRevision {
 	subject, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
-	user := func(who object.Signature) buildv1.SourceControlUser {
-		return buildv1.SourceControlUser{Name: bounded(who.Name), Email: bounded(who.Email)}
+	user := func(signature object.Signature) buildv1.SourceControlUser {
+		return buildv1.SourceControlUser{Name: truncate(signature.Name), Email: truncate(signature.Email)}
 	}
 	return &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{
-		Commit: commit.Hash.String(), Author: user(commit.Author), Committer: user(commit.Committer), Message: bounded(subject),
+		Commit: commit.Hash.String(), Author: user(commit.Author), Committer: user(commit.Committer), Message: truncate(subject),
 	}}
 }
 
@@ -122,7 +126,7 @@ func value(text *string) string {
 	return *text
 }
 
-// first is the first text that is not empty.
+// first returns the first text that is not empty.
 func first(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {

@@ -22,41 +22,38 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/builder/source"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// Where things are in the pod of a build, and in its image.
+// Files that Kubernetes writes to each container.
 const (
-	work       = "/var/lib/slipway-builder"
-	cache      = "/var/cache/slipway-builder"
-	secrets    = "/var/run/secrets/openshift.io"
-	configMaps = "/var/run/configs/openshift.io"
-	runc       = "/usr/bin/runc"
-	authority  = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
-	terminated = "/dev/termination-log"
-	resolvers  = "/etc/resolv.conf"
+	authority      = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+	terminationLog = "/dev/termination-log"
+	resolvConf     = "/etc/resolv.conf"
 )
 
-// Main is the program of a build's pod. It ends the process: with 1 when the build failed. With the argument confine it only closes the addresses of the node's link in the
-// network of the pod, in which another builder runs then.
+// Main is the main function of the builder. It ends the process with status 1 if the build fails.
+// With the argument buildpod.ConfineArgument, it only blocks link-local addresses in the network of
+// the pod, before the container of a custom builder starts.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// What the engine logs beside its progress is for those who work on it.
+	// The log of the engine, except for its progress, is only for developers.
 	logrus.SetOutput(io.Discard)
-	task := build
-	if slices.Equal(os.Args[1:], []string{"confine"}) {
-		task = closeNode
+	run := build
+	if slices.Equal(os.Args[1:], []string{buildpod.ConfineArgument}) {
+		run = blockLinkLocal
 	}
-	if err := task(ctx); err != nil {
+	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		_ = os.WriteFile(terminated, []byte(line+"\n"), 0o600) // the Build says it too
+		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600) // the Build contains the error, too
 		os.Exit(1)
 	}
 }
 
-// closeNode is all that this program does for a custom builder, which has no right to it.
-func closeNode(context.Context) error {
-	err := closeAddresses(resolvers)
+// blockLinkLocal runs for a custom builder, which does not have the right to do this.
+func blockLinkLocal(context.Context) error {
+	err := blockAddresses(resolvConf)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 	}
@@ -64,12 +61,12 @@ func closeNode(context.Context) error {
 }
 
 func build(ctx context.Context) error {
-	build, err := readBuild(os.Getenv("BUILD"))
+	build, err := readBuild(os.Getenv(buildpod.BuildVariable))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return err
 	}
-	if err := confine(resolvers); err != nil {
+	if err := confine(resolvConf); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return err
 	}
@@ -83,17 +80,18 @@ func build(ctx context.Context) error {
 	}
 	b := &Builder{
 		Build: build, Report: reporter{client}.report,
-		Work: work, Cache: cache, Secrets: secrets, ConfigMaps: configMaps, Runc: runc, Authority: authority,
-		Limit: source.NewLimit(), Git: source.Git{Forbidden: source.Own}, Variable: os.Getenv, In: os.Stdin, Out: os.Stdout,
+		Work: buildpod.WorkDir, Cache: buildpod.CacheDir, Secrets: buildpod.SecretsDir, ConfigMaps: buildpod.ConfigMapsDir,
+		Runc: buildpod.Runc, Authority: authority,
+		Limit: source.NewLimit(), Git: source.Git{Forbidden: source.LocalAddress}, Variable: os.Getenv, In: os.Stdin, Out: os.Stdout,
 	}
 	return b.Run(ctx)
 }
 
-// readBuild reads the Build that the pod was given.
+// readBuild decodes the Build.
 func readBuild(text string) (*buildv1.Build, error) {
 	build := &buildv1.Build{}
 	if text == "" {
-		return nil, errors.New("read build: the variable BUILD is not set; this program runs in the pods of builds")
+		return nil, errors.New("read build: the variable BUILD is not set: run this program only in the pod of a build")
 	}
 	if err := json.Unmarshal([]byte(text), build); err != nil {
 		return nil, fmt.Errorf("read build from the variable BUILD: %w", err)
@@ -101,22 +99,22 @@ func readBuild(text string) (*buildv1.Build, error) {
 	return build, nil
 }
 
-// reporter stores details of builds.
+// reporter stores the details of builds.
 type reporter struct{ client buildclient.BuildsGetter }
 
-// report stores those of one, and tries again while the API server does not answer.
+// report stores the details of a build. It retries while the API server does not respond.
 func (r reporter) report(ctx context.Context, build *buildv1.Build) error {
 	details := build.DeepCopy()
 	details.ResourceVersion = ""
-	patience := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 6, Jitter: 0.1}
-	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, patience, func(ctx context.Context) (bool, error) {
-		_, last = r.client.Builds(build.Namespace).UpdateDetails(ctx, build.Name, details, metav1.UpdateOptions{})
-		final := apierrors.IsNotFound(last) || apierrors.IsForbidden(last) || apierrors.IsInvalid(last)
-		return last == nil || final, nil
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 6, Jitter: 0.1}
+	var lastErr error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		_, lastErr = r.client.Builds(build.Namespace).UpdateDetails(ctx, build.Name, details, metav1.UpdateOptions{})
+		final := apierrors.IsNotFound(lastErr) || apierrors.IsForbidden(lastErr) || apierrors.IsInvalid(lastErr)
+		return lastErr == nil || final, nil
 	})
 	if err == nil {
-		err = last
+		err = lastErr
 	}
 	return err
 }

@@ -8,23 +8,27 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// material is a secret or a config map of the source: where it is mounted, and the directory that it is for.
+// material is a secret or config map that is part of the source. dir is where it is mounted, and
+// destination its directory in the source.
 type material struct{ dir, destination string }
 
-// materials are those of the Build.
+// materials returns the materials of the Build.
 func (r *run) materials() (list []material) {
 	for _, secret := range r.Build.Spec.Source.Secrets {
-		list = append(list, material{filepath.Join(r.Secrets, "build", secret.Secret.Name), secret.DestinationDir})
+		list = append(list, material{filepath.Join(r.Secrets, buildpod.Input(secret.Secret.Name)), secret.DestinationDir})
 	}
 	for _, config := range r.Build.Spec.Source.ConfigMaps {
-		list = append(list, material{filepath.Join(r.ConfigMaps, "build", config.ConfigMap.Name), config.DestinationDir})
+		list = append(list, material{filepath.Join(r.ConfigMaps, buildpod.Input(config.ConfigMap.Name)), config.DestinationDir})
 	}
 	return list
 }
 
-// files are the contents by their names. Kubelet's own entries, which begin with two dots, are none.
+// files returns the content of each file by name. It skips entries of the kubelet, which begin with
+// two dots.
 func (m material) files() (map[string][]byte, error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -42,7 +46,7 @@ func (m material) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// addMaterials writes them to the context, from which a Dockerfile copies them.
+// addMaterials copies the materials to the context, so that a Dockerfile can copy them.
 func (r *run) addMaterials() error {
 	root, err := os.OpenRoot(r.context)
 	if err != nil {
@@ -67,7 +71,7 @@ func (r *run) addMaterials() error {
 	return nil
 }
 
-// replace writes a file in place of what has its name, without following it.
+// replace creates a file. It replaces a link with that name instead of following it.
 func replace(root *os.Root, name string, content []byte) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

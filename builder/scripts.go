@@ -22,49 +22,51 @@ const (
 	assembleUserLabel             = "io.openshift.s2i.assemble-user"
 )
 
-// scripts are where the scripts of source-to-image are in the container.
+// scripts contains the paths of the source-to-image scripts in the container.
 type scripts struct {
 	paths map[string]string
-	// own: some are not the image's, and are in the folder of scripts.
-	own bool
+	// copied means that some scripts are not in the image, but in scriptsDir.
+	copied bool
 }
 
-// path is that of a script, empty if there is none.
+// path returns the path of a script, or "" if the script does not exist.
 func (s scripts) path(name string) string { return s.paths[name] }
 
-// findScripts finds each script: where the strategy says, else in the source's .s2i/bin, else where a label of the image says.
+// findScripts finds each script. It checks the URL of the strategy, .s2i/bin of the source, and the
+// label of the image, in this order.
 func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
-	found := scripts{paths: map[string]string{}}
+	result := scripts{paths: map[string]string{}}
 	labels := a.builder.Config.Labels
 	for _, name := range []string{"assemble", "run", "save-artifacts"} {
 		for _, from := range []string{a.strategy.Scripts, sourceScripts, first(labels[scriptsLabel], labels[oldScriptsLabel])} {
 			if from == "" {
 				continue
 			}
-			inside, err := a.script(ctx, from, name)
+			file, err := a.script(ctx, from, name)
 			if err != nil {
-				return found, fmt.Errorf("find script %q: %w", name, err)
+				return result, fmt.Errorf("find script %q: %w", name, err)
 			}
-			if inside != "" {
-				found.paths[name] = inside
-				found.own = found.own || inside == a.ownScript(name)
+			if file != "" {
+				result.paths[name] = file
+				result.copied = result.copied || file == a.copiedScript(name)
 				break
 			}
 		}
-		if found.paths[name] == "" && name != "save-artifacts" {
-			return found, fmt.Errorf("find script %q: neither the strategy nor .s2i/bin of the source nor the label %s of image %q has it", name, scriptsLabel, a.strategy.From.Name)
+		if result.paths[name] == "" && name != "save-artifacts" {
+			return result, fmt.Errorf("find script %q: it is missing in the URL of the strategy, in .s2i/bin of the source, and in the label %s of image %q", name, scriptsLabel, a.strategy.From.Name)
 		}
 	}
-	return found, nil
+	return result, nil
 }
 
-// sourceScripts stands for the directory of the source.
+// sourceScripts is the URL of the scripts in the source.
 const sourceScripts = "source:.s2i/bin"
 
-// ownScript is where a script that is not the image's goes.
-func (a *assembly) ownScript(name string) string { return path.Join(a.destination, "scripts", name) }
+// copiedScript returns the path in the container of a script that is not in the image.
+func (a *assembly) copiedScript(name string) string { return path.Join(a.destination, "scripts", name) }
 
-// script looks for a script at a URL and returns where it is in the container; empty: it is not there.
+// script returns the path in the container of a script that is at a URL. "" means that the URL has
+// no such script.
 func (a *assembly) script(ctx context.Context, from, name string) (string, error) {
 	scheme, rest, _ := strings.Cut(from, ":")
 	var text []byte
@@ -73,34 +75,35 @@ func (a *assembly) script(ctx context.Context, from, name string) (string, error
 	case "image":
 		return path.Join("/", strings.TrimPrefix(rest, "//"), name), nil
 	case "source":
-		text, err = readIn(a.context, path.Join(rest, name))
+		text, err = readInRoot(a.context, path.Join(rest, name))
 	case "http", "https":
 		web := source.Web{Forbidden: a.Git.Forbidden, Proxy: source.Proxy{
 			HTTP: a.Variable("HTTP_PROXY"), HTTPS: a.Variable("HTTPS_PROXY"), No: a.Variable("NO_PROXY"),
 		}}
 		text, err = web.Download(ctx, strings.TrimSuffix(from, "/")+"/"+name)
 	default:
-		return "", fmt.Errorf("URL %q of scripts begins with none of image:, http: and https:", source.Anonymous(from))
+		return "", fmt.Errorf("URL %q of scripts does not begin with image:, http: or https:", source.Anonymous(from))
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, source.ErrNotThere) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, source.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return a.ownScript(name), os.WriteFile(filepath.Join(a.Work, scriptsFolder, name), text, 0o755)
+	return a.copiedScript(name), os.WriteFile(filepath.Join(a.Work, scriptsDir, name), text, 0o755)
 }
 
-// readIn reads a small file of a directory, which links do not lead out of.
-func readIn(dir, name string) ([]byte, error) {
-	const most = 1 << 20
-	file, err := openIn(dir, name)
+// readInRoot reads a small file in a directory. It does not follow links that lead out of the
+// directory.
+func readInRoot(dir, name string) ([]byte, error) {
+	const maxBytes = 1 << 20
+	file, err := openInRoot(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && len(text) > most {
+	text, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err == nil && len(text) > maxBytes {
 		err = errors.New("it is larger than a megabyte")
 	}
 	if err != nil {
@@ -109,13 +112,14 @@ func readIn(dir, name string) ([]byte, error) {
 	return text, nil
 }
 
-// allowedUser is an error unless the user of a builder image is a number that is allowed, such as "1-" or "0,1000-2000": what a name means is up to the
-// image.
-func allowedUser(user, allowed string) error {
+// checkUser returns an error unless the user of a builder image is an allowed number. allowed is a
+// list such as "1-" or "0,1000-2000". The image defines the meaning of names, so checkUser rejects
+// names.
+func checkUser(user, allowed string) error {
 	number, _, _ := strings.Cut(user, ":")
 	uid, err := strconv.ParseUint(number, 10, 32)
 	if err != nil {
-		return fmt.Errorf("its user %q is not a number: give the image a numeric USER, or the label %s", user, assembleUserLabel)
+		return fmt.Errorf("the user %q is not a number: set a numeric USER in the image, or the label %s", user, assembleUserLabel)
 	}
 	for part := range strings.SplitSeq(allowed, ",") {
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
@@ -129,10 +133,11 @@ func allowedUser(user, allowed string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("its user %d is not among those allowed (%s): builds do not run as root", uid, allowed)
+	return fmt.Errorf("the user %d is not one of the allowed users (%s): set another USER in the image", uid, allowed)
 }
 
-// withGroup is a user with the group root if it is a number alone, which the files of an image need not name.
+// withGroup adds the group root to a numeric user. Without it, the engine looks up the group in
+// files of the image, which can be missing.
 func withGroup(user string) string {
 	if _, err := strconv.ParseUint(user, 10, 32); err == nil {
 		return user + ":0"

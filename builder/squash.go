@@ -9,26 +9,27 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 )
 
-// squashed tells whether a build makes one layer.
+// squashed reports whether a build creates an image with one layer.
 func squashed(strategy *buildv1.DockerBuildStrategy) bool {
 	policy := strategy.ImageOptimizationPolicy
 	return policy != nil && *policy != "" && *policy != buildv1.ImageOptimizationNone
 }
 
-// squash puts all files of an image into one layer, those of its base image too: only so is nothing left of what a step has removed.
+// squash copies all files of an image, including those of its base image, into one layer. This
+// removes the content of deleted files.
 func squash(ctx context.Context, c gateway.Client, result *gateway.Result) (*gateway.Result, error) {
 	if result.Ref == nil {
 		return result, nil
 	}
-	made, err := result.Ref.ToState()
+	state, err := result.Ref.ToState()
 	if err != nil {
 		return nil, fmt.Errorf("squash layers: %w", err)
 	}
-	all := llb.Copy(made, "/", "/", &llb.CopyInfo{CopyDirContentsOnly: true})
+	all := llb.Copy(state, "/", "/", &llb.CopyInfo{CopyDirContentsOnly: true})
 	return solve(ctx, c, llb.Scratch().File(all, llb.WithCustomName("[internal] join layers")), result.Metadata)
 }
 
-// solve makes a state, with what else is known of it.
+// solve builds a state, and adds metadata to the result.
 func solve(ctx context.Context, c gateway.Client, state llb.State, metadata map[string][]byte) (*gateway.Result, error) {
 	definition, err := state.Marshal(ctx)
 	if err != nil {

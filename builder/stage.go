@@ -7,26 +7,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// timed runs a step of the build and notes in the status how long it took.
+// timed runs a step of the build, and records its duration in the status.
 func (r *run) timed(stage buildv1.StageName, step buildv1.StepName, work func() error) error {
 	start := time.Now()
 	err := work()
-	r.took(stage, step, start, time.Since(start))
+	r.addStep(stage, step, start, time.Since(start))
 	return err
 }
 
-// took notes a step. The time of a stage is the sum of its steps'.
-func (r *run) took(stage buildv1.StageName, step buildv1.StepName, start time.Time, took time.Duration) {
-	note := buildv1.StepInfo{Name: step, StartTime: metav1.NewTime(start), DurationMilliseconds: took.Milliseconds()}
+// addStep records a step. The duration of a stage is the sum of its steps.
+func (r *run) addStep(stage buildv1.StageName, step buildv1.StepName, start time.Time, duration time.Duration) {
+	info := buildv1.StepInfo{Name: step, StartTime: metav1.NewTime(start), DurationMilliseconds: duration.Milliseconds()}
 	stages := r.Build.Status.Stages
 	for i := range stages {
 		if stages[i].Name == stage {
-			stages[i].Steps = append(stages[i].Steps, note)
-			stages[i].DurationMilliseconds += note.DurationMilliseconds
+			stages[i].Steps = append(stages[i].Steps, info)
+			stages[i].DurationMilliseconds += info.DurationMilliseconds
 			return
 		}
 	}
 	r.Build.Status.Stages = append(stages, buildv1.StageInfo{
-		Name: stage, StartTime: note.StartTime, DurationMilliseconds: note.DurationMilliseconds, Steps: []buildv1.StepInfo{note},
+		Name: stage, StartTime: info.StartTime, DurationMilliseconds: info.DurationMilliseconds, Steps: []buildv1.StepInfo{info},
 	})
 }

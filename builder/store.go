@@ -16,97 +16,102 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// store is where the engine of a build works. One that its node keeps has the layers and the sources of earlier builds of the same configuration; at any time
-// one build has it.
+// store is the directory of the engine. A store on the node contains layers and sources of earlier
+// builds of the same configuration. Only one build at a time uses it.
 //
-//	<dir>/lock     locked by the build that has the store
+//	<dir>/lock    locked by the build that uses the store
 //	<dir>/whole    the platform's version, while no engine has the store; a store without it was left in the midst of something, and is thrown away
 //	<dir>/engine   the engine's
 type store struct {
 	dir  string
-	lock *os.File // nil: the store is the build's own, and ends with it
-	// kept says that there is something of earlier builds in it.
-	kept bool
+	lock *os.File // nil: the store is only for this build
+	// hasLayers means that the store contains layers of earlier builds.
+	hasLayers bool
 }
 
-// turnWithin is how long a build waits for the one before it, which has reported its end and puts its store in order.
-const turnWithin = 20 * time.Second
+// lockTimeout is how long a build waits for the previous one, which prunes its store after it has
+// reported its end.
+const lockTimeout = 20 * time.Second
 
-// cached are the most bytes of layers and sources that are kept from one build to the next, and idle how long one that no build has used.
-const cached, idle = 8 << 30, 14 * 24 * time.Hour
+// maxCacheBytes limits the size of a store between builds. maxUnusedAge is how long it keeps unused
+// layers and sources.
+const maxCacheBytes, maxUnusedAge = 8 << 30, 14 * 24 * time.Hour
 
-// openStore opens the store that the node keeps, or one of the build's own where there is none or another build has it.
+// openStore opens the store on the node. If the node has none, or another build uses it, it returns
+// a store for this build only.
 func (r *run) openStore(ctx context.Context) *store {
-	own := &store{dir: r.Work}
+	private := &store{dir: r.Work}
 	if r.Cache == "" {
-		return own
+		return private
 	}
 	lock, err := os.OpenFile(filepath.Join(r.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) { // the build has no configuration, or the node no room
-		return own
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) { // the build has no configuration, or the node has no space
+		return private
 	}
 	if err == nil {
-		err = r.turn(ctx, lock)
+		err = r.lock(ctx, lock)
 	}
 	s := &store{dir: r.Cache, lock: lock}
 	if err == nil {
-		s.kept, err = s.take(r.Variable("ORIGIN_VERSION"))
+		s.hasLayers, err = s.acquire(r.Variable("ORIGIN_VERSION"))
 	}
 	if err != nil {
-		fmt.Fprintf(r.Out, "warning: layers of earlier builds are not used: %v\n", err)
-		_ = lock.Close() // there may be none
-		return own
+		fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
+		_ = lock.Close() // lock can be nil
+		return private
 	}
 	return s
 }
 
-// turn takes the lock. Builds of one configuration that run together do not wait for each other.
-func (r *run) turn(ctx context.Context, lock *os.File) error {
-	within := turnWithin
+// lock locks the file. Builds of one configuration that run in parallel do not wait for each other.
+func (r *run) lock(ctx context.Context, file *os.File) error {
+	timeout := lockTimeout
 	if r.Build.Labels[buildv1.BuildRunPolicyLabel] == string(buildv1.BuildRunPolicyParallel) {
-		within = 0
+		timeout = 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
-		return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil, nil
+		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil, nil
 	})
 	if err != nil {
-		return errors.New("another build has them")
+		return errors.New("another build uses them")
 	}
 	return nil
 }
 
-// take begins to use the store, and says whether it has something of earlier builds. What was left in the midst of something, or by another version, is removed.
-func (s *store) take(version string) (kept bool, err error) {
-	whole, err := os.ReadFile(s.whole())
+// acquire starts to use the store. It deletes the layers of an unclean store or of another version.
+func (s *store) acquire(version string) (hasLayers bool, err error) {
+	stored, err := os.ReadFile(s.cleanMark())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	if kept = err == nil && string(whole) == version; !kept {
+	if hasLayers = err == nil && string(stored) == version; !hasLayers {
 		if err := os.RemoveAll(s.root()); err != nil {
 			return false, err
 		}
 	}
-	if err := os.Remove(s.whole()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(s.cleanMark()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	return kept, atomicfile.SyncFolder(s.dir) // before anything changes: a loss of power must not leave a changed store with its mark
+	// A power loss must not leave a changed store with the mark.
+	return hasLayers, atomicfile.SyncFolder(s.dir)
 }
 
-func (s *store) whole() string { return filepath.Join(s.dir, "whole") }
+func (s *store) cleanMark() string { return filepath.Join(s.dir, "whole") }
 
 func (s *store) root() string { return filepath.Join(s.dir, "engine") }
 
-// leave gives the store to the next build, with no more in it than is kept. secret says that the source had secrets in it, of which nothing stays. The lock ends with the
-// process, since not before that the engine lets go of all its files.
-func (s *store) leave(ctx context.Context, e *engine.Engine, version string, secret bool) error {
+// release prunes the store and marks it as clean for the next build. If the source has secrets, it
+// deletes all sources. The process holds the lock until it ends, because the engine keeps files
+// open.
+func (s *store) release(ctx context.Context, e *engine.Engine, version string, hasSecrets bool) error {
 	if s.lock == nil {
 		return e.Close()
 	}
-	err := e.Prune(ctx, idle, cached, secret)
+	err := e.Prune(ctx, maxUnusedAge, maxCacheBytes, hasSecrets)
 	if err = errors.Join(err, e.Close()); err != nil {
-		return err // without its mark it is thrown away
+		return err // the next build deletes a store without the mark
 	}
 	dir, err := os.Open(s.dir)
 	if err != nil {
@@ -116,5 +121,5 @@ func (s *store) leave(ctx context.Context, e *engine.Engine, version string, sec
 	if err := unix.Syncfs(int(dir.Fd())); err != nil {
 		return err
 	}
-	return os.WriteFile(s.whole(), []byte(version), 0o600)
+	return os.WriteFile(s.cleanMark(), []byte(version), 0o600)
 }

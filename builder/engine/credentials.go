@@ -9,22 +9,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// credentials answers the engine's questions for the passwords of registries. Tokens it fetches itself.
+// credentials provides the passwords of registries to the engine. The engine fetches tokens.
 type credentials struct {
 	auth.UnimplementedAuthServer
-	of func(host string) (user, password string)
+	lookup func(host string) (user, password string)
 }
 
-// Register adds the answers to a session.
+// Register adds the service to a session.
 func (c *credentials) Register(server *grpc.Server) { auth.RegisterAuthServer(server, c) }
 
-// Credentials answers for one registry.
-func (c *credentials) Credentials(_ context.Context, request *auth.CredentialsRequest) (*auth.CredentialsResponse, error) {
-	user, password := c.of(request.Host)
+// Credentials returns the password for one registry.
+func (c *credentials) Credentials(_ context.Context, req *auth.CredentialsRequest) (*auth.CredentialsResponse, error) {
+	user, password := c.lookup(req.Host)
 	return &auth.CredentialsResponse{Username: user, Secret: password}, nil
 }
 
-// GetTokenAuthority says that this side keeps no keys, upon which the engine uses the passwords.
+// GetTokenAuthority returns an error, so that the engine uses passwords.
 func (c *credentials) GetTokenAuthority(context.Context, *auth.GetTokenAuthorityRequest) (*auth.GetTokenAuthorityResponse, error) {
 	return nil, status.Error(codes.Unavailable, "passwords only")
 }

@@ -1,7 +1,7 @@
-// Package engine runs BuildKit inside the process of a build: its solver, its worker that starts runc, and its Dockerfile frontend, joined
-// to its own client through memory. There is no daemon and no socket, so nothing outside of the process can ask it for anything.
+// Package engine runs BuildKit in the process of a build: solver, runc worker and Dockerfile
+// frontend. The client connects to them in memory, so no other process can connect.
 //
-// Source: github.com/moby/buildkit, cmd/buildkitd, which puts the same parts together as a daemon.
+// Source: github.com/moby/buildkit, cmd/buildkitd, which runs the same components as a daemon.
 package engine
 
 import (
@@ -33,29 +33,30 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// DockerfileFrontend is the name by which a solve asks for the Dockerfile frontend.
+// DockerfileFrontend is the name of the Dockerfile frontend in solve requests.
 const DockerfileFrontend = "dockerfile.v0"
 
-// messageSize bounds a message between client and solver, in bytes.
-const messageSize = 16 << 20
+// maxMessageBytes limits messages between client and solver.
+const maxMessageBytes = 16 << 20
 
-// Config says where an engine works and whom it trusts.
+// Config configures an engine.
 type Config struct {
-	// Root is a directory of the engine's own: layers, their contents and what it knows of them.
+	// Root is the directory for layers, their content and metadata.
 	Root string
 	// Runc is the path of runc, which starts the steps of a build.
 	Runc string
-	// Authorities are files of certificate authorities that a registry is trusted by, beside the system's, by the registry's host[:port].
+	// Authorities lists files with additional certificate authorities for each registry, by
+	// host[:port].
 	Authorities map[string][]string
 }
 
-// Engine is a running BuildKit. Close ends it.
+// Engine is a running BuildKit.
 type Engine struct {
 	client *client.Client
 	closes []func() error
 }
 
-// Start starts an engine. Its steps share the network and the user namespace of the process, and see nothing else of it.
+// Start starts an engine. Its steps share the network and user namespace of the process.
 func Start(ctx context.Context, c Config) (_ *Engine, err error) {
 	e := &Engine{}
 	defer func() {
@@ -70,24 +71,24 @@ func Start(ctx context.Context, c Config) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	listener := bufconn.Listen(messageSize)
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(messageSize), grpc.MaxSendMsgSize(messageSize))
+	listener := bufconn.Listen(maxMessageBytes)
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessageBytes), grpc.MaxSendMsgSize(maxMessageBytes))
 	controller.Register(server)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	e.closing(func() error {
+	serveErr := make(chan error, 1)
+	go func() { serveErr <- server.Serve(listener) }()
+	e.onClose(func() error {
 		server.Stop()
-		return <-served
+		return <-serveErr
 	})
 	dial := func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
 	if e.client, err = client.New(ctx, "passthrough:///engine", client.WithContextDialer(dial)); err != nil {
 		return nil, err
 	}
-	e.closing(e.client.Close)
+	e.onClose(e.client.Close)
 	return e, nil
 }
 
-// Close ends what the engine runs. Its directory stays.
+// Close stops the engine. Root remains.
 func (e *Engine) Close() error {
 	var errs []error
 	for i := len(e.closes) - 1; i >= 0; i-- {
@@ -96,35 +97,35 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prune removes layers and folders that no build has used for as long as unused, then the oldest ones until the rest takes no more than most bytes. With folders, it
-// also removes everything that was read of the folders of jobs.
-func (e *Engine) Prune(ctx context.Context, unused time.Duration, most int64, folders bool) error {
-	what := [][]client.PruneOption{{client.WithKeepOpt(unused, 0, 0, 0)}, {client.WithKeepOpt(0, 0, most, 0)}}
-	if folders {
-		what = append(what, []client.PruneOption{client.WithFilter([]string{"type==" + string(client.UsageRecordTypeLocalSource)})})
+// Prune deletes layers and sources that have been unused for maxAge, then the oldest ones until the
+// rest has at most maxBytes. With sources, it deletes all sources of jobs.
+func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
+	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
+	if sources {
+		passes = append(passes, []client.PruneOption{client.WithFilter([]string{"type==" + string(client.UsageRecordTypeLocalSource)})})
 	}
-	for _, options := range what {
+	for _, options := range passes {
 		if err := e.client.Prune(ctx, nil, append(options, client.PruneAll)...); err != nil {
-			return fmt.Errorf("remove old layers: %w", err)
+			return fmt.Errorf("delete old layers: %w", err)
 		}
 	}
 	return nil
 }
 
-// closing notes what Close does, the last first.
-func (e *Engine) closing(f func() error) { e.closes = append(e.closes, f) }
+// onClose registers a function for Close. Close calls the last one first.
+func (e *Engine) onClose(f func() error) { e.closes = append(e.closes, f) }
 
-// controller puts the solver together.
+// controller creates the solver.
 func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller, error) {
 	sessions, err := session.NewManager()
 	if err != nil {
 		return nil, err
 	}
-	trusted := map[string]config.RegistryConfig{}
+	registries := map[string]config.RegistryConfig{}
 	for host, files := range c.Authorities {
-		trusted[host] = config.RegistryConfig{RootCAs: files}
+		registries[host] = config.RegistryConfig{RootCAs: files}
 	}
-	hosts := resolver.NewRegistryConfig(trusted)
+	hosts := resolver.NewRegistryConfig(registries)
 	w, err := newWorker(ctx, c, hosts)
 	if err != nil {
 		return nil, err
@@ -137,12 +138,12 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 	if err != nil {
 		return nil, err
 	}
-	e.closing(cache.Close)
+	e.onClose(cache.Close)
 	history, err := boltutil.Open(filepath.Join(c.Root, "history.db"), 0o600, nil)
 	if err != nil {
 		return nil, err
 	}
-	e.closing(history.Close)
+	e.onClose(history.Close)
 	controller, err := control.NewController(control.Opt{
 		SessionManager:   sessions,
 		WorkerController: workers,
@@ -155,7 +156,7 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 		},
 		CacheManager:   solver.NewCacheManager(ctx, "local", cache, worker.NewCacheResultStorage(workers)),
 		HistoryDB:      history,
-		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // nobody asks for it
+		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // not used
 		CacheStore:     cache,
 		LeaseManager:   w.LeaseManager(),
 		ContentStore:   w.ContentStore(),
@@ -165,6 +166,6 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 	if err != nil {
 		return nil, err
 	}
-	e.closing(controller.Close) // and its workers
+	e.onClose(controller.Close) // also closes the workers
 	return controller, nil
 }

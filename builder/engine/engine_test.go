@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 )
 
-// start starts an engine with a directory of its own.
+// start starts an engine in a new directory.
 func start(t *testing.T) *Engine {
 	t.Helper()
 	programs, err := payload.Unpack(t.TempDir())
@@ -38,8 +38,8 @@ func start(t *testing.T) *Engine {
 	return e
 }
 
-// folder makes a directory of files; one that is called busybox is the machine's.
-func folder(t *testing.T, files map[string]string) string {
+// directory creates a directory with files and the host's busybox.
+func directory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	busybox, err := os.ReadFile("/bin/busybox")
@@ -57,8 +57,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// elsewhere is a registry; it returns its host.
-func elsewhere(t *testing.T) string {
+// newRegistry starts a registry and returns its host.
+func newRegistry(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(server.Close)
@@ -69,9 +69,9 @@ func dockerfileOf(ctx context.Context, c gateway.Client) (*gateway.Result, error
 	return c.Solve(ctx, gateway.SolveRequest{Frontend: DockerfileFrontend, Evaluate: true})
 }
 
-func TestADockerfileBecomesAnImageInARegistry(t *testing.T) {
+func TestRunPushesImageOfDockerfile(t *testing.T) {
 	e := start(t)
-	dir := folder(t, map[string]string{"Dockerfile": `
+	dir := directory(t, map[string]string{"Dockerfile": `
 FROM scratch AS made
 COPY busybox /bin/busybox
 SHELL ["/bin/busybox", "sh", "-c"]
@@ -81,9 +81,9 @@ COPY --from=made /made /made
 ENV WORD=hello
 `})
 	var out bytes.Buffer
-	reference := elsewhere(t) + "/team/app:v1"
+	reference := newRegistry(t) + "/team/app:v1"
 	job := Job{
-		Build: dockerfileOf, Folders: map[string]string{"context": dir, "dockerfile": dir}, Push: reference, Remember: true, Out: &out,
+		Build: dockerfileOf, Dirs: map[string]string{"context": dir, "dockerfile": dir}, Push: reference, ExportCache: true, Out: &out,
 		Credentials: func(string, bool) (string, string) { return "", "" },
 	}
 	digest, err := e.Run(t.Context(), job)
@@ -99,7 +99,7 @@ ENV WORD=hello
 		t.Fatal(err)
 	}
 	if got, err := image.Digest(); err != nil || got.String() != digest {
-		t.Errorf("the registry has %v (%v), the engine says %s", got, err, digest)
+		t.Errorf("pushed digest is %v (%v), returned digest is %s", got, err, digest)
 	}
 	if file, err := image.ConfigFile(); err != nil || !strings.Contains(strings.Join(file.Config.Env, " "), "WORD=hello") || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("the image is %+v, %v", file, err)
@@ -111,17 +111,17 @@ ENV WORD=hello
 	}
 }
 
-func TestFailuresOfBuildAndPushAreToldApart(t *testing.T) {
+func TestRunDistinguishesFailedPush(t *testing.T) {
 	e := start(t)
 	for dockerfile, pushed := range map[string]bool{"FROM scratch\nCOPY busybox /\n": true, "FROM scratch\nCOPY nothing /\n": false} {
-		dir := folder(t, map[string]string{"Dockerfile": dockerfile})
+		dir := directory(t, map[string]string{"Dockerfile": dockerfile})
 		_, err := e.Run(t.Context(), Job{
-			Build: dockerfileOf, Folders: map[string]string{"context": dir, "dockerfile": dir}, Push: "127.0.0.1:1/team/app", Out: t.Output(),
+			Build: dockerfileOf, Dirs: map[string]string{"context": dir, "dockerfile": dir}, Push: "127.0.0.1:1/team/app", Out: t.Output(),
 			Credentials: func(string, bool) (string, string) { return "", "" },
 		})
 		var push *PushError
 		if err == nil || errors.As(err, &push) != pushed {
-			t.Errorf("%q fails with %v", dockerfile, err)
+			t.Errorf("%q: got error %v", dockerfile, err)
 		}
 	}
 }

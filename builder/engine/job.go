@@ -14,49 +14,52 @@ import (
 	"github.com/tonistiigi/fsutil"
 )
 
-// Job is one image to build.
+// Job describes an image to build.
 type Job struct {
-	// Build makes the image, by solves that it asks the client for.
+	// Build builds the image with solve requests.
 	Build gateway.BuildFunc
-	// Folders are directories of this machine that Build may read, by the name that it reads them by.
-	Folders map[string]string
-	// Push is the reference that the image gets in a registry; empty: it is not pushed.
+	// Dirs are local directories that Build can read, by name.
+	Dirs map[string]string
+	// Push is the reference of the image in a registry. Empty means no push.
 	Push string
-	// Archive gets the files of the image as a tar archive, if it is set, and is closed then.
+	// Archive, if set, receives the files of the image as a tar archive. Run closes it.
 	Archive io.WriteCloser
-	// Secrets are contents that steps may mount as files, by their names. They are in no layer.
+	// Secrets contains the content of secrets by ID. Steps can mount them; layers do not contain
+	// them.
 	Secrets map[string][]byte
-	// Remember stores with the pushed image what the next build needs to take its layers over.
-	Remember bool
-	// Credentials gives the user and the password for a registry; empty: none. push is set once the image is made. The default registry is asked
-	// for by the name of its server.
+	// ExportCache adds cache metadata to the pushed image, so that the next build can reuse its
+	// layers.
+	ExportCache bool
+	// Credentials returns the user and the password for a registry, or empty strings. push is true
+	// after the image is built. The host of the default registry is the name of its server.
 	Credentials func(host string, push bool) (user, password string)
-	// Out is where progress is written to.
+	// Out receives the progress.
 	Out io.Writer
-	// Verbose shows the engine's own steps too.
+	// Verbose includes the engine's internal steps.
 	Verbose bool
 }
 
-// PushError says that the image was made and not pushed.
+// PushError means that the image was built, but not pushed.
 type PushError struct{ Cause error }
 
-// Error says why.
+// Error returns the cause.
 func (e *PushError) Error() string { return fmt.Sprintf("push image: %v", e.Cause) }
 
 // Unwrap returns the cause.
 func (e *PushError) Unwrap() error { return e.Cause }
 
-// Run builds the image and returns the digest of what was pushed. Errors are those of Build, as they are, and PushError.
+// Run builds the image and returns the digest of the pushed image. It returns the errors of Build
+// unchanged. A failed push is a PushError.
 func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 	options := client.SolveOpt{LocalMounts: map[string]fsutil.FS{}}
-	for name, dir := range job.Folders {
+	for name, dir := range job.Dirs {
 		if options.LocalMounts[name], err = fsutil.NewFS(dir); err != nil {
 			return "", fmt.Errorf("read directory: %w", err)
 		}
 	}
 	var built atomic.Bool
 	options.Session = []session.Attachable{
-		&credentials{of: func(host string) (string, string) { return job.Credentials(host, built.Load()) }},
+		&credentials{lookup: func(host string) (string, string) { return job.Credentials(host, built.Load()) }},
 		secretsprovider.FromMap(job.Secrets),
 	}
 	if job.Push != "" {
@@ -69,26 +72,26 @@ func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 			Type: client.ExporterTar, Output: func(map[string]string) (io.WriteCloser, error) { return job.Archive, nil },
 		})
 	}
-	if job.Push != "" && job.Remember {
+	if job.Push != "" && job.ExportCache {
 		options.CacheExports = []client.CacheOptionsEntry{{Type: "inline"}}
 	}
-	var failed error
+	var buildErr error
 	build := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
 		result, err := job.Build(ctx, c)
-		failed = err
+		buildErr = err
 		built.Store(err == nil)
 		return result, err
 	}
-	status, printed := make(chan *client.SolveStatus), make(chan struct{})
+	status, done := make(chan *client.SolveStatus), make(chan struct{})
 	go func() {
-		defer close(printed)
+		defer close(done)
 		printer{out: job.Out, verbose: job.Verbose}.print(status)
 	}()
 	response, err := e.client.Build(ctx, options, "", build, status)
-	<-printed
+	<-done
 	switch {
-	case failed != nil:
-		return "", failed
+	case buildErr != nil:
+		return "", buildErr
 	case err != nil && built.Load():
 		return "", &PushError{err}
 	case err != nil:

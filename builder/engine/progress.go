@@ -10,30 +10,30 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// printer writes what the engine does as the log of a build: each step when it starts, and what its commands print.
+// printer prints the log of a build: each step when it starts, and its output.
 type printer struct {
 	out     io.Writer
 	verbose bool
 }
 
-// print writes until status ends.
+// print returns when status is closed.
 func (p printer) print(status <-chan *client.SolveStatus) {
 	started := map[digest.Digest]bool{}
 	cached := map[digest.Digest]bool{}
 	for s := range status {
 		for _, v := range s.Vertexes {
-			line, shown := p.step(v.Name)
-			if v.Started != nil && !started[v.Digest] && shown {
+			line, visible := p.step(v.Name)
+			if v.Started != nil && !started[v.Digest] && visible {
 				fmt.Fprintln(p.out, line)
 			}
 			started[v.Digest] = started[v.Digest] || v.Started != nil
-			if v.Cached && !cached[v.Digest] && shown && !strings.Contains(line, " : FROM ") {
+			if v.Cached && !cached[v.Digest] && visible && !strings.Contains(line, " : FROM ") {
 				fmt.Fprintln(p.out, " ---> Using cache")
 			}
 			cached[v.Digest] = cached[v.Digest] || v.Cached
 		}
 		for _, l := range s.Logs {
-			_, _ = p.out.Write(l.Data) // the log is all there is to tell of it
+			_, _ = p.out.Write(l.Data) // there is no other place to report an error
 		}
 		for _, w := range s.Warnings {
 			fmt.Fprintf(p.out, "warning: %s\n", w.Short)
@@ -41,11 +41,12 @@ func (p printer) print(status <-chan *client.SolveStatus) {
 	}
 }
 
-// stepName is how the Dockerfile frontend names steps: [2/5] RUN make, [linux/amd64 build 1/3] FROM base.
+// stepName matches the names of steps of the Dockerfile frontend: [2/5] RUN make, [linux/amd64
+// build 1/3] FROM base.
 var stepName = regexp.MustCompile(`^\[(?:([^\]]*) )?(\d+/\d+)\] (.*)$`)
 
-// step returns the line for a step, and whether people want to see it.
-func (p printer) step(name string) (line string, shown bool) {
+// step returns the log line of a step, and whether it is visible.
+func (p printer) step(name string) (line string, visible bool) {
 	if parts := stepName.FindStringSubmatch(name); parts != nil {
 		if parts[1] != "" {
 			parts[1] = " (" + parts[1] + ")"

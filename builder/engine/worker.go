@@ -14,11 +14,12 @@ import (
 	"github.com/moby/buildkit/worker/runc"
 )
 
-// worker makes what runs steps and keeps layers. It works without a control group of its own: the pod's limits hold for all its steps.
+// newWorker creates the worker, which runs steps and stores layers. It creates no cgroups: the
+// limits of the pod apply to all steps.
 func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base.Worker, error) {
-	const withoutGroups = true
+	const rootless = true                     // no cgroups
 	network := netproviders.Opt{Mode: "host"} // the pod's
-	opt, err := runc.NewWorkerOpt(c.Root, snapshotter(c.Root), withoutGroups, oci.ProcessSandbox, nil, nil, network, nil, c.Runc, "", false, nil, "", "", nil)
+	opt, err := runc.NewWorkerOpt(c.Root, snapshotter(c.Root), rootless, oci.ProcessSandbox, nil, nil, network, nil, c.Runc, "", false, nil, "", "", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base
 	return base.NewWorker(ctx, opt)
 }
 
-// snapshotter keeps layers in overlays where the kernel lets us, else in copies.
+// snapshotter stores layers as overlays if the kernel supports them, otherwise as copies.
 func snapshotter(root string) runc.SnapshotterFactory {
 	if overlayutils.Supported(root) != nil {
 		return runc.SnapshotterFactory{Name: "native", New: native.NewSnapshotter}

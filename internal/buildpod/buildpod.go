@@ -1,0 +1,52 @@
+// Package buildpod defines what the build controller and the builder agree on: images, paths,
+// variables and arguments in the pod of a build.
+package buildpod
+
+import "fmt"
+
+const (
+	// Image is the image of the builder. Each node creates it; no registry has it.
+	Image = "localhost/slipway-builder:current"
+	// Program and Runc are the paths of programs in Image.
+	Program, Runc = "/usr/bin/slipway-builder", "/usr/bin/runc"
+	// ConfineArgument makes the builder only block link-local addresses in the network of the pod.
+	ConfineArgument = "confine"
+)
+
+const (
+	// WorkDir is the directory for sources, and for layers that no later build uses.
+	WorkDir = "/var/lib/slipway-builder"
+	// CacheDir is the volume with the layers and sources of earlier builds. Not every build has it.
+	CacheDir = "/var/cache/slipway-builder"
+	// SecretsDir and ConfigMapsDir contain the mounted secrets and config maps. These paths, like
+	// the names in them, are those of OpenShift's custom builders.
+	SecretsDir, ConfigMapsDir = "/var/run/secrets/openshift.io", "/var/run/configs/openshift.io"
+)
+
+// Directories below SecretsDir.
+const (
+	// PushSecret and PullSecret contain credentials for registries.
+	PushSecret, PullSecret = "push", "pull"
+	// SourceSecret contains credentials for the Git server.
+	SourceSecret = "source"
+)
+
+// ImageSecret returns the directory below SecretsDir with the credentials for the image source with
+// an index.
+func ImageSecret(index int) string { return fmt.Sprintf("source-image/%d", index) }
+
+// Input returns the directory below SecretsDir or ConfigMapsDir of a secret or config map that is
+// part of the source.
+func Input(name string) string { return "build/" + name }
+
+// Variables of the builder's container.
+const (
+	// BuildVariable contains the Build object as JSON.
+	BuildVariable = "BUILD"
+	// VersionVariable contains the version of the platform.
+	VersionVariable = "ORIGIN_VERSION"
+	// AllowedUIDsVariable contains the user IDs that can run assemble scripts, such as "1-".
+	AllowedUIDsVariable = "ALLOWED_UIDS"
+	// LogLevelVariable contains the log level, a number.
+	LogLevelVariable = "BUILD_LOGLEVEL"
+)
