@@ -50,7 +50,7 @@ type Builder struct {
 // Run builds the image. A failure is also in the log and in the Build.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
-	defer r.close(context.WithoutCancel(ctx)) // after the report, because clients wait for the report
+	defer r.close(context.WithoutCancel(ctx)) // after the report, which clients wait for
 	err := r.build(ctx)
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)

@@ -20,8 +20,9 @@ import (
 // builds of the same configuration. Only one build at a time uses it.
 //
 //	<dir>/lock    locked by the build that uses the store
-//	<dir>/whole    the platform's version, while no engine has the store; a store without it was left in the midst of something, and is thrown away
-//	<dir>/engine   the engine's
+//	<dir>/whole   the platform's version; missing while an engine uses the store. Without it, the
+//	              store is unclean, and the next build deletes it
+//	<dir>/engine  the root directory of the engine
 type store struct {
 	dir  string
 	lock *os.File // nil: the store is only for this build
@@ -45,7 +46,7 @@ func (r *run) openStore(ctx context.Context) *store {
 		return private
 	}
 	lock, err := os.OpenFile(filepath.Join(r.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) { // the build has no configuration, or the node has no space
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) { // no configuration, or no space
 		return private
 	}
 	if err == nil {

@@ -17,12 +17,13 @@ import (
 // ErrOutside means that the name of an entry leads out of the target directory.
 var ErrOutside = errors.New("the name leads out of the directory")
 
-// Extractor writes the entries of tar archives to a directory. It keeps permissions and modification
-// times, but not owners and set-ID bits. A directory is always writable for its owner.
+// Extractor writes the entries of tar archives to a directory. It keeps permissions and
+// modification times, but not owners and set-ID bits. A directory is always writable for its owner.
 type Extractor struct {
 	// Root is the target directory.
 	Root *os.Root
-	// Select reports whether an entry is extracted. name is relative to Root. nil selects all entries.
+	// Select reports whether an entry is extracted. name is relative to Root. nil selects all
+	// entries.
 	Select func(name string, header *tar.Header) (bool, error)
 	// Unsupported handles an entry that is neither a file, a directory nor an accepted link. The
 	// entry is skipped if it returns nil.

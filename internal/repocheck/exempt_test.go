@@ -22,7 +22,6 @@ var exempt = map[string][]string{
 		"apigroup/user",
 		"apiserver",
 		"bootstrap",
-		"builder",
 		"config",
 		"internal/apitest",
 		"internal/arguments",

@@ -14,7 +14,7 @@ var detached = map[start]string{
 	{"apigroup/quota/quota.go", "hooks"}:              "ends with the API server, whose hooks have nothing to wait in",
 	{"oauth/feature.go", "start"}:                     "ends with the API server, whose hooks have nothing to wait in",
 	{"builder/source/silence.go", "watch"}:            "stop ends it",
-	{"builder/source/silence.go", "arrive"}:           "ends with its reader or the process: nothing ends a read of standard input",
+	{"builder/source/silence.go", "newSilenceReader"}: "ends with its reader or the process: nothing ends a read of standard input",
 	{"cli/build/binary.go", "piped"}:                  "ends with its reader",
 	{"kube/flexvolume/namecache.go", "start"}:         "ends at the deadline of the driver; callers wait for done",
 	{"platform/supervisor.go", "serve"}:               "Run closes the server",

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -51,8 +52,9 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// A test before this one may have killed the node. Builds that start before the kubelet knows the driver again get no volume for layers.
-	p.waitOutput("csinode", "{.items[*].spec.drivers[*].name}", "local.csi.slipway.io")
+	// A test before this one may have killed the node. Builds that start before the kubelet knows
+	// the driver again get no volume for layers.
+	p.waitOutput("csinode", "{.items[*].spec.drivers[*].name}", local.DriverName)
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
 	return p
