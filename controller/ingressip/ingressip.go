@@ -158,9 +158,11 @@ func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *c
 	return l.setExternalIP(ctx, service, address)
 }
 
-// removeAddress removes the address that a service had before a change of its type.
+// removeAddress removes the address that a service had before a change of its type. Addresses of a
+// service with a load balancer class belong to another controller, unless the pool allocated them.
 func (l *loop) removeAddress(ctx context.Context, service *corev1.Service) error {
-	if !l.pool.hasAddress(cache.MetaObjectToName(service)) && !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.contains) {
+	if !l.pool.hasAddress(cache.MetaObjectToName(service)) &&
+		(service.Spec.LoadBalancerClass != nil || !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.contains)) {
 		return nil
 	}
 	if ingressAddress(service).IsValid() && l.pool.network.Contains(ingressAddress(service)) {

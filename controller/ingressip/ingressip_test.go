@@ -111,7 +111,7 @@ func TestAllocateUntilPoolIsFull(t *testing.T) {
 
 func TestExistingAddressesAreKept(t *testing.T) {
 	other, class := loadBalancer("other", 1, "172.29.0.1"), "example.com/other"
-	other.Spec.LoadBalancerClass = &class
+	other.Spec.LoadBalancerClass, other.Spec.ExternalIPs = &class, []string{"172.29.0.1"}
 	c := run(t, loadBalancer("a-new", 0, ""), loadBalancer("second", 2, "172.29.0.2"), loadBalancer("first", 9, "172.29.0.2"), other)
 	c.waitForAddresses("first", "172.29.0.2 [172.29.0.2]")
 	c.waitForEvent("second", Reallocated)
@@ -125,7 +125,7 @@ func TestExistingAddressesAreKept(t *testing.T) {
 		}
 		return taken == 1
 	})
-	c.waitForAddresses("other", "172.29.0.1 []") // from another controller
+	c.waitForAddresses("other", "172.29.0.1 [172.29.0.1]") // from another controller
 }
 
 func TestReleasedAddressIsReusedLast(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -97,15 +98,49 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	if s.Chain == "" {
 		return nil
 	}
-	rules, err := exec.CommandContext(ctx, nft, "list", "chain", "ip", "filter", s.Chain).Output()
-	// The chain does not exist, so nothing is filtered.
-	if err != nil || strings.Contains(string(rules), multicast) {
+	// A list of all chains is empty if the chain does not exist. To list a chain that does not exist
+	// is an error like any other.
+	chains, err := run(ctx, nft, "list", "chains", "ip")
+	if err != nil {
+		return fmt.Errorf("list chains of the filter to allow VRRP: %w", err)
+	}
+	if !hasChain(chains, "filter", s.Chain) {
+		return nil // nothing is filtered
+	}
+	rules, err := run(ctx, nft, "list", "chain", "ip", "filter", s.Chain)
+	if err != nil {
+		return fmt.Errorf("list chain %q to allow VRRP: %w", s.Chain, err)
+	}
+	if strings.Contains(rules, multicast) {
 		return nil
 	}
-	if output, err := exec.CommandContext(ctx, nft, "insert", "rule", "ip", "filter", s.Chain, "ip", "daddr", multicast, "accept").CombinedOutput(); err != nil {
-		return fmt.Errorf("allow VRRP in chain %q: %w: %s", s.Chain, err, bytes.TrimSpace(output))
+	if _, err := run(ctx, nft, "insert", "rule", "ip", "filter", s.Chain, "ip", "daddr", multicast, "accept"); err != nil {
+		return fmt.Errorf("allow VRRP in chain %q: %w", s.Chain, err)
 	}
 	return nil
+}
+
+// run runs a program and returns its output. An error contains what the program wrote to stderr.
+func run(ctx context.Context, program string, args ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, program, args...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return string(output), err
+}
+
+// hasChain reports whether a list of chains, as nft prints it, contains a chain of a table.
+func hasChain(list, table, chain string) bool {
+	current := ""
+	for line := range strings.Lines(list) {
+		switch words := strings.Fields(line); {
+		case len(words) >= 3 && words[0] == "table":
+			current = words[2]
+		case len(words) >= 2 && words[0] == "chain" && words[1] == chain && current == table:
+			return true
+		}
+	}
+	return false
 }
 
 // config returns keepalived's configuration of a host.

@@ -176,3 +176,33 @@ func TestMissingDevice(t *testing.T) {
 		}
 	}
 }
+
+func TestFilterThatCannotBeReadIsAnError(t *testing.T) {
+	host := machines(t, 1)[0]
+	s, err := read("VIRTUAL_IPS=192.0.2.1")
+	check(t, err)
+	rules := func() string {
+		output, err := exec.CommandContext(t.Context(), "nft", "list", "ruleset").Output()
+		check(t, err)
+		return string(output)
+	}
+	host.Do(t, func() error {
+		check(t, exec.CommandContext(t.Context(), "nft", "add table ip other; add chain ip other INPUT; add table ip6 filter; add chain ip6 filter INPUT").Run())
+		before := rules()
+		if err := s.allowVRRP(t.Context(), "nft"); err != nil || rules() != before {
+			t.Errorf("without the chain: %v, the rules are %s", err, rules())
+		}
+		check(t, exec.CommandContext(t.Context(), "nft", "add table ip filter; add chain ip filter INPUT").Run())
+		for range 2 {
+			if err := s.allowVRRP(t.Context(), "nft"); err != nil || strings.Count(rules(), multicast) != 1 {
+				t.Errorf("with the chain: %v, the rules are %s", err, rules())
+			}
+		}
+		return nil
+	})
+	program := filepath.Join(t.TempDir(), "nft")
+	check(t, os.WriteFile(program, []byte("#!/bin/sh\necho Operation not permitted >&2\nexit 1\n"), 0o700))
+	if err := s.allowVRRP(t.Context(), program); err == nil || !strings.Contains(err.Error(), "Operation not permitted") {
+		t.Errorf("nft fails: got %v, want its message", err)
+	}
+}

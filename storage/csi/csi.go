@@ -136,7 +136,7 @@ func (c *Controller) serve(ctx context.Context, client kubernetes.Interface, dri
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 
-	term := &term{Controller: c, client: client, informers: shared, events: broadcaster, addresses: map[string]string{}}
+	term := &term{Controller: c, client: client, informers: shared, events: broadcaster, registrations: map[string]*registration{}}
 	if err := term.snapshots(); err != nil {
 		return err
 	}
@@ -180,48 +180,73 @@ type term struct {
 	snapshotClient    snapshotclient.Interface // nil if the API server does not serve snapshots
 	snapshotInformers snapshotinformers.SharedInformerFactory
 
-	mu        sync.Mutex
-	addresses map[string]string // addresses by driver name
+	mu            sync.Mutex
+	registrations map[string]*registration // by driver name
+}
+
+// registration is the driver that is served under a name.
+type registration struct {
+	address string
+	// active ends when the name is released.
+	active  context.Context
+	release context.CancelFunc
 }
 
 // serve serves one driver. It waits for the driver, and starts a new session when the driver's
-// description changes.
+// description changes. A driver whose name is in use waits until the name is released.
 func (t *term) serve(ctx context.Context, d *driver.Driver) error {
+	name := "" // registered for this driver; kept when the driver is upgraded
+	defer func() { t.release(name, d.Address) }()
 	for ctx.Err() == nil {
 		description, err := d.WaitReady(ctx)
 		if err != nil {
 			return nil
 		}
-		if otherAddress := t.claim(description.Name, d.Address); otherAddress != "" {
-			slog.Error("CSI driver is not served: another address has a driver with the same name", "driver", description.Name, "address", d.Address, "other", otherAddress)
-			d.WaitChanged(ctx, description)
+		if name != description.Name {
+			t.release(name, d.Address)
+			name = description.Name
+		}
+		if other := t.register(ctx, name, d.Address); other != nil {
+			slog.Error("CSI driver is not served: another address has a driver with the same name", "driver", name, "address", d.Address, "other", other.address)
+			waitCtx, cancel := context.WithCancel(ctx)
+			stop := context.AfterFunc(other.active, cancel)
+			d.WaitChanged(waitCtx, description)
+			stop()
+			cancel()
 			continue
 		}
-		slog.Info("CSI driver is served", "driver", description.Name, "version", description.Version, "address", d.Address)
+		slog.Info("CSI driver is served", "driver", name, "version", description.Version, "address", d.Address)
 		if err := t.session(ctx, d, description); err != nil {
-			return fmt.Errorf("serve CSI driver %q: %w", description.Name, err)
+			return fmt.Errorf("serve CSI driver %q: %w", name, err)
 		}
-		t.release(description.Name)
 	}
 	return nil
 }
 
-// claim registers the address of a driver. It returns the other address if a driver with the same
-// name is already registered.
-func (t *term) claim(name, address string) (otherAddress string) {
+// register registers the address of a driver. It returns the existing registration if another
+// address has the name.
+func (t *term) register(ctx context.Context, name, address string) (other *registration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if existing, ok := t.addresses[name]; ok {
+	if existing := t.registrations[name]; existing != nil {
+		if existing.address == address {
+			return nil
+		}
 		return existing
 	}
-	t.addresses[name] = address
-	return ""
+	active, release := context.WithCancel(ctx)
+	t.registrations[name] = &registration{address: address, active: active, release: release}
+	return nil
 }
 
-func (t *term) release(name string) {
+// release releases a name if it is registered for the address.
+func (t *term) release(name, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.addresses, name)
+	if existing := t.registrations[name]; existing != nil && existing.address == address {
+		existing.release()
+		delete(t.registrations, name)
+	}
 }
 
 // session runs the controllers of a driver until the driver's description changes.

@@ -20,22 +20,28 @@ import (
 type protection struct {
 	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
 
-	mu            sync.Mutex
-	removed       map[types.UID]bool      // the finalizer was removed and not added again
-	detachedSince map[types.UID]time.Time // time since which a PersistentVolume is detached
+	mu      sync.Mutex
+	volumes map[string]protectedVolume // by name of the PersistentVolume, until it is deleted
+}
+
+// protectedVolume is what the cache does not tell about a PersistentVolume.
+type protectedVolume struct {
+	uid           types.UID
+	removed       bool      // the finalizer was removed and not added again
+	detachedSince time.Time // zero if the PersistentVolume is attached
 }
 
 // protect adds the finalizer to a PersistentVolume before it is attached, because detaching needs
 // the PersistentVolume.
 func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) error {
 	defer a.protection.locks.Lock(pv.Name)()
-	if a.hasFinalizer(pv.Finalizers) && !a.protection.isRemoved(pv.UID) {
+	if a.hasFinalizer(pv.Finalizers) && !a.protection.isRemoved(pv) {
 		return nil
 	}
 	if err := a.patchVolume(ctx, pv, object{"finalizers": []string{a.finalizer}}); err != nil {
 		return err
 	}
-	a.protection.setRemoved(pv.UID, false)
+	a.protection.setRemoved(pv, false)
 	return nil
 }
 
@@ -44,29 +50,30 @@ func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) err
 func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) error {
 	pv, err := a.volumes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
+		a.protection.forget(key.Name)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read PersistentVolume %q: %w", key.Name, err)
 	}
 	if !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) {
-		a.protection.clearDetached(pv.UID)
+		a.protection.clearDetached(pv)
 		return nil
 	}
 	defer a.protection.locks.Lock(pv.Name)()
 	if len(a.AttachmentsOf(pv.Name)) > 0 {
-		a.protection.clearDetached(pv.UID)
+		a.protection.clearDetached(pv)
 		return nil
 	}
-	if remaining := a.FinalizerDelay - a.protection.detachedFor(pv.UID); remaining > 0 && pv.DeletionTimestamp == nil {
+	if remaining := a.FinalizerDelay - a.protection.detachedFor(pv); remaining > 0 && pv.DeletionTimestamp == nil {
 		return controller.After(remaining)
 	}
-	a.protection.setRemoved(pv.UID, true)
+	a.protection.setRemoved(pv, true)
 	err = a.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	a.protection.clearDetached(pv.UID)
+	a.protection.clearDetached(pv)
 	return nil
 }
 
@@ -82,10 +89,10 @@ func (a *attacher) patchVolume(ctx context.Context, pv *corev1.PersistentVolume,
 	return nil
 }
 
-// protectedKeys returns the PersistentVolumes that have the finalizer.
+// protectedKeys returns the PersistentVolumes that have the finalizer or had it.
 func (a *attacher) protectedKeys(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
-	if !ok || !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) {
+	if !ok || !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) && !a.protection.has(pv.Name) {
 		return nil
 	}
 	return []controller.Key{{Name: pv.Name}}
@@ -96,42 +103,62 @@ func protectionChanged(old, new any) bool {
 	return len(before.Finalizers) != len(after.Finalizers) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 }
 
-func (p *protection) isRemoved(uid types.UID) bool {
+func (p *protection) isRemoved(pv *corev1.PersistentVolume) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.removed[uid]
+	v := p.volumes[pv.Name]
+	return v.uid == pv.UID && v.removed
 }
 
-func (p *protection) setRemoved(uid types.UID, removed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.removed == nil {
-		p.removed = map[types.UID]bool{}
-	}
-	if removed {
-		p.removed[uid] = true
-		return
-	}
-	delete(p.removed, uid)
+func (p *protection) setRemoved(pv *corev1.PersistentVolume, removed bool) {
+	p.update(pv, func(v *protectedVolume) { v.removed = removed })
 }
 
 // detachedFor returns how long this process has seen the PersistentVolume detached.
-func (p *protection) detachedFor(uid types.UID) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.detachedSince == nil {
-		p.detachedSince = map[types.UID]time.Time{}
-	}
-	since, ok := p.detachedSince[uid]
-	if !ok {
-		since = time.Now()
-		p.detachedSince[uid] = since
-	}
-	return time.Since(since)
+func (p *protection) detachedFor(pv *corev1.PersistentVolume) (duration time.Duration) {
+	p.update(pv, func(v *protectedVolume) {
+		if v.detachedSince.IsZero() {
+			v.detachedSince = time.Now()
+		}
+		duration = time.Since(v.detachedSince)
+	})
+	return duration
 }
 
-func (p *protection) clearDetached(uid types.UID) {
+func (p *protection) clearDetached(pv *corev1.PersistentVolume) {
+	p.update(pv, func(v *protectedVolume) { v.detachedSince = time.Time{} })
+}
+
+// update changes the entry of a PersistentVolume. An entry of a deleted PersistentVolume with the
+// same name is dropped, and an entry that says nothing is not stored.
+func (p *protection) update(pv *corev1.PersistentVolume, change func(*protectedVolume)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.detachedSince, uid)
+	v := p.volumes[pv.Name]
+	if v.uid != pv.UID {
+		v = protectedVolume{uid: pv.UID}
+	}
+	change(&v)
+	if !v.removed && v.detachedSince.IsZero() {
+		delete(p.volumes, pv.Name)
+		return
+	}
+	if p.volumes == nil {
+		p.volumes = map[string]protectedVolume{}
+	}
+	p.volumes[pv.Name] = v
+}
+
+// forget drops the entry of a deleted PersistentVolume.
+func (p *protection) forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.volumes, name)
+}
+
+func (p *protection) has(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.volumes[name]
+	return ok
 }
