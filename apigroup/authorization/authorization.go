@@ -1,5 +1,6 @@
-// Package authorization serves the API group authorization.openshift.io: roles and bindings, which are Kubernetes' own (RBAC) in
-// OpenShift's form, restrictions on whom a project's administrators may bind, and the reviews that tell who may do what.
+// Package authorization serves the API group authorization.openshift.io: roles and bindings, which
+// are Kubernetes' RBAC objects in OpenShift's form, restrictions of the subjects that a project's
+// administrators can bind, and access reviews.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration, chapter 10.
 package authorization
@@ -18,7 +19,7 @@ import (
 // RestrictionPluginName is the admission plugin that enforces RoleBindingRestrictions.
 const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
 
-// Feature is the group with its admission plugin.
+// Feature returns the group with its admission plugin.
 func Feature() apiserver.Feature {
 	restrict := &restrict{Handler: admission.NewHandler(admission.Create, admission.Update)}
 	return apiserver.Feature{
@@ -42,7 +43,9 @@ func Feature() apiserver.Feature {
 		}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			restrict.stores = deps.Stores
-			return apiserver.Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "own-reviews", Authorizer: authorizer.AuthorizerFunc(personal{deps.Authorizer}.authorize)}}}, nil
+			return apiserver.Hooks{Authorizers: []union.NamedAuthorizer{{
+				AuthorizerName: "own-reviews", Authorizer: authorizer.AuthorizerFunc(personal{deps.Authorizer}.authorize),
+			}}}, nil
 		},
 		Admission: []apiserver.Admission{{Name: RestrictionPluginName, New: func(io.Reader) (admission.Interface, error) {
 			return restrict, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/scope"
 )
 
-func TestABindingSurvivesBothWays(t *testing.T) {
+func TestRoleBindingConversionRoundTrips(t *testing.T) {
 	rbac := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "shop"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
@@ -56,7 +56,7 @@ func TestABindingSurvivesBothWays(t *testing.T) {
 	}
 }
 
-func TestBindingsThatRBACDoesNotHaveAreRefused(t *testing.T) {
+func TestConversionRejectsWhatRBACLacks(t *testing.T) {
 	for want, b := range map[string]*authorizationv1.RoleBinding{
 		"roleRef.namespace": {ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, RoleRef: corev1.ObjectReference{Namespace: "other", Name: "r"}},
 		"roleRef.name":      {},
@@ -73,7 +73,7 @@ func TestBindingsThatRBACDoesNotHaveAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhoCanAndWhatTheyCan(t *testing.T) {
+func TestResourceAccessAndRulesReviews(t *testing.T) {
 	rule := func(verb, resource string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{resource}}}
 	}
@@ -95,11 +95,11 @@ func TestWhoCanAndWhatTheyCan(t *testing.T) {
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 
-	answer, err := l.review("shop", authorizationv1.Action{Verb: "get", Resource: "pods"})
+	resp, err := l.review("shop", authorizationv1.Action{Verb: "get", Resource: "pods"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := answer.(*authorizationv1.ResourceAccessReviewResponse)
+	got := resp.(*authorizationv1.ResourceAccessReviewResponse)
 	if !slices.Equal(got.UsersSlice, []string{"joe", "system:serviceaccount:shop:builder"}) || !slices.Equal(got.GroupsSlice, []string{"system:masters", "team"}) {
 		t.Errorf("who can: %+v", got)
 	}
@@ -112,11 +112,11 @@ func TestWhoCanAndWhatTheyCan(t *testing.T) {
 	}
 }
 
-func TestCheckingAccessIsAboutOneself(t *testing.T) {
+func TestMayReviewOthersNeedsARole(t *testing.T) {
 	admin := rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{"authorization.openshift.io"}, Resources: []string{"subjectaccessreviews"}}
 	scopes := &scope.Authorizer{ClusterRole: func(context.Context, string) ([]rbacv1.PolicyRule, error) { return []rbacv1.PolicyRule{admin}, nil }}
-	decider := authorizer.AuthorizerFunc(func(ctx context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
-		if decision, reason, err := scopes.Authorize(ctx, asked); decision == authorizer.DecisionDeny {
+	decider := authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if decision, reason, err := scopes.Authorize(ctx, a); decision == authorizer.DecisionDeny {
 			return decision, reason, err
 		}
 		return authorizer.DecisionAllow, "", nil
@@ -139,7 +139,7 @@ func TestCheckingAccessIsAboutOneself(t *testing.T) {
 		if tt.scopes != nil {
 			who.Extra = map[string][]string{scope.ExtraKey: tt.scopes}
 		}
-		err := mayAsk(request.WithUser(t.Context(), who), decider, "subjectaccessreviews", "", tt.name, tt.groups)
+		err := mayReview(request.WithUser(t.Context(), who), decider, "subjectaccessreviews", "", tt.name, tt.groups)
 		if (err == nil) != tt.ok || err != nil && !apierrors.IsForbidden(err) {
 			t.Errorf("%v about %q %v: %v", tt.scopes, tt.name, tt.groups, err)
 		}

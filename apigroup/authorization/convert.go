@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// The kinds of subjects that OpenShift has beside RBAC's: users and groups that no one can log in as.
+// The kinds of subjects that OpenShift has in addition to RBAC's: users and groups without a login.
 const (
 	systemUserKind  = "SystemUser"
 	systemGroupKind = "SystemGroup"
@@ -27,8 +27,8 @@ func fromRules(rules []rbacv1.PolicyRule) []authorizationv1.PolicyRule {
 	return converted
 }
 
-// toRules is the inverse of fromRules. RBAC has no attribute restrictions, and names no groups for what OpenShift 3 had in the empty
-// one.
+// toRules is the inverse of fromRules. RBAC has no attribute restrictions. In OpenShift 3 a rule
+// without groups means the empty group.
 func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.ErrorList) {
 	var errs field.ErrorList
 	converted := make([]rbacv1.PolicyRule, 0, len(rules))
@@ -49,7 +49,8 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 	return converted, errs
 }
 
-// fromSubjects gives the subjects of a binding as references and as the lists of names that OpenShift keeps beside them.
+// fromSubjects returns the subjects of a binding as references, and as OpenShift's additional lists
+// of names.
 func fromSubjects(subjects []rbacv1.Subject, namespace string) (references []corev1.ObjectReference, users, groups []string) {
 	references = []corev1.ObjectReference{}
 	for _, s := range subjects {
@@ -77,13 +78,15 @@ func fromSubjects(subjects []rbacv1.Subject, namespace string) (references []cor
 	return references, users, groups
 }
 
-// isSystem tells whether a name is none that a User or Group object can have.
+// isSystem reports whether a name is invalid for a User or Group object.
 func isSystem(name string) bool {
 	return strings.ContainsAny(name, ":/%") || name == "." || name == ".." || name == "~"
 }
 
-// toSubjects is the inverse of fromSubjects. The lists of names count where there are any, as in OpenShift, and otherwise the references.
-func toSubjects(references []corev1.ObjectReference, users, groups []string, namespace string) ([]rbacv1.Subject, field.ErrorList) {
+// toSubjects is the inverse of fromSubjects. As in OpenShift, the lists of names override the
+// references, unless both lists are missing.
+func toSubjects(references []corev1.ObjectReference, users, groups []string,
+	namespace string) ([]rbacv1.Subject, field.ErrorList) {
 	if users != nil || groups != nil {
 		references = nil
 		for _, name := range users {
@@ -129,7 +132,7 @@ func fromRef(ref rbacv1.RoleRef, namespace string) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name, Namespace: namespace}
 }
 
-// toRef is the inverse of fromRef: a reference without a namespace is one to a cluster role.
+// toRef is the inverse of fromRef: a reference without a namespace refers to a cluster role.
 func toRef(ref corev1.ObjectReference, namespace string) (rbacv1.RoleRef, field.ErrorList) {
 	at := field.NewPath("roleRef")
 	switch {
@@ -138,7 +141,8 @@ func toRef(ref corev1.ObjectReference, namespace string) (rbacv1.RoleRef, field.
 	case ref.Namespace == "":
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ref.Name}, nil
 	case ref.Namespace != namespace:
-		return rbacv1.RoleRef{}, field.ErrorList{field.Invalid(at.Child("namespace"), ref.Namespace, "must be the binding's own namespace, or empty for a cluster role")}
+		return rbacv1.RoleRef{}, field.ErrorList{field.Invalid(at.Child("namespace"), ref.Namespace,
+			"must be the binding's own namespace, or empty for a cluster role")}
 	}
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: ref.Name}, nil
 }
@@ -171,8 +175,8 @@ func fromRoleBinding(b *rbacv1.RoleBinding) *authorizationv1.RoleBinding {
 
 func toRoleBinding(b *authorizationv1.RoleBinding) (*rbacv1.RoleBinding, field.ErrorList) {
 	subjects, errs := toSubjects(b.Subjects, b.UserNames, b.GroupNames, b.Namespace)
-	ref, wrong := toRef(b.RoleRef, b.Namespace)
-	return &rbacv1.RoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), Subjects: subjects, RoleRef: ref}, append(errs, wrong...)
+	ref, refErrs := toRef(b.RoleRef, b.Namespace)
+	return &rbacv1.RoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), Subjects: subjects, RoleRef: ref}, append(errs, refErrs...)
 }
 
 func fromClusterRoleBinding(b *rbacv1.ClusterRoleBinding) *authorizationv1.ClusterRoleBinding {
@@ -185,6 +189,6 @@ func fromClusterRoleBinding(b *rbacv1.ClusterRoleBinding) *authorizationv1.Clust
 
 func toClusterRoleBinding(b *authorizationv1.ClusterRoleBinding) (*rbacv1.ClusterRoleBinding, field.ErrorList) {
 	subjects, errs := toSubjects(b.Subjects, b.UserNames, b.GroupNames, "")
-	ref, wrong := toRef(b.RoleRef, "")
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), Subjects: subjects, RoleRef: ref}, append(errs, wrong...)
+	ref, refErrs := toRef(b.RoleRef, "")
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), Subjects: subjects, RoleRef: ref}, append(errs, refErrs...)
 }

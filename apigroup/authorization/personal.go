@@ -8,31 +8,32 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Clients of OpenShift ask what their own user may do with the reviews that are made for others, and leave the user out.
-// Whoever may ask Kubernetes about himself may ask so too; about others asks who has a role for these reviews.
+// OpenShift's clients check the rights of their own user with subjectaccessreviews that have no
+// user. A user with the right to selfsubjectaccessreviews may create those too. Reviews of other
+// users need a role.
 
-// personal lets users make reviews about themselves.
+// personal allows reviews of a user's own rights.
 type personal struct {
-	// rights decides by roles.
+	// rights authorizes by roles.
 	rights authorizer.Authorizer
 }
 
-// othersKey marks a question that roles alone decide.
+// othersKey marks a request that only roles authorize.
 type othersKey struct{}
 
-// authorize allows subjectaccessreviews and localsubjectaccessreviews to whoever may ask about himself. What is asked is looked at
-// by mayAsk.
+// authorize allows subjectaccessreviews and localsubjectaccessreviews to users who may create
+// selfsubjectaccessreviews. mayReview checks the content.
 func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	asks := a.IsResourceRequest() && a.GetVerb() == "create" && a.GetAPIGroup() == authorizationv1.GroupName && a.GetSubresource() == "" &&
+	isReview := a.IsResourceRequest() && a.GetVerb() == "create" && a.GetAPIGroup() == authorizationv1.GroupName && a.GetSubresource() == "" &&
 		(a.GetResource() == "subjectaccessreviews" || a.GetResource() == "localsubjectaccessreviews")
-	if !asks || ctx.Value(othersKey{}) != nil {
+	if !isReview || ctx.Value(othersKey{}) != nil {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
 	decision, _, err := p.rights.Authorize(ctx, authorizer.AttributesRecord{
 		User: a.GetUser(), Verb: "create", APIGroup: kubeauthorization.GroupName, APIVersion: "v1", Resource: "selfsubjectaccessreviews", ResourceRequest: true,
 	})
 	if err != nil || decision != authorizer.DecisionAllow {
-		return authorizer.DecisionNoOpinion, "", nil // roles for the reviews themselves may still allow it
+		return authorizer.DecisionNoOpinion, "", nil // roles for the reviews can still allow it
 	}
-	return authorizer.DecisionAllow, "a user may ask about himself", nil
+	return authorizer.DecisionAllow, "users may review their own rights", nil
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// TestUsersAskAboutThemselves makes reviews as somebody who may ask about himself, as the administrator and as nobody.
-func TestUsersAskAboutThemselves(t *testing.T) {
+// TestUsersReviewTheirOwnRights creates reviews as a user with the right to review their own
+// rights, as the administrator, and as a user without rights.
+func TestUsersReviewTheirOwnRights(t *testing.T) {
 	roles := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		self := a.GetUser().GetName() == "alice" && a.GetAPIGroup() == "authorization.k8s.io" && a.GetResource() == "selfsubjectaccessreviews"
 		if self || a.GetUser().GetName() == "admin" {

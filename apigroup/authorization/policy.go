@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The four resources, each RBAC's resource of the same name.
+// The four resources. Each is a view of RBAC's resource of the same name.
 
 func newRoles(deps apiserver.Deps) (rest.Storage, error) {
 	return &view[*authorizationv1.Role, *rbacv1.Role, *rbacv1.RoleList]{
@@ -23,10 +23,10 @@ func newRoles(deps apiserver.Deps) (rest.Storage, error) {
 			return c.Roles(namespace)
 		},
 		from: fromRole, to: toRole,
-		list: func(found *rbacv1.RoleList) runtime.Object {
-			list := &authorizationv1.RoleList{ListMeta: found.ListMeta, Items: []authorizationv1.Role{}}
-			for i := range found.Items {
-				list.Items = append(list.Items, *fromRole(&found.Items[i]))
+		list: func(source *rbacv1.RoleList) runtime.Object {
+			list := &authorizationv1.RoleList{ListMeta: source.ListMeta, Items: []authorizationv1.Role{}}
+			for i := range source.Items {
+				list.Items = append(list.Items, *fromRole(&source.Items[i]))
 			}
 			return list
 		},
@@ -42,10 +42,10 @@ func newClusterRoles(deps apiserver.Deps) (rest.Storage, error) {
 			return c.ClusterRoles()
 		},
 		from: fromClusterRole, to: toClusterRole,
-		list: func(found *rbacv1.ClusterRoleList) runtime.Object {
-			list := &authorizationv1.ClusterRoleList{ListMeta: found.ListMeta, Items: []authorizationv1.ClusterRole{}}
-			for i := range found.Items {
-				list.Items = append(list.Items, *fromClusterRole(&found.Items[i]))
+		list: func(source *rbacv1.ClusterRoleList) runtime.Object {
+			list := &authorizationv1.ClusterRoleList{ListMeta: source.ListMeta, Items: []authorizationv1.ClusterRole{}}
+			for i := range source.Items {
+				list.Items = append(list.Items, *fromClusterRole(&source.Items[i]))
 			}
 			return list
 		},
@@ -63,10 +63,10 @@ func newRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 			return c.RoleBindings(namespace)
 		},
 		from: fromRoleBinding, to: toRoleBinding,
-		list: func(found *rbacv1.RoleBindingList) runtime.Object {
-			list := &authorizationv1.RoleBindingList{ListMeta: found.ListMeta, Items: []authorizationv1.RoleBinding{}}
-			for i := range found.Items {
-				list.Items = append(list.Items, *fromRoleBinding(&found.Items[i]))
+		list: func(source *rbacv1.RoleBindingList) runtime.Object {
+			list := &authorizationv1.RoleBindingList{ListMeta: source.ListMeta, Items: []authorizationv1.RoleBinding{}}
+			for i := range source.Items {
+				list.Items = append(list.Items, *fromRoleBinding(&source.Items[i]))
 			}
 			return list
 		},
@@ -84,10 +84,10 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 			return c.ClusterRoleBindings()
 		},
 		from: fromClusterRoleBinding, to: toClusterRoleBinding,
-		list: func(found *rbacv1.ClusterRoleBindingList) runtime.Object {
-			list := &authorizationv1.ClusterRoleBindingList{ListMeta: found.ListMeta, Items: []authorizationv1.ClusterRoleBinding{}}
-			for i := range found.Items {
-				list.Items = append(list.Items, *fromClusterRoleBinding(&found.Items[i]))
+		list: func(source *rbacv1.ClusterRoleBindingList) runtime.Object {
+			list := &authorizationv1.ClusterRoleBindingList{ListMeta: source.ListMeta, Items: []authorizationv1.ClusterRoleBinding{}}
+			for i := range source.Items {
+				list.Items = append(list.Items, *fromClusterRoleBinding(&source.Items[i]))
 			}
 			return list
 		},
@@ -97,25 +97,25 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 	}, nil
 }
 
-// bound is what a binding of either sort binds.
+// bound is the content of a binding of either kind.
 type bound struct {
 	role     corev1.ObjectReference
 	subjects []corev1.ObjectReference
 }
 
-// bindingColumns are those of `oc get rolebindings` in OpenShift 3.
+// bindingColumns returns the columns of `oc get rolebindings` in OpenShift 3.
 func bindingColumns[O apiserver.Object](of func(O) bound) []apiserver.Column[O] {
 	names := func(kinds ...string) func(O) any {
 		return func(object O) any {
-			var found []string
+			var subjects []string
 			for _, subject := range of(object).subjects {
 				for _, kind := range kinds {
 					if subject.Kind == kind {
-						found = append(found, subject.Name)
+						subjects = append(subjects, subject.Name)
 					}
 				}
 			}
-			return strings.Join(found, ", ")
+			return strings.Join(subjects, ", ")
 		}
 	}
 	return []apiserver.Column[O]{

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// restrictions is the resource rolebindingrestrictions: whom roles may be bound to in a project.
+// restrictions is the resource rolebindingrestrictions: the subjects that roles can be bound to in
+// a project.
 func restrictions() apiserver.Served {
 	return apiserver.Resource[*authorizationv1.RoleBindingRestriction]{
 		Plural: "rolebindingrestrictions", Namespaced: true,
@@ -79,7 +80,8 @@ func validateSelectors(selectors []metav1.LabelSelector, at *field.Path) (errs f
 	return errs
 }
 
-// restrict is the admission plugin: in a project with restrictions a role may be bound only to subjects that one of them allows.
+// restrict is the admission plugin: in a project with restrictions, a role can only be bound to
+// subjects that one of them allows.
 type restrict struct {
 	*admission.Handler
 	stores map[schema.GroupResource]*registry.Store
@@ -87,7 +89,7 @@ type restrict struct {
 
 var _ admission.ValidationInterface = &restrict{}
 
-// Validate refuses a binding that adds a subject which no restriction allows.
+// Validate rejects a binding that adds a subject which no restriction allows.
 func (r *restrict) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != rbacv1.Resource("rolebindings") || a.GetSubresource() != "" {
 		return nil
@@ -103,18 +105,18 @@ func (r *restrict) Validate(ctx context.Context, a admission.Attributes, _ admis
 	if len(added) == 0 {
 		return nil
 	}
-	found, err := r.stores[authorizationv1.Resource("rolebindingrestrictions")].List(
+	list, err := r.stores[authorizationv1.Resource("rolebindingrestrictions")].List(
 		request.WithNamespace(ctx, a.GetNamespace()), &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return admission.NewForbidden(a, fmt.Errorf("list restrictions of the project: %w", err))
 	}
-	restrictions := found.(*authorizationv1.RoleBindingRestrictionList).Items
+	restrictions := list.(*authorizationv1.RoleBindingRestrictionList).Items
 	if len(restrictions) == 0 {
 		return nil
 	}
 	for _, s := range added {
-		allowed := slices.ContainsFunc(restrictions, func(one authorizationv1.RoleBindingRestriction) bool {
-			return r.allows(ctx, one.Spec, s, a.GetNamespace())
+		allowed := slices.ContainsFunc(restrictions, func(restriction authorizationv1.RoleBindingRestriction) bool {
+			return r.allows(ctx, restriction.Spec, s, a.GetNamespace())
 		})
 		if !allowed {
 			return admission.NewForbidden(a, fmt.Errorf("rolebindings to %s %q are not allowed in project %q", s.Kind, s.Name, a.GetNamespace()))
@@ -147,30 +149,30 @@ func (r *restrict) allowsUser(ctx context.Context, restriction *authorizationv1.
 	}
 	store := r.stores[userv1.Resource("groups")]
 	for _, group := range restriction.Groups {
-		found, err := store.Get(ctx, group, &metav1.GetOptions{})
-		if err == nil && slices.Contains(found.(*userv1.Group).Users, name) {
+		object, err := store.Get(ctx, group, &metav1.GetOptions{})
+		if err == nil && slices.Contains(object.(*userv1.Group).Users, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// labelsOf are the labels of a user or group, nil when there is no object of the name.
+// labelsOf returns the labels of a user or group, nil if the object does not exist.
 func (r *restrict) labelsOf(ctx context.Context, resource, name string) labels.Set {
 	store := r.stores[userv1.Resource(resource)]
 	if store == nil {
 		return nil
 	}
-	found, err := store.Get(ctx, name, &metav1.GetOptions{})
+	object, err := store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
-	own := labels.Set{}
-	maps.Copy(own, found.(metav1.Object).GetLabels())
-	return own
+	set := labels.Set{}
+	maps.Copy(set, object.(metav1.Object).GetLabels())
+	return set
 }
 
-// selects tells whether one of the selectors matches labels; nobody has nil.
+// selects reports whether one of the selectors matches the labels. No selector matches nil.
 func selects(selectors []metav1.LabelSelector, set labels.Set) bool {
 	return slices.ContainsFunc(selectors, func(one metav1.LabelSelector) bool {
 		selector, err := metav1.LabelSelectorAsSelector(&one)

@@ -21,49 +21,52 @@ import (
 	"github.com/slipway-platform/slipway/oauth/scope"
 )
 
-// review is a resource that answers a question: it can be created, and is not kept.
+// review is a resource that can only be created: the server returns the result and does not store
+// it.
 type review struct {
 	kind       func() runtime.Object
-	single     string
+	singular   string
 	namespaced bool
-	answer     func(ctx context.Context, namespace string, asked runtime.Object) (runtime.Object, error)
+	evaluate   func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error)
 }
 
 var _ rest.Creater = review{}
 
-// New makes an empty question.
+// New creates an empty review.
 func (r review) New() runtime.Object { return r.kind() }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (review) Destroy() {}
 
-// NamespaceScoped tells whether the question is asked in a namespace.
+// NamespaceScoped reports whether the review belongs to a namespace.
 func (r review) NamespaceScoped() bool { return r.namespaced }
 
-// GetSingularName is the name of one.
-func (r review) GetSingularName() string { return r.single }
+// GetSingularName returns the singular name.
+func (r review) GetSingularName() string { return r.singular }
 
-// Create answers a question.
-func (r review) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+// Create returns the result of a review.
+func (r review) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	if validate != nil {
 		if err := validate(ctx, object.DeepCopyObject()); err != nil {
 			return nil, err
 		}
 	}
-	return r.answer(ctx, request.NamespaceValue(ctx), object)
+	return r.evaluate(ctx, request.NamespaceValue(ctx), object)
 }
 
-// subject is whom a question is about: whoever asks when it names nobody. Scopes limit the subject as they limit a token.
+// subject returns the subject of a review: the user of the request, if the review names none.
+// Scopes limit the subject as they limit a token.
 func subject(ctx context.Context, name string, groups, scopes []string) (user.Info, error) {
-	who := &user.DefaultInfo{Name: name, Groups: groups}
+	u := &user.DefaultInfo{Name: name, Groups: groups}
 	if name == "" && len(groups) == 0 {
 		self, ok := request.UserFrom(ctx)
 		if !ok {
 			return nil, errors.New("the request has no user")
 		}
-		who = &user.DefaultInfo{Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: self.GetExtra()}
-		if scopes == nil { // those of the asking token
-			return who, nil
+		u = &user.DefaultInfo{Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: self.GetExtra()}
+		if scopes == nil { // the scopes of the request's token
+			return u, nil
 		}
 	}
 	for _, text := range scopes {
@@ -71,64 +74,67 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	who.Extra = map[string][]string{}
+	u.Extra = map[string][]string{}
 	if len(scopes) > 0 {
-		who.Extra[scope.ExtraKey] = scopes
+		u.Extra[scope.ExtraKey] = scopes
 	}
-	return who, nil
+	return u, nil
 }
 
-// newSubjectAccess makes subjectaccessreviews: may someone do something, in a namespace or in the cluster?
+// newSubjectAccess serves subjectaccessreviews: has a subject a right, in a namespace or in the
+// cluster?
 func newSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 	return review{func() runtime.Object { return &authorizationv1.SubjectAccessReview{} }, "subjectaccessreview", false,
 		func(ctx context.Context, _ string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.SubjectAccessReview)
-			if err := mayAsk(ctx, deps.Authorizer, "subjectaccessreviews", "", asked.User, asked.GroupsSlice); err != nil {
+			review := object.(*authorizationv1.SubjectAccessReview)
+			if err := mayReview(ctx, deps.Authorizer, "subjectaccessreviews", "", review.User, review.GroupsSlice); err != nil {
 				return nil, err
 			}
-			return access(ctx, deps.Authorizer, asked.Action.Namespace, asked.Action, asked.User, asked.GroupsSlice, asked.Scopes)
+			return access(ctx, deps.Authorizer, review.Action.Namespace, review.Action, review.User, review.GroupsSlice, review.Scopes)
 		}}, nil
 }
 
-// newLocalSubjectAccess makes localsubjectaccessreviews: may someone do something in this namespace?
+// newLocalSubjectAccess serves localsubjectaccessreviews: has a subject a right in this namespace?
 func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 	return review{func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} }, "localsubjectaccessreview", true,
 		func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.LocalSubjectAccessReview)
-			if err := sameNamespace(namespace, asked.Action); err != nil {
+			review := object.(*authorizationv1.LocalSubjectAccessReview)
+			if err := sameNamespace(namespace, review.Action); err != nil {
 				return nil, err
 			}
-			if err := mayAsk(ctx, deps.Authorizer, "localsubjectaccessreviews", namespace, asked.User, asked.GroupsSlice); err != nil {
+			if err := mayReview(ctx, deps.Authorizer, "localsubjectaccessreviews", namespace, review.User, review.GroupsSlice); err != nil {
 				return nil, err
 			}
-			return access(ctx, deps.Authorizer, namespace, asked.Action, asked.User, asked.GroupsSlice, asked.Scopes)
+			return access(ctx, deps.Authorizer, namespace, review.Action, review.User, review.GroupsSlice, review.Scopes)
 		}}, nil
 }
 
-// mayAsk refuses a question about someone else to a user who may ask only about himself (see personal), and to a token that may ask only
-// because of the scope user:check-access, which is for questions about oneself too.
-func mayAsk(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
+// mayReview rejects a review of another subject from a user who may only review himself or herself
+// (see personal), and from a token whose right comes only from the scope user:check-access, which
+// covers only the token's own user.
+func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
 		return nil
 	}
-	who := self
+	u := self
 	if scopes := self.GetExtra()[scope.ExtraKey]; slices.Contains(scopes, scope.CheckAccess) {
 		others := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
-		who = &user.DefaultInfo{
+		u = &user.DefaultInfo{
 			Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: others},
 		}
 	}
 	action := authorizationv1.Action{Verb: "create", Group: authorizationv1.GroupName, Resource: resource}
-	decision, _, err := decider.Authorize(context.WithValue(ctx, othersKey{}, true), attributes(who, namespace, action))
+	decision, _, err := decider.Authorize(context.WithValue(ctx, othersKey{}, true), attributes(u, namespace, action))
 	if err == nil && decision == authorizer.DecisionAllow {
 		return nil
 	}
 	return apierrors.NewForbidden(authorizationv1.Resource(resource), "",
-		fmt.Errorf("user %q may ask about himself only: leave user and groups empty", self.GetName()))
+		fmt.Errorf("user %q may only review their own rights: leave user and groups empty", self.GetName()))
 }
 
-// sameNamespace refuses a local question about another namespace, which would go around the rights of the one that is asked in.
+// sameNamespace rejects a local review of another namespace, which would bypass the rights in that
+// namespace.
 func sameNamespace(namespace string, action authorizationv1.Action) error {
 	if action.Namespace != "" && action.Namespace != namespace {
 		return apierrors.NewBadRequest("namespace: must be empty or the namespace of the request, " + namespace)
@@ -136,50 +142,55 @@ func sameNamespace(namespace string, action authorizationv1.Action) error {
 	return nil
 }
 
-func access(ctx context.Context, decider authorizer.Authorizer, namespace string, action authorizationv1.Action, name string, groups, scopes []string) (runtime.Object, error) {
+func access(ctx context.Context, decider authorizer.Authorizer, namespace string, action authorizationv1.Action, name string,
+	groups, scopes []string) (runtime.Object, error) {
 	if action.Verb == "" || action.Resource == "" && !action.IsNonResourceURL {
 		return nil, apierrors.NewBadRequest("verb and resource must be named")
 	}
-	who, err := subject(ctx, name, groups, scopes)
+	u, err := subject(ctx, name, groups, scopes)
 	if err != nil {
 		return nil, err
 	}
-	decision, reason, err := decider.Authorize(ctx, attributes(who, namespace, action))
-	answer := &authorizationv1.SubjectAccessReviewResponse{Namespace: namespace, Allowed: decision == authorizer.DecisionAllow, Reason: reason}
-	if err != nil {
-		answer.EvaluationError = err.Error()
+	decision, reason, err := decider.Authorize(ctx, attributes(u, namespace, action))
+	resp := &authorizationv1.SubjectAccessReviewResponse{
+		Namespace: namespace, Allowed: decision == authorizer.DecisionAllow, Reason: reason,
 	}
-	return answer, nil
+	if err != nil {
+		resp.EvaluationError = err.Error()
+	}
+	return resp, nil
 }
 
-func attributes(who user.Info, namespace string, action authorizationv1.Action) authorizer.Attributes {
+func attributes(u user.Info, namespace string, action authorizationv1.Action) authorizer.Attributes {
 	resource, subresource, _ := strings.Cut(action.Resource, "/")
 	return authorizer.AttributesRecord{
-		User: who, Verb: action.Verb, Namespace: namespace, APIGroup: action.Group, APIVersion: action.Version, Resource: resource,
+		User: u, Verb: action.Verb, Namespace: namespace, APIGroup: action.Group, APIVersion: action.Version, Resource: resource,
 		Subresource: subresource, Name: action.ResourceName, Path: action.Path, ResourceRequest: !action.IsNonResourceURL,
 	}
 }
 
-// newResourceAccess makes resourceaccessreviews: who may do something, in a namespace or in the cluster?
+// newResourceAccess serves resourceaccessreviews: which subjects have a right, in a namespace or in
+// the cluster?
 func newResourceAccess(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.ResourceAccessReview{} }, "resourceaccessreview", false,
 		func(_ context.Context, _ string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.ResourceAccessReview)
-			return l.review(asked.Action.Namespace, asked.Action)
+			review := object.(*authorizationv1.ResourceAccessReview)
+			return l.review(review.Action.Namespace, review.Action)
 		}}, nil
 }
 
-// newLocalResourceAccess makes localresourceaccessreviews: who may do something in this namespace?
+// newLocalResourceAccess serves localresourceaccessreviews: which subjects have a right in this
+// namespace?
 func newLocalResourceAccess(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.LocalResourceAccessReview{} }, "localresourceaccessreview", true,
 		func(_ context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.LocalResourceAccessReview)
-			if err := sameNamespace(namespace, asked.Action); err != nil {
+			review := object.(*authorizationv1.LocalResourceAccessReview)
+			if err := sameNamespace(namespace, review.Action); err != nil {
 				return nil, err
 			}
-			return l.review(namespace, asked.Action)
+			return l.review(namespace, review.Action)
 		}}, nil
 }
 
@@ -212,71 +223,75 @@ func text(errs []error) string {
 	return errors.Join(errs...).Error()
 }
 
-// newSubjectRules makes subjectrulesreviews: what may someone do in this namespace?
+// newSubjectRules serves subjectrulesreviews: which rights has a subject in this namespace?
 func newSubjectRules(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.SubjectRulesReview{} }, "subjectrulesreview", true,
 		func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.SubjectRulesReview)
-			if asked.Spec.User == "" && len(asked.Spec.Groups) == 0 {
-				return nil, apierrors.NewBadRequest("spec.user or spec.groups must name someone; ask a selfsubjectrulesreview about yourself")
+			review := object.(*authorizationv1.SubjectRulesReview)
+			if review.Spec.User == "" && len(review.Spec.Groups) == 0 {
+				return nil, apierrors.NewBadRequest("spec.user or spec.groups must name a subject; use a selfsubjectrulesreview for your own rights")
 			}
-			status, err := l.rulesReview(ctx, deps.Authorizer, namespace, asked.Spec.User, asked.Spec.Groups, asked.Spec.Scopes)
-			asked.Status = status
-			return asked, err
+			status, err := l.rulesReview(ctx, deps.Authorizer, namespace, review.Spec.User, review.Spec.Groups, review.Spec.Scopes)
+			review.Status = status
+			return review, err
 		}}, nil
 }
 
-// newSelfRules makes selfsubjectrulesreviews: what may whoever asks do in this namespace?
+// newSelfRules serves selfsubjectrulesreviews: which rights has the user of the request in this
+// namespace?
 func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.SelfSubjectRulesReview{} }, "selfsubjectrulesreview", true,
 		func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
-			asked := object.(*authorizationv1.SelfSubjectRulesReview)
-			status, err := l.rulesReview(ctx, deps.Authorizer, namespace, "", nil, asked.Spec.Scopes)
-			asked.Status = status
-			return asked, err
+			review := object.(*authorizationv1.SelfSubjectRulesReview)
+			status, err := l.rulesReview(ctx, deps.Authorizer, namespace, "", nil, review.Spec.Scopes)
+			review.Status = status
+			return review, err
 		}}, nil
 }
 
-// rulesReview lists the rules of a user. Scopes are no rules of RBAC: of the user's rules those remain of which something is left when each
-// of their actions is asked with the scopes.
-func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string, groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
-	who, err := subject(ctx, name, groups, scopes)
+// rulesReview lists the rules of a user. RBAC has no rules for scopes. With scopes, it lists the
+// actions of the user's rules that the authorizer allows with the scopes.
+func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string,
+	groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
+	u, err := subject(ctx, name, groups, scopes)
 	if err != nil {
 		return authorizationv1.SubjectRulesReviewStatus{}, err
 	}
-	rules, missing, err := l.rulesFor(namespace, who)
+	rules, missing, err := l.rulesFor(namespace, u)
 	if err != nil {
 		return authorizationv1.SubjectRulesReviewStatus{}, apierrors.NewInternalError(err)
 	}
-	if len(who.GetExtra()[scope.ExtraKey]) > 0 {
-		rules = within(ctx, decider, who, namespace, rules)
+	if len(u.GetExtra()[scope.ExtraKey]) > 0 {
+		rules = within(ctx, decider, u, namespace, rules)
 	}
 	return authorizationv1.SubjectRulesReviewStatus{Rules: fromRules(rules), EvaluationError: text(missing)}, nil
 }
 
-// within are those single actions of rules that the scopes of a user leave.
-func within(ctx context.Context, decider authorizer.Authorizer, who user.Info, namespace string, rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
-	var left []rbacv1.PolicyRule
+// within returns the actions of rules that a user's scopes allow.
+func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, namespace string,
+	rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var allowed []rbacv1.PolicyRule
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
-				kept := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: rule.ResourceNames}
+				remaining := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: rule.ResourceNames}
 				for _, verb := range rule.Verbs {
 					action := authorizationv1.Action{Verb: verb, Group: group, Resource: resource}
 					if len(rule.ResourceNames) > 0 {
 						action.ResourceName = rule.ResourceNames[0]
 					}
-					if decision, _, err := decider.Authorize(ctx, attributes(who, namespace, action)); err == nil && decision == authorizer.DecisionAllow {
-						kept.Verbs = append(kept.Verbs, verb)
+					decision, _, err := decider.Authorize(ctx, attributes(u, namespace, action))
+					if err == nil && decision == authorizer.DecisionAllow {
+						remaining.Verbs = append(remaining.Verbs, verb)
 					}
 				}
-				if len(kept.Verbs) > 0 {
-					left = append(left, kept)
+				if len(remaining.Verbs) > 0 {
+					allowed = append(allowed, remaining)
 				}
 			}
 		}
 	}
-	return left
+	return allowed
 }

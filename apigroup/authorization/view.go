@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// client is what the typed clients of RBAC have in common.
+// client is the common interface of RBAC's typed clients.
 type client[R, L any] interface {
 	Create(context.Context, R, metav1.CreateOptions) (R, error)
 	Update(context.Context, R, metav1.UpdateOptions) (R, error)
@@ -29,8 +29,9 @@ type client[R, L any] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// view shows a resource of RBAC (R, its list L) as one of OpenShift (O). Every request is made again for RBAC in the name of the user
-// who made it, so that RBAC's own rules hold: nobody gives more rights than he or she has.
+// view serves a resource of RBAC (R, its list L) as a resource of OpenShift (O). It sends every
+// request to RBAC as the user of the request, so that RBAC's own rules apply: no user grants rights
+// that the user lacks.
 type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	rest.TableConvertor
 	loopback   *clientrest.Config
@@ -44,87 +45,89 @@ type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	empty      func() (object, list runtime.Object)
 }
 
-// New makes an empty object.
+// New creates an empty object.
 func (v *view[O, R, L]) New() runtime.Object { object, _ := v.empty(); return object }
 
-// NewList makes an empty list.
+// NewList creates an empty list.
 func (v *view[O, R, L]) NewList() runtime.Object { _, list := v.empty(); return list }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (v *view[O, R, L]) Destroy() {}
 
-// NamespaceScoped tells whether objects live in namespaces.
+// NamespaceScoped reports whether the resource is namespaced.
 func (v *view[O, R, L]) NamespaceScoped() bool { return v.namespaced }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (v *view[O, R, L]) GetSingularName() string { return v.singular }
 
-// client connects as the user of a request.
+// client returns a client with the rights of the request's user.
 func (v *view[O, R, L]) client(ctx context.Context) (client[R, L], error) {
-	who, ok := request.UserFrom(ctx)
+	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, errors.New("the request has no user")
 	}
 	config := clientrest.CopyConfig(v.loopback)
 	config.QPS = -1
-	config.Impersonate = clientrest.ImpersonationConfig{UserName: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: who.GetExtra()}
-	made, err := rbacclient.NewForConfig(config)
+	config.Impersonate = clientrest.ImpersonationConfig{
+		UserName: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra(),
+	}
+	rbac, err := rbacclient.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return v.open(made, request.NamespaceValue(ctx)), nil
+	return v.open(rbac, request.NamespaceValue(ctx)), nil
 }
 
-// Get reads one.
+// Get returns an object.
 func (v *view[O, R, L]) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := rbac.Get(ctx, name, *options)
+	object, err := rbac.Get(ctx, name, *options)
 	if err != nil {
 		return nil, err
 	}
-	return v.from(found), nil
+	return v.from(object), nil
 }
 
-// List reads those that a request selects.
+// List returns the objects that a request selects.
 func (v *view[O, R, L]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := external(options)
+	selected, err := external(options)
 	if err != nil {
 		return nil, err
 	}
-	found, err := rbac.List(ctx, wanted)
+	list, err := rbac.List(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
-	return v.list(found), nil
+	return v.list(list), nil
 }
 
-// external turns the options of a request into those of a client.
+// external converts the options of a request to client options.
 func external(options *internalversion.ListOptions) (metav1.ListOptions, error) {
-	var wanted metav1.ListOptions
+	var converted metav1.ListOptions
 	if options == nil {
-		return wanted, nil
+		return converted, nil
 	}
-	return wanted, internalversion.Convert_internalversion_ListOptions_To_v1_ListOptions(options, &wanted, nil)
+	return converted, internalversion.Convert_internalversion_ListOptions_To_v1_ListOptions(options, &converted, nil)
 }
 
-// Watch tells what changes.
+// Watch sends changes.
 func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := external(options)
+	selected, err := external(options)
 	if err != nil {
 		return nil, err
 	}
-	events, err := rbac.Watch(ctx, wanted)
+	events, err := rbac.Watch(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +139,14 @@ func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.List
 	}), nil
 }
 
-// Create makes one.
-func (v *view[O, R, L]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	given := object.(O)
+// Create creates an object.
+func (v *view[O, R, L]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	typed := object.(O)
 	if v.namespaced {
-		given.SetNamespace(request.NamespaceValue(ctx))
+		typed.SetNamespace(request.NamespaceValue(ctx))
 	}
-	wanted, err := v.convert(given)
+	desired, err := v.convert(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -155,22 +159,22 @@ func (v *view[O, R, L]) Create(ctx context.Context, object runtime.Object, valid
 	if err != nil {
 		return nil, err
 	}
-	made, err := rbac.Create(ctx, wanted, *options)
+	created, err := rbac.Create(ctx, desired, *options)
 	if err != nil {
 		return nil, err
 	}
-	return v.from(made), nil
+	return v.from(created), nil
 }
 
 func (v *view[O, R, L]) convert(object O) (R, error) {
-	wanted, errs := v.to(object)
+	converted, errs := v.to(object)
 	if len(errs) > 0 {
-		return wanted, apierrors.NewInvalid(authorizationv1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), errs)
+		return converted, apierrors.NewInvalid(authorizationv1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), errs)
 	}
-	return wanted, nil
+	return converted, nil
 }
 
-// Update changes one.
+// Update updates an object.
 func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	rbac, err := v.client(ctx)
@@ -186,7 +190,7 @@ func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.Up
 	if err != nil {
 		return nil, false, err
 	}
-	wanted, err := v.convert(object.(O))
+	desired, err := v.convert(object.(O))
 	if err != nil {
 		return nil, false, err
 	}
@@ -195,15 +199,16 @@ func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.Up
 			return nil, false, err
 		}
 	}
-	changed, err := rbac.Update(ctx, wanted, *options)
+	changed, err := rbac.Update(ctx, desired, *options)
 	if err != nil {
 		return nil, false, err
 	}
 	return v.from(changed), false, nil
 }
 
-// Delete removes one.
-func (v *view[O, R, L]) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+// Delete deletes an object.
+func (v *view[O, R, L]) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
 		return nil, false, err

@@ -1,6 +1,6 @@
-// Package network serves the API group network.openshift.io: what OpenShift 3's software-defined network
-// is told and tells: the cluster's network, each host's subnet, each project's network identity, and the
-// egress firewall of projects.
+// Package network serves the API group network.openshift.io, the objects of OpenShift 3's
+// software-defined network: the cluster's network, the subnets of hosts, the network IDs of
+// projects, and the egress firewalls of projects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 8; the wire types are
 // github.com/openshift/api/network/v1's.
@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,
@@ -31,14 +31,14 @@ func clusterNetworks() apiserver.Served {
 		Plural: "clusternetworks", Validate: validateClusterNetwork,
 		Columns: []apiserver.Column[network]{
 			{Name: "Cluster Networks", Description: "Networks of pods, with the length of a host's subnet", Value: func(n network) any {
-				var shown []string
+				var texts []string
 				for _, entry := range n.ClusterNetworks {
-					shown = append(shown, fmt.Sprintf("%s:%d", entry.CIDR, entry.HostSubnetLength))
+					texts = append(texts, fmt.Sprintf("%s:%d", entry.CIDR, entry.HostSubnetLength))
 				}
-				return strings.Join(shown, ", ")
+				return strings.Join(texts, ", ")
 			}},
 			{Name: "Service Network", Description: "Network of services", Value: func(n network) any { return n.ServiceNetwork }},
-			{Name: "Plugin Name", Description: "Network plug-in", Value: func(n network) any { return n.PluginName }},
+			{Name: "Plugin Name", Description: "Network plugin", Value: func(n network) any { return n.PluginName }},
 		},
 	}
 }
@@ -51,7 +51,7 @@ func hostSubnets() apiserver.Served {
 			{Name: "Host", Description: "Name of the node", Value: func(s subnet) any { return s.Host }},
 			{Name: "Host IP", Description: "Address of the node", Value: func(s subnet) any { return s.HostIP }},
 			{Name: "Subnet", Description: "Network of the node's pods", Value: func(s subnet) any { return s.Subnet }},
-			{Name: "Egress CIDRs", Description: "Ranges of egress addresses that may be put on the node", Value: func(s subnet) any { return list(s.EgressCIDRs) }},
+			{Name: "Egress CIDRs", Description: "Ranges of egress addresses that the node can have", Value: func(s subnet) any { return list(s.EgressCIDRs) }},
 			{Name: "Egress IPs", Description: "Egress addresses on the node", Value: func(s subnet) any { return list(s.EgressIPs) }},
 		},
 	}
@@ -62,8 +62,8 @@ func netNamespaces() apiserver.Served {
 	return apiserver.Resource[namespace]{
 		Plural: "netnamespaces", Validate: validateNetNamespace,
 		Columns: []apiserver.Column[namespace]{
-			{Name: "NetID", Description: "Identity of the project in the network", Value: func(n namespace) any { return int64(n.NetID) }},
-			{Name: "Egress IPs", Description: "Addresses that the project's traffic leaves with", Value: func(n namespace) any { return list(n.EgressIPs) }},
+			{Name: "NetID", Description: "Network ID of the project", Value: func(n namespace) any { return int64(n.NetID) }},
+			{Name: "Egress IPs", Description: "Source addresses of the project's outgoing traffic", Value: func(n namespace) any { return list(n.EgressIPs) }},
 		},
 	}
 }
@@ -74,14 +74,14 @@ func egressNetworkPolicies() apiserver.Served {
 	}
 }
 
-// list prints strings as OpenShift 3 does: ["192.0.2.1", "192.0.2.2"].
+// list formats strings as OpenShift 3 does: ["192.0.2.1", "192.0.2.2"].
 func list[T ~string](values []T) string {
 	if len(values) == 0 {
 		return "[]"
 	}
-	var shown []string
+	var texts []string
 	for _, value := range values {
-		shown = append(shown, fmt.Sprintf("%q", string(value)))
+		texts = append(texts, fmt.Sprintf("%q", string(value)))
 	}
-	return "[" + strings.Join(shown, ", ") + "]"
+	return "[" + strings.Join(texts, ", ") + "]"
 }

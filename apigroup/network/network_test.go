@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func check(t *testing.T, name string, problems field.ErrorList, want ...string) {
+func check(t *testing.T, name string, errs field.ErrorList, want ...string) {
 	t.Helper()
 	var got []string
-	for _, problem := range problems {
-		got = append(got, problem.Field)
+	for _, err := range errs {
+		got = append(got, err.Field)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%s: %v, want %q", name, problems, want)
+		t.Errorf("%s: %v, want %q", name, errs, want)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestClusterNetworks(t *testing.T) {
 	}
 }
 
-func TestTheDefaultNetworkStays(t *testing.T) {
+func TestDefaultNetworkIsImmutable(t *testing.T) {
 	old := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
 	old.Name = networkv1.ClusterNetworkDefault
 	changed := old.DeepCopy()
@@ -110,7 +110,7 @@ func TestEgressNetworkPolicies(t *testing.T) {
 	}
 }
 
-func TestListsArePrintedAsInOpenShift3(t *testing.T) {
+func TestListFormat(t *testing.T) {
 	if got := list([]networkv1.HostSubnetEgressIP{"192.0.2.1", "192.0.2.2"}); got != `["192.0.2.1", "192.0.2.2"]` {
 		t.Errorf("printed %s", got)
 	}

@@ -1,4 +1,5 @@
-// Package oauth serves the API group oauth.openshift.io: OAuth clients, what users have granted them, authorization codes and access tokens.
+// Package oauth serves the API group oauth.openshift.io: OAuth clients, the grants of users to
+// clients, authorization codes and access tokens.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are github.com/openshift/api/oauth/v1's.
 package oauth
@@ -13,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: oauthv1.GroupVersion,
@@ -31,14 +32,14 @@ func clients() apiserver.Served {
 		Validate:  validateClient,
 		Columns: []apiserver.Column[*oauthv1.OAuthClient]{
 			{Name: "Secret", Description: "Secret of the client", Value: func(c *oauthv1.OAuthClient) any { return c.Secret }},
-			{Name: "WWW-Challenge", Description: "Whether it is challenged by WWW-Authenticate", Value: func(c *oauthv1.OAuthClient) any { return c.RespondWithChallenges }},
-			{Name: "Token-Max-Age", Description: "How long its tokens count", Value: func(c *oauthv1.OAuthClient) any { return maxAge(c.AccessTokenMaxAgeSeconds) }},
-			{Name: "Redirect URIs", Description: "Where answers may go", Value: func(c *oauthv1.OAuthClient) any { return strings.Join(c.RedirectURIs, ",") }},
+			{Name: "WWW-Challenge", Description: "Whether responses have a WWW-Authenticate challenge", Value: func(c *oauthv1.OAuthClient) any { return c.RespondWithChallenges }},
+			{Name: "Token-Max-Age", Description: "Lifetime of its tokens", Value: func(c *oauthv1.OAuthClient) any { return maxAge(c.AccessTokenMaxAgeSeconds) }},
+			{Name: "Redirect URIs", Description: "Allowed redirect URIs", Value: func(c *oauthv1.OAuthClient) any { return strings.Join(c.RedirectURIs, ",") }},
 		},
 	}
 }
 
-// maxAge is a client's age of tokens in words.
+// maxAge formats the maximum age of a client's tokens.
 func maxAge(seconds *int32) string {
 	switch {
 	case seconds == nil:
@@ -61,14 +62,15 @@ func authorizations() apiserver.Served {
 			"userUID":    func(a *oauthv1.OAuthClientAuthorization) string { return a.UserUID },
 		},
 		Columns: []apiserver.Column[*oauthv1.OAuthClientAuthorization]{
-			{Name: "User Name", Description: "User who granted", Value: func(a *oauthv1.OAuthClientAuthorization) any { return a.UserName }},
-			{Name: "Client Name", Description: "Client that was granted", Value: func(a *oauthv1.OAuthClientAuthorization) any { return a.ClientName }},
-			{Name: "Scopes", Description: "What was granted", Value: func(a *oauthv1.OAuthClientAuthorization) any { return strings.Join(a.Scopes, ",") }},
+			{Name: "User Name", Description: "User who granted the scopes", Value: func(a *oauthv1.OAuthClientAuthorization) any { return a.UserName }},
+			{Name: "Client Name", Description: "Client with the grant", Value: func(a *oauthv1.OAuthClientAuthorization) any { return a.ClientName }},
+			{Name: "Scopes", Description: "Granted scopes", Value: func(a *oauthv1.OAuthClientAuthorization) any { return strings.Join(a.Scopes, ",") }},
 		},
 	}
 }
 
-// codes is the resource oauthauthorizetokens.oauth.openshift.io: authorization codes. The store forgets them when they have expired.
+// codes is the resource oauthauthorizetokens.oauth.openshift.io: authorization codes. The store
+// deletes expired codes.
 func codes() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAuthorizeToken]{
 		Plural:    "oauthauthorizetokens",
@@ -81,17 +83,17 @@ func codes() apiserver.Served {
 			"userUID":    func(t *oauthv1.OAuthAuthorizeToken) string { return t.UserUID },
 		},
 		Columns: []apiserver.Column[*oauthv1.OAuthAuthorizeToken]{
-			{Name: "User Name", Description: "User who granted", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.UserName }},
-			{Name: "Client Name", Description: "Client that may exchange it", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.ClientName }},
+			{Name: "User Name", Description: "User who granted the scopes", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.UserName }},
+			{Name: "Client Name", Description: "Client that can exchange the code", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.ClientName }},
 			apiserver.Age[*oauthv1.OAuthAuthorizeToken](),
-			{Name: "Expires", Description: "When it ends", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return end(t.CreationTimestamp.Time, t.ExpiresIn) }},
-			{Name: "Redirect URI", Description: "Where it was sent", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.RedirectURI }},
-			{Name: "Scopes", Description: "What it grants", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return strings.Join(t.Scopes, ",") }},
+			{Name: "Expires", Description: "Expiration time", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return end(t.CreationTimestamp.Time, t.ExpiresIn) }},
+			{Name: "Redirect URI", Description: "Redirect URI of the response", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return t.RedirectURI }},
+			{Name: "Scopes", Description: "Granted scopes", Value: func(t *oauthv1.OAuthAuthorizeToken) any { return strings.Join(t.Scopes, ",") }},
 		},
 	}
 }
 
-// tokens is the resource oauthaccesstokens.oauth.openshift.io. The store forgets them when they have expired.
+// tokens is the resource oauthaccesstokens.oauth.openshift.io. The store deletes expired tokens.
 func tokens() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAccessToken]{
 		Plural:    "oauthaccesstokens",
@@ -110,25 +112,25 @@ func tokens() apiserver.Served {
 
 func tokenColumns() []apiserver.Column[*oauthv1.OAuthAccessToken] {
 	return []apiserver.Column[*oauthv1.OAuthAccessToken]{
-		{Name: "User Name", Description: "User whom it identifies", Value: func(t *oauthv1.OAuthAccessToken) any { return t.UserName }},
-		{Name: "Client Name", Description: "Client that it was given to", Value: func(t *oauthv1.OAuthAccessToken) any { return t.ClientName }},
-		{Name: "Created", Description: "When it was made", Value: func(t *oauthv1.OAuthAccessToken) any { return apiserver.Since(t.CreationTimestamp) }},
-		{Name: "Expires", Description: "When it ends", Value: func(t *oauthv1.OAuthAccessToken) any { return end(t.CreationTimestamp.Time, t.ExpiresIn) }},
-		{Name: "Redirect URI", Description: "Where it was sent", Value: func(t *oauthv1.OAuthAccessToken) any { return t.RedirectURI }},
-		{Name: "Scopes", Description: "What it allows", Value: func(t *oauthv1.OAuthAccessToken) any { return strings.Join(t.Scopes, ",") }},
+		{Name: "User Name", Description: "User of the token", Value: func(t *oauthv1.OAuthAccessToken) any { return t.UserName }},
+		{Name: "Client Name", Description: "Client of the token", Value: func(t *oauthv1.OAuthAccessToken) any { return t.ClientName }},
+		{Name: "Created", Description: "Age of the token", Value: func(t *oauthv1.OAuthAccessToken) any { return apiserver.Since(t.CreationTimestamp) }},
+		{Name: "Expires", Description: "Expiration time", Value: func(t *oauthv1.OAuthAccessToken) any { return end(t.CreationTimestamp.Time, t.ExpiresIn) }},
+		{Name: "Redirect URI", Description: "Redirect URI of the response", Value: func(t *oauthv1.OAuthAccessToken) any { return t.RedirectURI }},
+		{Name: "Scopes", Description: "Granted scopes", Value: func(t *oauthv1.OAuthAccessToken) any { return strings.Join(t.Scopes, ",") }},
 	}
 }
 
-// end is when something that was made at a time ends after seconds, 0 being never.
-func end(made time.Time, seconds int64) string {
+// end returns the expiration time of an object that was created at a time; 0 seconds means never.
+func end(created time.Time, seconds int64) string {
 	if seconds == 0 {
 		return "never"
 	}
 	if seconds < 0 || seconds > int64(maxSeconds) {
 		return strconv.FormatInt(seconds, 10) + "s"
 	}
-	return made.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+	return created.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 }
 
-// maxSeconds is the longest time that a duration can have.
+// maxSeconds is the longest time that a time.Duration can represent, rounded down.
 const maxSeconds = 1 << 33

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// places are the fields that problems are about.
-func places(problems field.ErrorList) string {
+// paths returns the fields of errors.
+func paths(errs field.ErrorList) string {
 	var list []string
-	for _, problem := range problems {
-		list = append(list, problem.Field)
+	for _, err := range errs {
+		list = append(list, err.Field)
 	}
 	return strings.Join(list, " ")
 }
@@ -37,23 +37,23 @@ func TestClientsAreValidated(t *testing.T) {
 			"scopeRestrictions[0] scopeRestrictions[1].clusterRole.roleNames scopeRestrictions[1].clusterRole.namespaces"},
 	}
 	for _, tt := range tests {
-		if got := places(validateClient(t.Context(), &tt.client, nil)); got != tt.want {
+		if got := paths(validateClient(t.Context(), &tt.client, nil)); got != tt.want {
 			t.Errorf("%s: problems at %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
-// granted is a token as the server makes it.
-func granted() *oauthv1.OAuthAccessToken {
+// token returns a token as the server creates it.
+func token() *oauthv1.OAuthAccessToken {
 	return &oauthv1.OAuthAccessToken{
 		ObjectMeta: metav1.ObjectMeta{Name: "sha256~" + strings.Repeat("A", 43)}, ClientName: "demo", UserName: "alice", UserUID: "1",
 		Scopes: []string{"user:full"}, ExpiresIn: 86400,
 	}
 }
 
-func TestTokensAreValidatedAndDoNotChange(t *testing.T) {
-	if problems := validateToken(t.Context(), granted(), nil); len(problems) > 0 {
-		t.Errorf("a token: %v", problems)
+func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
+	if errs := validateToken(t.Context(), token(), nil); len(errs) > 0 {
+		t.Errorf("a token: %v", errs)
 	}
 	for name, change := range map[string]func(*oauthv1.OAuthAccessToken){
 		"no user":          func(o *oauthv1.OAuthAccessToken) { o.UserName = "" },
@@ -63,25 +63,25 @@ func TestTokensAreValidatedAndDoNotChange(t *testing.T) {
 		"no scope of ours": func(o *oauthv1.OAuthAccessToken) { o.Scopes = []string{"root"} },
 		"a negative age":   func(o *oauthv1.OAuthAccessToken) { o.ExpiresIn = -1 },
 	} {
-		token := granted()
+		token := token()
 		change(token)
 		if len(validateToken(t.Context(), token, nil)) == 0 {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	more := granted()
+	more := token()
 	more.Scopes = []string{"user:full", "user:info"}
-	if len(validateToken(t.Context(), more, granted())) == 0 {
+	if len(validateToken(t.Context(), more, token())) == 0 {
 		t.Error("the scopes of a token were changed")
 	}
-	later := granted()
+	later := token()
 	later.InactivityTimeoutSeconds, later.Labels = 600, map[string]string{"a": "b"}
-	if problems := validateToken(t.Context(), later, granted()); len(problems) > 0 {
-		t.Errorf("the end of an unused token: %v", problems)
+	if errs := validateToken(t.Context(), later, token()); len(errs) > 0 {
+		t.Errorf("the end of an unused token: %v", errs)
 	}
 }
 
-func TestNamesOfTokensAreHashesOrLong(t *testing.T) {
+func TestTokenNamesAreHashesOrLong(t *testing.T) {
 	for name, want := range map[string]bool{
 		"sha256~" + strings.Repeat("A", 43): true, strings.Repeat("a", 32): true,
 		"sha256~short": false, "sha256~" + strings.Repeat("!", 43): false, strings.Repeat("a", 31): false, "a/b" + strings.Repeat("a", 32): false,
@@ -92,26 +92,26 @@ func TestNamesOfTokensAreHashesOrLong(t *testing.T) {
 	}
 }
 
-func TestUsersSeeTheirOwnHashedTokens(t *testing.T) {
+func TestMineSelectsOwnHashedTokens(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice", UID: "1"}
-	other, again, plain := granted(), granted(), granted()
+	other, again, plain := token(), token(), token()
 	other.UserName, again.UserUID, plain.Name = "bob", "2", strings.Repeat("a", 40)
-	if !mine(granted(), alice) || mine(other, alice) || mine(again, alice) || mine(plain, alice) {
+	if !mine(token(), alice) || mine(other, alice) || mine(again, alice) || mine(plain, alice) {
 		t.Error("the wrong tokens are shown")
 	}
 }
 
-func TestEventsOfOthersAreNotShown(t *testing.T) {
+func TestVisibleHidesEventsOfOthers(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice", UID: "1"}
-	other, plain := granted(), granted()
+	other, plain := token(), token()
 	other.UserName, plain.Name = "bob", strings.Repeat("a", 40)
 	for _, hidden := range []runtime.Object{other, plain, &oauthv1.OAuthClient{}} {
-		if _, seen := shown(watch.Event{Type: watch.Added, Object: hidden}, alice); seen {
+		if _, ok := visible(watch.Event{Type: watch.Added, Object: hidden}, alice); ok {
 			t.Errorf("shown: %T", hidden)
 		}
 	}
-	event, seen := shown(watch.Event{Type: watch.Added, Object: granted()}, alice)
-	if _, own := event.Object.(*oauthv1.UserOAuthAccessToken); !seen || !own {
+	event, ok := visible(watch.Event{Type: watch.Added, Object: token()}, alice)
+	if _, converted := event.Object.(*oauthv1.UserOAuthAccessToken); !ok || !converted {
 		t.Errorf("not shown: %T", event.Object)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens is the resource useroauthaccesstokens.oauth.openshift.io: each user sees and revokes their own access tokens. Those whose name is
-// the token itself are not shown.
+// ownTokens is the resource useroauthaccesstokens.oauth.openshift.io: each user can list and revoke
+// their own access tokens. It excludes tokens whose name is the token itself.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &own{stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil
@@ -43,30 +43,30 @@ var (
 	_ rest.SingularNameProvider = &own{}
 )
 
-// New makes an empty object.
+// New creates an empty object.
 func (o *own) New() runtime.Object { return &oauthv1.UserOAuthAccessToken{} }
 
-// NewList makes an empty list.
+// NewList creates an empty list.
 func (o *own) NewList() runtime.Object { return &oauthv1.UserOAuthAccessTokenList{} }
 
-// Destroy has nothing to close.
+// Destroy does nothing.
 func (o *own) Destroy() {}
 
-// NamespaceScoped says that tokens live in no namespace.
+// NamespaceScoped returns false: tokens are cluster-scoped.
 func (o *own) NamespaceScoped() bool { return false }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (o *own) GetSingularName() string { return "useroauthaccesstoken" }
 
-// ConvertToTable prints tokens as the resource of all tokens does.
+// ConvertToTable returns the same table as the resource of all tokens.
 func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	switch shown := object.(type) {
+	switch typed := object.(type) {
 	case *oauthv1.UserOAuthAccessToken:
-		return o.table.ConvertToTable(ctx, (*oauthv1.OAuthAccessToken)(shown), options)
+		return o.table.ConvertToTable(ctx, (*oauthv1.OAuthAccessToken)(typed), options)
 	case *oauthv1.UserOAuthAccessTokenList:
-		list := &oauthv1.OAuthAccessTokenList{ListMeta: shown.ListMeta}
-		for _, one := range shown.Items {
-			list.Items = append(list.Items, oauthv1.OAuthAccessToken(one))
+		list := &oauthv1.OAuthAccessTokenList{ListMeta: typed.ListMeta}
+		for _, token := range typed.Items {
+			list.Items = append(list.Items, oauthv1.OAuthAccessToken(token))
 		}
 		return o.table.ConvertToTable(ctx, list, options)
 	}
@@ -75,41 +75,42 @@ func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object
 
 func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oauthaccesstokens")] }
 
-// asker is the user of a request. One without a UID, such as a component of the cluster that watches every resource, is answered and has no tokens.
-func asker(ctx context.Context) (user.Info, error) {
-	who, ok := request.UserFrom(ctx)
+// requester returns the user of a request. A user without a UID, such as a component of the cluster
+// that watches every resource, has no tokens.
+func requester(ctx context.Context) (user.Info, error) {
+	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, kerrors.NewForbidden(oauthv1.Resource("useroauthaccesstokens"), "", nil)
 	}
-	return who, nil
+	return u, nil
 }
 
-// mine tells whether a token is shown to a user.
-func mine(token *oauthv1.OAuthAccessToken, who user.Info) bool {
-	return strings.HasPrefix(token.Name, hashPrefix) && who.GetUID() != "" && token.UserName == who.GetName() && token.UserUID == who.GetUID()
+// mine reports whether a user can see a token.
+func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
+	return strings.HasPrefix(token.Name, hashPrefix) && u.GetUID() != "" && token.UserName == u.GetName() && token.UserUID == u.GetUID()
 }
 
 func (o *own) find(ctx context.Context, name string) (*oauthv1.OAuthAccessToken, error) {
-	none := kerrors.NewNotFound(oauthv1.Resource("useroauthaccesstokens"), name)
-	who, err := asker(ctx)
+	notFound := kerrors.NewNotFound(oauthv1.Resource("useroauthaccesstokens"), name)
+	u, err := requester(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.store().Get(ctx, name, &metav1.GetOptions{})
+	object, err := o.store().Get(ctx, name, &metav1.GetOptions{})
 	if kerrors.IsNotFound(err) {
-		return nil, none
+		return nil, notFound
 	}
 	if err != nil {
 		return nil, err
 	}
-	token, ok := found.(*oauthv1.OAuthAccessToken)
-	if !ok || !mine(token, who) {
-		return nil, none
+	token, ok := object.(*oauthv1.OAuthAccessToken)
+	if !ok || !mine(token, u) {
+		return nil, notFound
 	}
 	return token, nil
 }
 
-// Get shows one of the user's tokens.
+// Get returns one of the user's tokens.
 func (o *own) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	token, err := o.find(ctx, name)
 	if err != nil {
@@ -118,13 +119,13 @@ func (o *own) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runti
 	return (*oauthv1.UserOAuthAccessToken)(token), nil
 }
 
-// narrowed are options that find the user's tokens alone.
-func narrowed(options *internalversion.ListOptions, who user.Info) *internalversion.ListOptions {
+// narrowed returns options that select only the user's tokens.
+func narrowed(options *internalversion.ListOptions, u user.Info) *internalversion.ListOptions {
 	narrow := options.DeepCopy()
 	if narrow == nil {
 		narrow = &internalversion.ListOptions{}
 	}
-	of := fields.SelectorFromSet(fields.Set{"userName": who.GetName(), "userUID": who.GetUID()})
+	of := fields.SelectorFromSet(fields.Set{"userName": u.GetName(), "userUID": u.GetUID()})
 	if narrow.FieldSelector != nil {
 		of = fields.AndSelectors(narrow.FieldSelector, of)
 	}
@@ -132,44 +133,45 @@ func narrowed(options *internalversion.ListOptions, who user.Info) *internalvers
 	return narrow
 }
 
-// List shows the user's tokens.
+// List returns the user's tokens.
 func (o *own) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	who, err := asker(ctx)
+	u, err := requester(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := o.store().List(ctx, narrowed(options, who))
+	all, err := o.store().List(ctx, narrowed(options, u))
 	if err != nil {
 		return nil, err
 	}
-	found, ok := all.(*oauthv1.OAuthAccessTokenList)
+	tokens, ok := all.(*oauthv1.OAuthAccessTokenList)
 	if !ok {
-		return nil, kerrors.NewInternalError(errors.New("list access tokens: another type was found"))
+		return nil, kerrors.NewInternalError(errors.New("list access tokens: unexpected type"))
 	}
-	shown := &oauthv1.UserOAuthAccessTokenList{ListMeta: found.ListMeta, Items: []oauthv1.UserOAuthAccessToken{}}
-	for i := range found.Items {
-		if mine(&found.Items[i], who) {
-			shown.Items = append(shown.Items, oauthv1.UserOAuthAccessToken(found.Items[i]))
+	list := &oauthv1.UserOAuthAccessTokenList{ListMeta: tokens.ListMeta, Items: []oauthv1.UserOAuthAccessToken{}}
+	for i := range tokens.Items {
+		if mine(&tokens.Items[i], u) {
+			list.Items = append(list.Items, oauthv1.UserOAuthAccessToken(tokens.Items[i]))
 		}
 	}
-	return shown, nil
+	return list, nil
 }
 
-// Watch shows changes of the user's tokens.
+// Watch sends changes of the user's tokens.
 func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
-	who, err := asker(ctx)
+	u, err := requester(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := o.store().Watch(ctx, narrowed(options, who))
+	all, err := o.store().Watch(ctx, narrowed(options, u))
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) { return shown(event, who) }), nil
+	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) { return visible(event, u) }), nil
 }
 
-// shown is an event as a user may see it, if at all. The store wraps an object that several watchers get.
-func shown(event watch.Event, who user.Info) (watch.Event, bool) {
+// visible converts an event for a user, and reports whether the user can see it. The store wraps an
+// object that several watchers get.
+func visible(event watch.Event, u user.Info) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()
 	}
@@ -178,11 +180,12 @@ func shown(event watch.Event, who user.Info) (watch.Event, bool) {
 		return event, event.Type == watch.Error
 	}
 	event.Object = (*oauthv1.UserOAuthAccessToken)(token)
-	return event, event.Type == watch.Bookmark || mine(token, who)
+	return event, event.Type == watch.Bookmark || mine(token, u)
 }
 
 // Delete revokes one of the user's tokens.
-func (o *own) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (o *own) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if _, err := o.find(ctx, name); err != nil {
 		return nil, false, err
 	}

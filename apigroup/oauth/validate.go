@@ -20,16 +20,18 @@ import (
 )
 
 const (
-	// minTokenName is the shortest name of a code or token: fewer characters could be guessed.
+	// minTokenName is the minimum length of the name of a code or token: shorter names could be
+	// guessed.
 	minTokenName = 32
-	// hashPrefix begins the name of a token that is stored by its hash; the hash has hashLength characters.
+	// hashPrefix is the prefix of the name of a token that is stored as its hash. The hash has
+	// hashLength characters.
 	hashPrefix = "sha256~"
 	hashLength = 43
-	// minInactivity is the shortest time without use after which tokens may end, in seconds, as in OpenShift 3.
+	// minInactivity is the minimum inactivity timeout of tokens, in seconds, as in OpenShift 3.
 	minInactivity = 300
 )
 
-// segment gives the reasons why a text cannot stand in a path.
+// segment returns the reasons why a name is not a valid path segment.
 func segment(name string, prefix bool) []string { return path.ValidatePathSegmentName(name, prefix) }
 
 func clientName(name string, prefix bool) []string {
@@ -54,48 +56,50 @@ func tokenName(name string, prefix bool) []string {
 	return reasons
 }
 
-func validateClient(_ context.Context, client, _ *oauthv1.OAuthClient) (problems field.ErrorList) {
+func validateClient(_ context.Context, client, _ *oauthv1.OAuthClient) (errs field.ErrorList) {
 	for i, address := range client.RedirectURIs {
-		problems = append(problems, validateRedirect(field.NewPath("redirectURIs").Index(i), address)...)
+		errs = append(errs, validateRedirect(field.NewPath("redirectURIs").Index(i), address)...)
 	}
 	for i, secret := range client.AdditionalSecrets {
 		if secret == "" {
-			problems = append(problems, field.Required(field.NewPath("additionalSecrets").Index(i), "give a secret"))
+			errs = append(errs, field.Required(field.NewPath("additionalSecrets").Index(i), "give a secret"))
 		}
 	}
 	methods := []oauthv1.GrantHandlerType{"", oauthv1.GrantHandlerAuto, oauthv1.GrantHandlerPrompt, oauthv1.GrantHandlerDeny}
 	if !slices.Contains(methods, client.GrantMethod) {
-		problems = append(problems, field.NotSupported(field.NewPath("grantMethod"), client.GrantMethod, methods[1:]))
+		errs = append(errs, field.NotSupported(field.NewPath("grantMethod"), client.GrantMethod, methods[1:]))
 	}
 	if age := client.AccessTokenMaxAgeSeconds; age != nil && *age < 0 {
-		problems = append(problems, field.Invalid(field.NewPath("accessTokenMaxAgeSeconds"), *age, "must not be negative; 0 means that tokens do not expire"))
+		errs = append(errs, field.Invalid(field.NewPath("accessTokenMaxAgeSeconds"), *age,
+			"must not be negative; 0 means that tokens do not expire"))
 	}
 	if timeout := client.AccessTokenInactivityTimeoutSeconds; timeout != nil && *timeout != 0 && *timeout < minInactivity {
-		problems = append(problems, field.Invalid(field.NewPath("accessTokenInactivityTimeoutSeconds"), *timeout, fmt.Sprintf("must be 0 or at least %d", minInactivity)))
+		errs = append(errs, field.Invalid(field.NewPath("accessTokenInactivityTimeoutSeconds"), *timeout,
+			fmt.Sprintf("must be 0 or at least %d", minInactivity)))
 	}
 	for i, restriction := range client.ScopeRestrictions {
-		problems = append(problems, validateRestriction(field.NewPath("scopeRestrictions").Index(i), restriction)...)
+		errs = append(errs, validateRestriction(field.NewPath("scopeRestrictions").Index(i), restriction)...)
 	}
-	return problems
+	return errs
 }
 
-func validateRestriction(at *field.Path, restriction oauthv1.ScopeRestriction) (problems field.ErrorList) {
+func validateRestriction(at *field.Path, restriction oauthv1.ScopeRestriction) (errs field.ErrorList) {
 	roles := restriction.ClusterRole
 	if (len(restriction.ExactValues) > 0) == (roles != nil) {
 		return field.ErrorList{field.Invalid(at, restriction, "must have either literals or clusterRole")}
 	}
 	for i, text := range restriction.ExactValues {
 		if text == "" {
-			problems = append(problems, field.Required(at.Child("literals").Index(i), "give a scope"))
+			errs = append(errs, field.Required(at.Child("literals").Index(i), "give a scope"))
 		}
 	}
 	if roles != nil && len(roles.RoleNames) == 0 {
-		problems = append(problems, field.Required(at.Child("clusterRole", "roleNames"), "name roles, or * for all"))
+		errs = append(errs, field.Required(at.Child("clusterRole", "roleNames"), "name roles, or * for all"))
 	}
 	if roles != nil && len(roles.Namespaces) == 0 {
-		problems = append(problems, field.Required(at.Child("clusterRole", "namespaces"), "name namespaces, or * for all"))
+		errs = append(errs, field.Required(at.Child("clusterRole", "namespaces"), "name namespaces, or * for all"))
 	}
-	return problems
+	return errs
 }
 
 func validateRedirect(at *field.Path, address string) field.ErrorList {
@@ -113,97 +117,100 @@ func validateRedirect(at *field.Path, address string) field.ErrorList {
 	return nil
 }
 
-// validateScopes wants at least one, and each a scope.
-func validateScopes(scopes []string) (problems field.ErrorList) {
+// validateScopes requires at least one scope, and checks each.
+func validateScopes(scopes []string) (errs field.ErrorList) {
 	at := field.NewPath("scopes")
 	if len(scopes) == 0 {
 		return field.ErrorList{field.Required(at, "give at least one, such as user:full")}
 	}
 	for i, text := range scopes {
 		if err := scope.Validate(text); err != nil {
-			problems = append(problems, field.Invalid(at.Index(i), text, err.Error()))
+			errs = append(errs, field.Invalid(at.Index(i), text, err.Error()))
 		}
 	}
-	return problems
+	return errs
 }
 
-// validateParties wants a client and a user, whose UID keeps a later user of the same name out.
-func validateParties(client, user, uid string) (problems field.ErrorList) {
+// validateParties requires a client and a user. The UID distinguishes the user from a later user of
+// the same name.
+func validateParties(client, user, uid string) (errs field.ErrorList) {
 	for name, value := range map[string]string{"clientName": client, "userName": user, "userUID": uid} {
 		if value == "" {
-			problems = append(problems, field.Required(field.NewPath(name), ""))
+			errs = append(errs, field.Required(field.NewPath(name), ""))
 		} else if reasons := path.IsValidPathSegmentName(value); len(reasons) > 0 {
-			problems = append(problems, field.Invalid(field.NewPath(name), value, strings.Join(reasons, "; ")))
+			errs = append(errs, field.Invalid(field.NewPath(name), value, strings.Join(reasons, "; ")))
 		}
 	}
-	return problems
+	return errs
 }
 
 func validateAuthorization(_ context.Context, a, old *oauthv1.OAuthClientAuthorization) field.ErrorList {
-	problems := append(validateParties(a.ClientName, a.UserName, a.UserUID), validateScopes(a.Scopes)...)
-	if wanted := a.UserName + ":" + a.ClientName; a.Name != wanted {
-		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), a.Name, "must be "+wanted))
+	errs := append(validateParties(a.ClientName, a.UserName, a.UserUID), validateScopes(a.Scopes)...)
+	if want := a.UserName + ":" + a.ClientName; a.Name != want {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), a.Name, "must be "+want))
 	}
-	return problems
+	return errs
 }
 
 func validateCode(_ context.Context, code, old *oauthv1.OAuthAuthorizeToken) field.ErrorList {
-	problems := append(validateParties(code.ClientName, code.UserName, code.UserUID), validateScopes(code.Scopes)...)
-	problems = append(problems, validateAge(code.ExpiresIn)...)
+	errs := append(validateParties(code.ClientName, code.UserName, code.UserUID), validateScopes(code.Scopes)...)
+	errs = append(errs, validateAge(code.ExpiresIn)...)
 	if code.RedirectURI != "" {
-		problems = append(problems, validateRedirect(field.NewPath("redirectURI"), code.RedirectURI)...)
+		errs = append(errs, validateRedirect(field.NewPath("redirectURI"), code.RedirectURI)...)
 	}
 	if old != nil {
-		before := old.DeepCopy()
-		before.ObjectMeta = code.ObjectMeta
-		problems = append(problems, unchanged(before, code)...)
+		previous := old.DeepCopy()
+		previous.ObjectMeta = code.ObjectMeta
+		errs = append(errs, unchanged(previous, code)...)
 	}
-	return problems
+	return errs
 }
 
 func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) field.ErrorList {
-	problems := append(validateParties(token.ClientName, token.UserName, token.UserUID), validateScopes(token.Scopes)...)
-	problems = append(problems, validateAge(token.ExpiresIn)...)
+	errs := append(validateParties(token.ClientName, token.UserName, token.UserUID), validateScopes(token.Scopes)...)
+	errs = append(errs, validateAge(token.ExpiresIn)...)
 	if token.RedirectURI != "" {
-		problems = append(problems, validateRedirect(field.NewPath("redirectURI"), token.RedirectURI)...)
+		errs = append(errs, validateRedirect(field.NewPath("redirectURI"), token.RedirectURI)...)
 	}
 	if token.InactivityTimeoutSeconds < 0 {
-		problems = append(problems, field.Invalid(field.NewPath("inactivityTimeoutSeconds"), token.InactivityTimeoutSeconds, "must not be negative"))
+		errs = append(errs, field.Invalid(field.NewPath("inactivityTimeoutSeconds"), token.InactivityTimeoutSeconds,
+			"must not be negative"))
 	}
 	if old != nil {
-		before := old.DeepCopy()
-		before.ObjectMeta, before.InactivityTimeoutSeconds = token.ObjectMeta, token.InactivityTimeoutSeconds
-		problems = append(problems, unchanged(before, token)...)
+		previous := old.DeepCopy()
+		previous.ObjectMeta, previous.InactivityTimeoutSeconds = token.ObjectMeta, token.InactivityTimeoutSeconds
+		errs = append(errs, unchanged(previous, token)...)
 	}
-	return problems
+	return errs
 }
 
 func validateAge(seconds int64) field.ErrorList {
 	if seconds < 0 || seconds > maxSeconds {
-		return field.ErrorList{field.Invalid(field.NewPath("expiresIn"), seconds, fmt.Sprintf("must be between 0, which means never, and %d", maxSeconds))}
+		return field.ErrorList{field.Invalid(field.NewPath("expiresIn"), seconds,
+			fmt.Sprintf("must be between 0, which means never, and %d", maxSeconds))}
 	}
 	return nil
 }
 
-// unchanged refuses a change of what a code or token grants.
-func unchanged(before, now runtime.Object) field.ErrorList {
-	if apiequality.Semantic.DeepEqual(before, now) {
+// unchanged rejects a change of what a code or token grants.
+func unchanged(previous, current runtime.Object) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(previous, current) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(nil, "what was granted cannot be changed; delete it, and request another one")}
+	return field.ErrorList{field.Forbidden(nil, "a grant is immutable; delete it, and request another one")}
 }
 
-// expire lets the store forget codes and tokens at their end.
+// expire makes the store delete codes and tokens at their expiration.
 func expire(_ apiserver.Deps, store *registry.Store) {
 	store.TTLFunc = func(object runtime.Object, existing uint64, update bool) (uint64, error) {
 		if update {
 			return existing, nil
 		}
-		switch made := object.(type) {
+		switch typed := object.(type) {
 		case *oauthv1.OAuthAccessToken:
-			return uint64(made.ExpiresIn), nil
+			return uint64(typed.ExpiresIn), nil
 		case *oauthv1.OAuthAuthorizeToken:
-			return uint64(made.ExpiresIn), nil
+			return uint64(typed.ExpiresIn), nil
 		}
 		return 0, nil
 	}

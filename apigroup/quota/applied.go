@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// applied is the view that a namespace has of the quotas that select it.
+// applied serves the quotas that select a namespace.
 type applied struct {
 	rest.TableConvertor
 	namespaces listers.NamespaceLister
@@ -48,48 +48,48 @@ func newApplied(deps apiserver.Deps) *applied {
 	}
 }
 
-// New makes an empty object.
+// New creates an empty object.
 func (a *applied) New() runtime.Object { return &quotav1.AppliedClusterResourceQuota{} }
 
-// NewList makes an empty list.
+// NewList creates an empty list.
 func (a *applied) NewList() runtime.Object { return &quotav1.AppliedClusterResourceQuotaList{} }
 
-// Destroy has nothing to give back.
+// Destroy does nothing.
 func (a *applied) Destroy() {}
 
-// NamespaceScoped says that each namespace has its own view.
+// NamespaceScoped returns true: the result depends on the namespace.
 func (a *applied) NamespaceScoped() bool { return true }
 
-// GetSingularName is the name of one.
+// GetSingularName returns the singular name.
 func (a *applied) GetSingularName() string { return "appliedclusterresourcequota" }
 
-// Get finds a quota of this name that selects the namespace.
+// Get returns a quota if it selects the namespace.
 func (a *applied) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	namespace, err := a.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.quotas.Get(ctx, name, options)
+	quota, err := a.quotas.Get(ctx, name, options)
 	if err != nil && !errors.IsNotFound(err) {
 		return nil, err
 	}
-	if err != nil || !selects(&found.(*quotav1.ClusterResourceQuota).Spec.Selector, namespace) {
+	if err != nil || !selects(&quota.(*quotav1.ClusterResourceQuota).Spec.Selector, namespace) {
 		return nil, errors.NewNotFound(quotav1.Resource("appliedclusterresourcequotas"), name)
 	}
-	return view(found.(*quotav1.ClusterResourceQuota)), nil
+	return view(quota.(*quotav1.ClusterResourceQuota)), nil
 }
 
-// List gives the quotas that select the namespace.
+// List returns the quotas that select the namespace.
 func (a *applied) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	namespace, err := a.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.quotas.List(ctx, options)
+	all, err := a.quotas.List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	quotas := found.(*quotav1.ClusterResourceQuotaList)
+	quotas := all.(*quotav1.ClusterResourceQuotaList)
 	list := &quotav1.AppliedClusterResourceQuotaList{ListMeta: quotas.ListMeta}
 	for i := range quotas.Items {
 		if selects(&quotas.Items[i].Spec.Selector, namespace) {
@@ -106,7 +106,7 @@ func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {
-		return nil, err // as it is: the server answers "not found" by its type
+		return nil, err // unwrapped, because the server maps the error by its type
 	}
 	return namespace, nil
 }
@@ -115,11 +115,11 @@ func view(quota *quotav1.ClusterResourceQuota) *quotav1.AppliedClusterResourceQu
 	return &quotav1.AppliedClusterResourceQuota{ObjectMeta: quota.ObjectMeta, Spec: quota.Spec, Status: quota.Status}
 }
 
-// selects says whether labels and annotations of a namespace both match.
+// selects reports whether labels and annotations of a namespace both match.
 func selects(selector *quotav1.ClusterResourceQuotaSelector, namespace *corev1.Namespace) bool {
 	if selector.LabelSelector != nil {
-		wanted, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
-		if err != nil || !wanted.Matches(labels.Set(namespace.Labels)) {
+		required, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
+		if err != nil || !required.Matches(labels.Set(namespace.Labels)) {
 			return false
 		}
 	}

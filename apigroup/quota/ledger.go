@@ -19,7 +19,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 )
 
-// ledger is the quotas with what is used of them, read and written within the process.
+// ledger reads quotas and writes their usage, within the process.
 type ledger struct {
 	stores     map[schema.GroupResource]*registry.Store
 	namespaces listers.NamespaceLister
@@ -31,20 +31,20 @@ func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces liste
 
 func resource() schema.GroupResource { return quotav1.Resource("clusterresourcequotas") }
 
-// all are the quotas as the API server's cache has them; callers must not change them.
+// all returns the quotas from the API server's cache; callers must not change them.
 func (l *ledger) all(ctx context.Context) ([]quotav1.ClusterResourceQuota, error) {
 	store, served := l.stores[resource()]
-	if !served { // the server is still being put together
+	if !served { // the server is still starting
 		return nil, nil
 	}
-	found, err := store.List(clusterWide(ctx), &internalversion.ListOptions{ResourceVersion: "0"})
+	list, err := store.List(clusterWide(ctx), &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return nil, fmt.Errorf("list cluster quotas: %w", err)
 	}
-	return found.(*quotav1.ClusterResourceQuotaList).Items, nil
+	return list.(*quotav1.ClusterResourceQuotaList).Items, nil
 }
 
-// names are the quotas that select a namespace, in order.
+// names returns the names of the quotas that select a namespace, sorted.
 func (l *ledger) names(ctx context.Context, namespace string) ([]string, error) {
 	quotas, err := l.all(ctx)
 	if err != nil || len(quotas) == 0 {
@@ -64,7 +64,7 @@ func (l *ledger) names(ctx context.Context, namespace string) ([]string, error) 
 	return names, nil
 }
 
-// selected are the namespaces that a quota selects, in order.
+// selected returns the namespaces that a quota selects, sorted.
 func (l *ledger) selected(of *quotav1.ClusterResourceQuota) ([]string, error) {
 	all, err := l.namespaces.List(labels.Everything())
 	if err != nil {
@@ -80,16 +80,16 @@ func (l *ledger) selected(of *quotav1.ClusterResourceQuota) ([]string, error) {
 	return names, nil
 }
 
-// read is a quota as it is stored now.
+// read returns a quota from storage.
 func (l *ledger) read(ctx context.Context, name string) (*quotav1.ClusterResourceQuota, error) {
-	found, err := l.stores[resource()].Get(clusterWide(ctx), name, &metav1.GetOptions{})
+	object, err := l.stores[resource()].Get(clusterWide(ctx), name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return found.(*quotav1.ClusterResourceQuota).DeepCopy(), nil
+	return object.(*quotav1.ClusterResourceQuota).DeepCopy(), nil
 }
 
-// write stores the status of a quota, unless the quota was changed since it was read.
+// write stores the status of a quota. Fails if the quota was changed since it was read.
 func (l *ledger) write(ctx context.Context, changed *quotav1.ClusterResourceQuota) error {
 	status := l.stores[quotav1.Resource("clusterresourcequotas/status")]
 	_, _, err := status.Update(clusterWide(ctx), changed.Name, rest.DefaultUpdatedObjectInfo(changed),
@@ -101,7 +101,8 @@ func clusterWide(ctx context.Context) context.Context {
 	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
-// GetQuotas gives the quotas of a namespace in the form in which Kubernetes evaluates quotas: usage is that of all projects together.
+// GetQuotas returns the quotas of a namespace for Kubernetes' evaluator: their usage is the usage
+// of all selected projects.
 func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	names, err := l.names(context.Background(), namespace)
 	if err != nil {
@@ -121,7 +122,7 @@ func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// UpdateQuotaStatus adds to a quota what a request in a namespace is about to use.
+// UpdateQuotaStatus adds to a quota the usage that a request in a namespace reserves.
 func (l *ledger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
 	ctx := context.Background()
 	one, err := l.read(ctx, used.Name)
@@ -129,7 +130,7 @@ func (l *ledger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
 		return err
 	}
 	more := quota.Subtract(used.Status.Used, one.Status.Total.Used)
-	one.ResourceVersion = used.ResourceVersion // it was evaluated as it was then
+	one.ResourceVersion = used.ResourceVersion // the version that was evaluated
 	one.Status.Total.Used = used.Status.Used
 	at := slices.IndexFunc(one.Status.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == used.Namespace })
 	if at < 0 {
@@ -142,19 +143,20 @@ func (l *ledger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
 	return l.write(ctx, one)
 }
 
-// locks keep requests of several projects from claiming one quota at the same time: all but one would have to try again.
+// locks serialize the requests of several projects that reserve from one quota. Otherwise all but
+// one would have to retry.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*sync.Mutex
 }
 
-// acquire takes the locks of quotas, which come in the order of their names, and returns what gives them back.
+// acquire locks quotas, which are sorted by name, and returns a function that unlocks them.
 func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
-	var taken []*sync.Mutex
+	var acquired []*sync.Mutex
 	for _, one := range quotas {
 		l.mu.Lock()
-		lock, known := l.held[one.Name]
-		if !known {
+		lock, exists := l.held[one.Name]
+		if !exists {
 			if l.held == nil {
 				l.held = map[string]*sync.Mutex{}
 			}
@@ -163,10 +165,10 @@ func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
 		}
 		l.mu.Unlock()
 		lock.Lock()
-		taken = append(taken, lock)
+		acquired = append(acquired, lock)
 	}
 	return func() {
-		for _, lock := range taken {
+		for _, lock := range acquired {
 			lock.Unlock()
 		}
 	}

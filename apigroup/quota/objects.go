@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// objects lists what is counted.
+// objects lists the objects to count.
 type objects struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 	whole  dynamic.Interface
@@ -46,36 +46,37 @@ func newObjects(config *rest.Config) (*objects, error) {
 	return &objects{restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover)), whole, names}, nil
 }
 
-// measured are the resources of which a quota counts more than the number, so that whole objects are needed.
+// measured reports whether quotas count more than the number of a resource's objects, and thus need
+// whole objects.
 func measured(resource schema.GroupResource) bool {
 	return slices.Contains([]schema.GroupResource{
 		corev1.Resource("pods"), corev1.Resource("services"), corev1.Resource("persistentvolumeclaims"), resourcev1.Resource("resourceclaims"),
 	}, resource)
 }
 
-// list gives the objects of a resource in a namespace, whole ones in their Go types if they are measured, otherwise their metadata. A
-// resource that is not served has none.
+// list returns the objects of a resource in a namespace: in their Go types if the resource is
+// measured, otherwise only metadata. A resource that is not served has no objects.
 func (o *objects) list(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error) {
-	at, err := o.mapper.ResourceFor(resource.WithVersion(""))
+	version, err := o.mapper.ResourceFor(resource.WithVersion(""))
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find resource %q: %w", resource, err)
 	}
-	options := metav1.ListOptions{} // with everything that was stored until now
-	var listed []runtime.Object
+	options := metav1.ListOptions{} // reads everything that is stored at this time
+	var result []runtime.Object
 	if !measured(resource) {
-		list, err := o.names.Resource(at).Namespace(namespace).List(ctx, options)
+		list, err := o.names.Resource(version).Namespace(namespace).List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}
 		for i := range list.Items {
-			listed = append(listed, &list.Items[i])
+			result = append(result, &list.Items[i])
 		}
-		return listed, nil
+		return result, nil
 	}
-	list, err := o.whole.Resource(at).Namespace(namespace).List(ctx, options)
+	list, err := o.whole.Resource(version).Namespace(namespace).List(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", resource, err)
 	}
@@ -87,7 +88,7 @@ func (o *objects) list(ctx context.Context, resource schema.GroupResource, names
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, typed); err != nil {
 			return nil, fmt.Errorf("read %s %q: %w", resource, list.Items[i].GetName(), err)
 		}
-		listed = append(listed, typed)
+		result = append(result, typed)
 	}
-	return listed, nil
+	return result, nil
 }

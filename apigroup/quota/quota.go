@@ -1,5 +1,5 @@
-// Package quota serves the API group quota.openshift.io: quotas over several projects together, chosen by
-// labels or annotations, and the view of them that a project's administrators have.
+// Package quota serves the API group quota.openshift.io: quotas over several projects, which labels
+// or annotations select, and the view of these quotas in a project.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18; the wire types are
 // github.com/openshift/api/quota/v1's.
@@ -28,13 +28,13 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' own rules for what a quota embeds.
+// Rules are Kubernetes' validation rules for embedded types.
 type Rules interface {
-	// Quota gives the problems of a quota's specification.
+	// Quota returns the errors of a quota's spec.
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
-// Feature is the API group as the API server serves it, with what enforces and counts.
+// Feature returns the API group, with the admission plugin and the counter.
 func Feature(rules Rules) apiserver.Feature {
 	f := &feature{}
 	return apiserver.Feature{
@@ -50,22 +50,22 @@ func Feature(rules Rules) apiserver.Feature {
 			},
 		}},
 		Admission: []apiserver.Admission{{
-			Name: PluginName, Before: "ResourceQuota", New: func(io.Reader) (admission.Interface, error) { return newCheck(f), nil },
+			Name: PluginName, Before: "ResourceQuota", New: func(io.Reader) (admission.Interface, error) { return newPlugin(f), nil },
 		}},
 		Hooks: f.hooks,
 	}
 }
 
-// feature is what the plugin and the counter share. Its fields are set while the server is put together, before it answers.
+// feature is shared by the plugin and the counter. Its fields are set before the server listens.
 type feature struct {
-	known   atomic.Pointer[quota.Configuration]
-	ledger  atomic.Pointer[ledger]
-	counter counter
-	locks   locks
+	configuration atomic.Pointer[quota.Configuration]
+	ledger        atomic.Pointer[ledger]
+	counter       counter
+	locks         locks
 }
 
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
-	counted, err := newObjects(deps.Loopback)
+	objects, err := newObjects(deps.Loopback)
 	if err != nil {
 		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
 	}
@@ -75,17 +75,17 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		return apiserver.Hooks{}, fmt.Errorf("connect to write quotas: %w", err)
 	}
 	f.counter.projects = &projectQuotas{client: client, cached: deps.Informers.Core().V1().ResourceQuotas().Lister()}
-	f.counter.ledger, f.counter.objects = ledger, counted.list
-	f.counter.known = func() []quota.Evaluator {
-		if known := f.known.Load(); known != nil {
-			return (*known).Evaluators()
+	f.counter.ledger, f.counter.objects = ledger, objects.list
+	f.counter.evaluators = func() []quota.Evaluator {
+		if configuration := f.configuration.Load(); configuration != nil {
+			return (*configuration).Evaluators()
 		}
-		return nil // the plug-in is switched off: the numbers of objects are counted
+		return nil // the plugin is off: only numbers of objects are counted
 	}
 	f.ledger.Store(ledger)
 	return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{
-		"openshift.io-cluster-quotas": func(started genericserver.PostStartHookContext) error {
-			go f.counter.Run(started)
+		"openshift.io-cluster-quotas": func(ctx genericserver.PostStartHookContext) error {
+			go f.counter.Run(ctx)
 			return nil
 		},
 	}}, nil
@@ -110,7 +110,7 @@ func clusterQuotas(rules Rules) apiserver.Served {
 	}
 }
 
-// validateSelector refuses a selector that would select every project.
+// validateSelector rejects a selector that would select every project.
 func validateSelector(selector *quotav1.ClusterResourceQuotaSelector, at *field.Path) (errs field.ErrorList) {
 	if selector.LabelSelector == nil && len(selector.AnnotationSelector) == 0 {
 		return field.ErrorList{field.Required(at, "must restrict the selected projects")}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestASelectorSelectsSomeProjects(t *testing.T) {
+func TestValidateSelector(t *testing.T) {
 	labels := func(pairs ...string) *metav1.LabelSelector {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 		for _, pair := range pairs {
@@ -35,7 +35,7 @@ func TestASelectorSelectsSomeProjects(t *testing.T) {
 	}
 }
 
-func TestLabelsAndAnnotationsMustBothMatch(t *testing.T) {
+func TestSelectsNeedsLabelsAndAnnotations(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"openshift.io/requester": "eve@example.com"},
 	}}

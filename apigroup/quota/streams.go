@@ -12,18 +12,19 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// madeStream is the image stream that a request makes on the way: an import, or a tag, of a stream that is not there. It is "" for any other request.
-func (l *ledger) madeStream(ctx context.Context, a admission.Attributes) (string, error) {
+// createdStream returns the image stream that a request creates as a side effect: an import, or a
+// tag, of a missing stream. It returns "" for other requests.
+func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (string, error) {
 	name := ""
-	switch made := a.GetObject().(type) {
+	switch object := a.GetObject().(type) {
 	case *imagev1.ImageStreamImport:
-		if made.Spec.Import {
-			name = made.Name
+		if object.Spec.Import {
+			name = object.Name
 		}
 	case *imagev1.ImageStreamTag:
-		name, _, _ = strings.Cut(made.Name, ":")
+		name, _, _ = strings.Cut(object.Name, ":")
 	case *imagev1.ImageTag:
-		name, _, _ = strings.Cut(made.Name, ":")
+		name, _, _ = strings.Cut(object.Name, ":")
 	}
 	streams, served := l.stores[imagev1.Resource("imagestreams")]
 	if name == "" || !served {
@@ -39,7 +40,7 @@ func (l *ledger) madeStream(ctx context.Context, a admission.Attributes) (string
 	return "", fmt.Errorf("find image stream %q: %w", name, err)
 }
 
-// creation is the request that would make an image stream.
+// creation returns the equivalent request that creates an image stream.
 func creation(a admission.Attributes, name string) admission.Attributes {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: a.GetNamespace(), Name: name}}
 	return admission.NewAttributesRecord(stream, nil, imagev1.GroupVersion.WithKind("ImageStream"), a.GetNamespace(), name,

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groups is the resource groups.user.openshift.io. Its table is that of `oc get groups` in OpenShift 3.
+// groups is the resource groups.user.openshift.io. Its table is the table of `oc get groups` in
+// OpenShift 3.
 func groups() apiserver.Served {
 	return apiserver.Resource[*userv1.Group]{
 		Plural:    "groups",
@@ -24,7 +25,7 @@ func groups() apiserver.Served {
 	}
 }
 
-// validateGroup refuses users that could not exist, and the same one twice.
+// validateGroup rejects invalid names of users, and duplicates.
 func validateGroup(_ context.Context, group, _ *userv1.Group) (errs field.ErrorList) {
 	seen := map[string]bool{}
 	for i, user := range group.Users {

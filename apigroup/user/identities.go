@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// identities is the resource identities.user.openshift.io: who someone is for one identity provider.
+// identities is the resource identities.user.openshift.io: users as one identity provider knows
+// them.
 func identities() apiserver.Served {
 	return apiserver.Resource[*userv1.Identity]{
 		Plural:    "identities",
@@ -26,20 +27,20 @@ func identities() apiserver.Served {
 		Columns: []apiserver.Column[*userv1.Identity]{
 			{Name: "IDP Name", Description: "Name of the identity provider", Value: func(i *userv1.Identity) any { return i.ProviderName }},
 			{Name: "IDP User Name", Description: "Name of the user at the provider", Value: func(i *userv1.Identity) any { return i.ProviderUserName }},
-			{Name: "User Name", Description: "User that it is mapped to", Value: func(i *userv1.Identity) any { return i.User.Name }},
+			{Name: "User Name", Description: "User of the identity", Value: func(i *userv1.Identity) any { return i.User.Name }},
 			{Name: "User UID", Description: "Unique ID of that user", Value: func(i *userv1.Identity) any { return string(i.User.UID) }},
 		},
 	}
 }
 
-// nameIdentity gives an identity its name, which clients of OpenShift leave out.
+// nameIdentity sets the name of an identity, which OpenShift's clients omit.
 func nameIdentity(_ context.Context, identity, old *userv1.Identity) {
 	if old == nil && identity.Name == "" && identity.GenerateName == "" {
 		identity.Name = identity.ProviderName + ":" + identity.ProviderUserName
 	}
 }
 
-// validateIdentity holds the name to its two parts, which do not change.
+// validateIdentity checks that the name has the two parts, which are immutable.
 func validateIdentity(_ context.Context, identity, old *userv1.Identity) (errs field.ErrorList) {
 	provider, name := field.NewPath("providerName"), field.NewPath("providerUserName")
 	if reasons := providerName(identity.ProviderName); identity.ProviderName == "" {
@@ -50,11 +51,11 @@ func validateIdentity(_ context.Context, identity, old *userv1.Identity) (errs f
 	if identity.ProviderUserName == "" {
 		errs = append(errs, field.Required(name, "name the user at the provider"))
 	}
-	if wanted := identity.ProviderName + ":" + identity.ProviderUserName; identity.Name != wanted && len(errs) == 0 {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), identity.Name, "must be "+wanted))
+	if want := identity.ProviderName + ":" + identity.ProviderUserName; identity.Name != want && len(errs) == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), identity.Name, "must be "+want))
 	}
 	if user := identity.User; user.Name == "" && user.UID != "" {
-		errs = append(errs, field.Required(field.NewPath("user", "name"), "name the user that the UID is of"))
+		errs = append(errs, field.Required(field.NewPath("user", "name"), "name the user with this UID"))
 	} else if reasons := userName(user.Name, false); user.Name != "" && len(reasons) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("user", "name"), user.Name, strings.Join(reasons, "; ")))
 	}

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
-// groupName gives the reasons why a text is no name of a group. The prefix "system:" is of virtual groups.
+// groupName returns the reasons why a name of a group is invalid. Virtual groups have the prefix
+// "system:".
 func groupName(name string, prefix bool) []string {
 	reasons := path.ValidatePathSegmentName(name, prefix)
 	if strings.HasPrefix(name, "system:") {
@@ -18,7 +19,8 @@ func groupName(name string, prefix bool) []string {
 	return append(reasons, readable(name)...)
 }
 
-// userName gives the reasons why a text is no name of a user. A colon is in the names of what is no user, such as service accounts.
+// userName returns the reasons why a name of a user is invalid. Names of service accounts and other
+// virtual users have a colon.
 func userName(name string, prefix bool) []string {
 	reasons := path.ValidatePathSegmentName(name, prefix)
 	if strings.Contains(name, ":") {
@@ -27,19 +29,19 @@ func userName(name string, prefix bool) []string {
 	return append(reasons, readable(name)...)
 }
 
-// readable refuses names that look like another one on a screen, or mean something else in a path.
+// readable rejects names that look like another name, or have a special meaning in a path.
 func readable(name string) (reasons []string) {
 	invisible := func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 	if name == "~" {
-		reasons = append(reasons, `may not be "~", which is the user who asks`)
+		reasons = append(reasons, `may not be "~", which means the user of the request`)
 	}
 	switch {
 	case !utf8.ValidString(name):
 		reasons = append(reasons, "must be UTF-8")
 	case strings.ContainsFunc(name, invisible):
-		reasons = append(reasons, "may not contain control characters or invisible ones")
+		reasons = append(reasons, "may not contain control or invisible characters")
 	case !norm.NFC.IsNormalString(name):
-		reasons = append(reasons, "must be in Unicode's normal form NFC, so that two names that look the same are the same")
+		reasons = append(reasons, "must be in Unicode's normal form NFC, because different names must look different")
 	case name != strings.TrimSpace(name):
 		reasons = append(reasons, "may not begin or end with a space")
 	}
@@ -49,10 +51,10 @@ func readable(name string) (reasons []string) {
 	return reasons
 }
 
-// maxName is the longest name of an object, in bytes.
+// maxName is the maximum length of an object's name, in bytes.
 const maxName = 253
 
-// providerName gives the reasons why a text is no name of an identity provider.
+// providerName returns the reasons why a name of an identity provider is invalid.
 func providerName(name string) []string {
 	if strings.Contains(name, ":") {
 		return append(readable(name), `may not contain ":"`)
@@ -60,7 +62,8 @@ func providerName(name string) []string {
 	return append(path.IsValidPathSegmentName(name), readable(name)...)
 }
 
-// identityName gives the reasons why a text is no name of an identity, `<provider>:<user name at the provider>`.
+// identityName returns the reasons why a name of an identity, `<provider>:<user name at the
+// provider>`, is invalid.
 func identityName(name string, prefix bool) []string {
 	reasons := path.ValidatePathSegmentName(name, prefix)
 	provider, user, ok := strings.Cut(name, ":")

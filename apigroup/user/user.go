@@ -1,5 +1,6 @@
-// Package user serves the API group user.openshift.io: users, their identities at identity providers, the mapping between the two, and
-// groups of users, which RBAC and security context constraints refer to by name.
+// Package user serves the API group user.openshift.io: users, their identities at identity
+// providers, the mapping between the two, and groups of users. RBAC and security context
+// constraints refer to users and groups by name.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration, chapter 5. The wire types are
 // github.com/openshift/api/user/v1's.
@@ -11,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: userv1.GroupVersion,

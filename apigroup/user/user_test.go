@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
+func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		"alice": true, "alice@example.com": true, "Alice A.": true, "éva": true, "аdmin": true, // Cyrillic: another name than admin
+		"alice": true, "alice@example.com": true, "Alice A.": true, "éva": true, "аdmin": true, // Cyrillic: different from admin
 		"": false, "~": false, ".": false, "..": false, "a/b": false, "a:b": false, "a%b": false, "system:admin": false,
 		"adm\u200bin": false, "adm\u00adin": false, "admin\u202e": false, "a\nb": false, "a\x00": false, "\xff": false,
 		"e\u0301va": false, " admin": false, "admin ": false, strings.Repeat("a", 254): false,
@@ -21,11 +21,11 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 		}
 	}
 	if len(groupName("system:masters", false)) == 0 || len(groupName("team:dev", false)) != 0 {
-		t.Error("names of groups are judged wrongly")
+		t.Error("wrong reasons for names of groups")
 	}
 }
 
-func TestIdentitiesAreNamedByTheirParts(t *testing.T) {
+func TestValidateIdentity(t *testing.T) {
 	identity := func(name, provider, user string) *userv1.Identity {
 		return &userv1.Identity{ObjectMeta: metav1.ObjectMeta{Name: name}, ProviderName: provider, ProviderUserName: user}
 	}
@@ -48,7 +48,7 @@ func TestIdentitiesAreNamedByTheirParts(t *testing.T) {
 	}
 }
 
-func TestGroupsNameUsersOnce(t *testing.T) {
+func TestValidateGroup(t *testing.T) {
 	for name, tt := range map[string]struct {
 		users []string
 		want  int

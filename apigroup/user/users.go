@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// users is the resource users.user.openshift.io. The name `~` is the user who asks.
+// users is the resource users.user.openshift.io. The name `~` means the user of the request.
 func users() apiserver.Served {
 	return apiserver.Resource[*userv1.User]{
 		Plural:    "users",
@@ -33,7 +33,7 @@ func users() apiserver.Served {
 	}
 }
 
-// validateUser refuses identities that could not exist. Groups are those of `~` and are not stored.
+// validateUser rejects invalid identities, and groups, which only `~` returns.
 func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	for i, name := range u.Identities {
 		if reasons := identityName(name, false); len(reasons) > 0 {
@@ -41,38 +41,39 @@ func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 		}
 	}
 	if len(u.Groups) > 0 {
-		errs = append(errs, field.Forbidden(field.NewPath("groups"), "users are put into groups by the Group objects"))
+		errs = append(errs, field.Forbidden(field.NewPath("groups"), "is not stored; add the user to Group objects instead"))
 	}
 	return errs
 }
 
-// self is the store of users, in which `~` is found too.
+// self is the store of users, extended by `~`.
 type self struct{ *apiserver.Store }
 
-// Get reads a user. `~` is who asks, with the groups of the request; who is no User object, such as system:admin, is shown as one.
+// Get returns a user. `~` returns the user of the request with the request's groups, even if no
+// User object exists, as for system:admin.
 func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	if name != "~" {
 		return s.Store.Get(ctx, name, options)
 	}
-	who, ok := request.UserFrom(ctx)
-	if !ok || who.GetName() == "" {
+	u, ok := request.UserFrom(ctx)
+	if !ok || u.GetName() == "" {
 		return nil, kerrors.NewForbidden(userv1.Resource("users"), "~", nil)
 	}
-	shown := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: who.GetName(), UID: types.UID(who.GetUID())}}
-	if len(userName(who.GetName(), false)) == 0 {
-		stored, err := s.Store.Get(ctx, who.GetName(), options)
+	result := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: types.UID(u.GetUID())}}
+	if len(userName(u.GetName(), false)) == 0 {
+		stored, err := s.Store.Get(ctx, u.GetName(), options)
 		if err != nil && !kerrors.IsNotFound(err) {
 			return nil, err
 		}
-		if found, ok := stored.(*userv1.User); ok && err == nil {
-			shown = found.DeepCopy()
+		if object, ok := stored.(*userv1.User); ok && err == nil {
+			result = object.DeepCopy()
 		}
 	}
-	shown.Groups = slices.DeleteFunc(slices.Clone(who.GetGroups()), virtual)
-	return shown, nil
+	result.Groups = slices.DeleteFunc(slices.Clone(u.GetGroups()), virtual)
+	return result, nil
 }
 
-// virtual tells whether a group only says how someone has authenticated.
+// virtual reports whether a group only describes how a user has authenticated.
 func virtual(group string) bool {
 	return slices.Contains([]string{user.AllAuthenticated, user.AllUnauthenticated, "system:authenticated:oauth"}, group)
 }

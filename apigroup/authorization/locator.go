@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// locator walks over the bindings that count in a namespace, from the API server's caches.
+// locator finds the bindings that apply to a namespace in the API server's caches.
 type locator struct {
 	roles           rbaclisters.RoleLister
 	bindings        rbaclisters.RoleBindingLister
@@ -26,8 +26,9 @@ func newLocator(factory informers.SharedInformerFactory) *locator {
 	return &locator{rbac.Roles().Lister(), rbac.RoleBindings().Lister(), rbac.ClusterRoles().Lister(), rbac.ClusterRoleBindings().Lister()}
 }
 
-// each calls visit with the subjects and the rules of every binding that counts in the namespace, which may be empty for the
-// cluster alone. It returns the errors of bindings whose role does not exist.
+// each calls visit with the subjects and the rules of every binding that applies to the namespace.
+// An empty namespace means cluster bindings only. It returns the errors of bindings to missing
+// roles.
 func (l *locator) each(namespace string, visit func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule)) (missing []error, err error) {
 	clusterBindings, err := l.clusterBindings.List(labels.Everything())
 	if err != nil {
@@ -74,18 +75,18 @@ func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error
 	return role.Rules, nil
 }
 
-// withNamespace gives service accounts that name none the namespace of their binding.
+// withNamespace sets the namespace of service accounts without one to the binding's.
 func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
-	named := slices.Clone(subjects)
-	for i := range named {
-		if named[i].Kind == rbacv1.ServiceAccountKind && named[i].Namespace == "" {
-			named[i].Namespace = namespace
+	subjects = slices.Clone(subjects)
+	for i := range subjects {
+		if subjects[i].Kind == rbacv1.ServiceAccountKind && subjects[i].Namespace == "" {
+			subjects[i].Namespace = namespace
 		}
 	}
-	return named
+	return subjects
 }
 
-// whoCan are the users and groups that a rule's worth of action is granted to, sorted.
+// whoCan returns the users and groups with the right to an action, sorted.
 func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, groups []string, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
 		if covered, _ := validation.Covers(rules, []rbacv1.PolicyRule{action}); !covered {
@@ -102,34 +103,34 @@ func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, gro
 			}
 		}
 	})
-	groups = append(groups, user.SystemPrivilegedGroup) // may do everything, without a role
+	groups = append(groups, user.SystemPrivilegedGroup) // has all rights without a role
 	slices.Sort(users)
 	slices.Sort(groups)
 	return slices.Compact(users), slices.Compact(groups), missing, err
 }
 
-// rulesFor are the rules that a user has in a namespace.
-func (l *locator) rulesFor(namespace string, who user.Info) (rules []rbacv1.PolicyRule, missing []error, err error) {
+// rulesFor returns the rules of a user in a namespace.
+func (l *locator) rulesFor(namespace string, u user.Info) (rules []rbacv1.PolicyRule, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, granted []rbacv1.PolicyRule) {
-		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return means(s, who) }) {
+		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return matches(s, u) }) {
 			rules = append(rules, granted...)
 		}
 	})
-	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+	if slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
 		rules = append(rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
 	}
 	return rules, missing, err
 }
 
-func means(s rbacv1.Subject, who user.Info) bool {
+func matches(s rbacv1.Subject, u user.Info) bool {
 	switch s.Kind {
 	case rbacv1.UserKind:
-		return s.Name == who.GetName()
+		return s.Name == u.GetName()
 	case rbacv1.GroupKind:
-		return slices.Contains(who.GetGroups(), s.Name)
+		return slices.Contains(u.GetGroups(), s.Name)
 	case rbacv1.ServiceAccountKind:
-		return serviceaccount.MakeUsername(s.Namespace, s.Name) == who.GetName()
+		return serviceaccount.MakeUsername(s.Namespace, s.Name) == u.GetName()
 	}
 	return false
 }

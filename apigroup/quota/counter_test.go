@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestEveryObjectIsCountedOnceUnderEachName(t *testing.T) {
+func TestUsageCountsEachObjectOncePerName(t *testing.T) {
 	existing := map[string]int{"secrets": 3, "imagestreams.image.openshift.io": 2, "routes.route.openshift.io": 1, "pods": 5}
 	c := counter{
-		known: func() []quota.Evaluator {
+		evaluators: func() []quota.Evaluator {
 			return []quota.Evaluator{generic.NewObjectCountEvaluator(corev1.Resource("secrets"), nil, "secrets"), generic.NewObjectCountEvaluator(corev1.Resource("pods"), nil, "pods")}
 		},
 		objects: func(_ context.Context, of schema.GroupResource, _ string) (objects []runtime.Object, _ error) {
@@ -54,7 +54,7 @@ func TestEveryObjectIsCountedOnceUnderEachName(t *testing.T) {
 	}
 }
 
-func TestQuotasAreCountedWhenTheyMayHaveChanged(t *testing.T) {
+func TestDueAfterChangesAndInterval(t *testing.T) {
 	var c counter
 	now := time.Now()
 	steps := []struct {
@@ -66,8 +66,8 @@ func TestQuotasAreCountedWhenTheyMayHaveChanged(t *testing.T) {
 		{"the first time", 0, true, true},
 		{"at once again", 0, true, false},
 		{"with another project", 0, false, true},
-		{"much later", recount, true, true},
-		{"a little later", recount + time.Second, true, false},
+		{"much later", recountInterval, true, true},
+		{"a little later", recountInterval + time.Second, true, false},
 	}
 	for _, step := range steps {
 		if got := c.due("q", step.same, now.Add(step.after)); got != step.want {
@@ -75,12 +75,12 @@ func TestQuotasAreCountedWhenTheyMayHaveChanged(t *testing.T) {
 		}
 	}
 	c.stale([]string{"q"})
-	if !c.due("q", true, now.Add(recount+time.Second)) || c.due("q", true, now.Add(recount+time.Second)) {
+	if !c.due("q", true, now.Add(recountInterval+time.Second)) || c.due("q", true, now.Add(recountInterval+time.Second)) {
 		t.Error("a request that may have changed something has the quota counted once")
 	}
 }
 
-func TestQuotasAreClaimedOneAfterTheOther(t *testing.T) {
+func TestLocksSerializeRequests(t *testing.T) {
 	var l locks
 	one := []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
 	release := l.acquire(one)
@@ -88,7 +88,7 @@ func TestQuotasAreClaimedOneAfterTheOther(t *testing.T) {
 	go func() { claimed <- l.acquire(one[1:]) }()
 	select {
 	case <-claimed:
-		t.Fatal("a quota that is held is claimed")
+		t.Fatal("a locked quota is acquired")
 	default:
 	}
 	release()
@@ -96,8 +96,8 @@ func TestQuotasAreClaimedOneAfterTheOther(t *testing.T) {
 	l.acquire(one)()
 }
 
-func TestWhatRequestsUnderWayHaveReservedIsNotFreed(t *testing.T) {
-	var f flights
+func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
+	var f reservations
 	two := amounts("secrets", "2")
 	ctx, answered := context.WithCancel(t.Context())
 	f.begin(ctx, &reservation{quotas: []string{"q", "r"}, namespace: "a", uses: two})
@@ -108,15 +108,15 @@ func TestWhatRequestsUnderWayHaveReservedIsNotFreed(t *testing.T) {
 		t.Errorf("reserved are %v", reserved)
 	}
 	refused()
-	refused() // counts once
-	if left := f.reserved("q")["a"]["secrets"]; left.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
+	refused() // a release counts once
+	if remaining := f.reserved("q")["a"]["secrets"]; remaining.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
 		t.Errorf("after a refusal %v and %v are reserved", f.reserved("q"), f.reserved("r"))
 	}
 	answered()
 	eventually.True(t, "the end of the requests", func() bool { return len(f.reserved("q"))+len(f.reserved("r")) == 0 })
 }
 
-func TestACountFreesWhatNobodyHasReserved(t *testing.T) {
+func TestKeepReserved(t *testing.T) {
 	for name, tt := range map[string]struct{ counted, reserved, before, want corev1.ResourceList }{
 		"nothing is reserved":            {amounts("secrets", "1"), nil, amounts("secrets", "4"), amounts("secrets", "1")},
 		"all that is gone is reserved":   {amounts("secrets", "1"), amounts("secrets", "3"), amounts("secrets", "4"), amounts("secrets", "4")},
@@ -136,8 +136,8 @@ func amounts(name corev1.ResourceName, amount string) corev1.ResourceList {
 	return corev1.ResourceList{name: apiresource.MustParse(amount)}
 }
 
-func TestRequestsReserveWhatQuotasKnow(t *testing.T) {
-	c := check{
+func TestHandledPartsOfRequests(t *testing.T) {
+	c := quotaPlugin{
 		registry: generic.NewRegistry([]quota.Evaluator{generic.NewObjectCountEvaluator(corev1.Resource("secrets"), nil, "secrets")}),
 		ignored:  map[schema.GroupResource]struct{}{corev1.Resource("events"): {}},
 	}

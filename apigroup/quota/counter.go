@@ -24,30 +24,33 @@ import (
 )
 
 const (
-	// glance is how often quotas are compared with the projects that they select.
-	glance = time.Second
-	// recount is how often everything is counted again, whether or not a request is known to have changed it.
-	recount = 10 * time.Second
+	// checkInterval is the interval of checks whether a quota must be counted.
+	checkInterval = time.Second
+	// recountInterval is the interval of unconditional counts.
+	recountInterval = 10 * time.Second
 )
 
-// counter counts what projects use, again after requests that may have changed it: those that come from elsewhere, or fail after they were
-// counted, are found by the next recount.
+// counter counts the usage of projects. It counts after requests that can change the usage, and
+// regularly, because the usage can also change without a request here, and because a request can
+// fail after its admission.
 type counter struct {
 	ledger   *ledger
 	projects *projectQuotas
-	// known are Kubernetes' evaluators; objects lists the objects of a namespace that one of them is for.
-	known   func() []quota.Evaluator
-	objects func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
+	// evaluators returns Kubernetes' evaluators. objects lists the objects of a resource in a
+	// namespace.
+	evaluators func() []quota.Evaluator
+	objects    func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
 
-	// flights are requests that a count must not overlook: what they have reserved is used, stored or not.
-	flights flights
+	// inFlight contains reservations that a count must include, whether their objects are stored or
+	// not.
+	inFlight reservations
 
 	mu      sync.Mutex
 	changed map[string]bool
 	counted map[string]time.Time
 }
 
-// stale has quotas counted again.
+// stale marks quotas for counting.
 func (c *counter) stale(names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,18 +71,18 @@ func (c *counter) Run(ctx context.Context) {
 			return
 		}
 		for i := range quotas {
-			if err := c.look(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
+			if err := c.check(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
 				slog.Warn("count quota", "quota", quotas[i].Name, "error", err)
 			}
 		}
 		if err := c.countProjects(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			slog.Warn("count image streams of projects", "error", err)
 		}
-	}, glance)
+	}, checkInterval)
 }
 
-// look counts a quota if it may not be true any more.
-func (c *counter) look(ctx context.Context, one *quotav1.ClusterResourceQuota, now time.Time) error {
+// check counts a quota if its status can be outdated.
+func (c *counter) check(ctx context.Context, one *quotav1.ClusterResourceQuota, now time.Time) error {
 	namespaces, err := c.ledger.selected(one)
 	if err != nil {
 		return err
@@ -94,18 +97,18 @@ func (c *counter) look(ctx context.Context, one *quotav1.ClusterResourceQuota, n
 		return nil
 	}
 	err = c.count(ctx, one.Name)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // a request has used something meanwhile, or the quota is gone
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // a request has reserved something in between, or the quota was deleted
 		c.stale([]string{one.Name})
 		return nil
 	}
 	return err
 }
 
-// due tells whether a quota must be counted, and notes that it is.
+// due reports whether a quota must be counted, and records the count.
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if same && !c.changed[name] && now.Sub(c.counted[name]) < recount {
+	if same && !c.changed[name] && now.Sub(c.counted[name]) < recountInterval {
 		return false
 	}
 	if c.counted == nil {
@@ -116,14 +119,15 @@ func (c *counter) due(name string, same bool, now time.Time) bool {
 	return true
 }
 
-// count stores what the projects of a quota use now.
+// count stores the current usage of a quota's projects.
 func (c *counter) count(ctx context.Context, name string) error {
 	one, err := c.ledger.read(ctx, name)
 	if err != nil {
 		return err
 	}
-	// Whoever begins after this changes the quota first, which then cannot be written; whoever has ended has stored what is listed below.
-	reserved := c.flights.reserved(name)
+	// A request that begins after this line changes the quota first, and the write below conflicts.
+	// A request that has ended has stored its objects before they are listed.
+	reserved := c.inFlight.reserved(name)
 	namespaces, err := c.ledger.selected(one)
 	if err != nil {
 		return err
@@ -134,14 +138,14 @@ func (c *counter) count(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		used = keepReserved(used, reserved[namespace], usedBefore(one, namespace))
+		used = keepReserved(used, reserved[namespace], previousUsage(one, namespace))
 		status.Total.Used = quota.Add(status.Total.Used, used)
 		status.Namespaces = append(status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
 			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: used},
 		})
 	}
 	if len(reserved) > 0 {
-		c.stale([]string{name}) // a request may be refused yet, or counted twice
+		c.stale([]string{name}) // a request can still fail, or is counted twice
 	}
 	if equality.Semantic.DeepEqual(status, one.Status) {
 		return nil
@@ -150,8 +154,8 @@ func (c *counter) count(ctx context.Context, name string) error {
 	return c.ledger.write(ctx, one)
 }
 
-// usedBefore is what a project used of a quota when it was stored last.
-func usedBefore(of *quotav1.ClusterResourceQuota, namespace string) corev1.ResourceList {
+// previousUsage returns the stored usage of a project.
+func previousUsage(of *quotav1.ClusterResourceQuota, namespace string) corev1.ResourceList {
 	for _, project := range of.Status.Namespaces {
 		if project.Namespace == namespace {
 			return project.Status.Used
@@ -160,13 +164,13 @@ func usedBefore(of *quotav1.ClusterResourceQuota, namespace string) corev1.Resou
 	return nil
 }
 
-// usage is what a project uses of the resources of a quota.
+// usage returns a project's usage of the resources of a quota.
 func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, namespace string) (corev1.ResourceList, error) {
 	limited := quota.ResourceNames(spec.Hard)
 	used := zero(spec.Hard)
 	alone := &corev1.ResourceQuota{Spec: *spec, Status: corev1.ResourceQuotaStatus{Hard: spec.Hard}}
 	var errs []error
-	for _, evaluator := range withCounts(c.known(), limited) {
+	for _, evaluator := range withCounts(c.evaluators(), limited) {
 		if len(evaluator.MatchingResources(limited)) == 0 {
 			continue
 		}
@@ -197,9 +201,10 @@ func zero(hard corev1.ResourceList) corev1.ResourceList {
 	return none
 }
 
-// withCounts adds evaluators for the numbers of objects, count/<resource>.<group>, that Kubernetes has none for.
-func withCounts(known []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
-	all := append(slices.Clone(known), imageStreams())
+// withCounts adds evaluators for object counts, count/<resource>.<group>, that Kubernetes has no
+// evaluator for.
+func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
+	all := append(slices.Clone(evaluators), imageStreams())
 	for _, name := range limited {
 		text, counted := strings.CutPrefix(string(name), "count/")
 		resource := schema.ParseGroupResource(text)
@@ -211,7 +216,8 @@ func withCounts(known []quota.Evaluator, limited []corev1.ResourceName) []quota.
 	return all
 }
 
-// imageStreams counts image streams under the name that OpenShift 3 has for them too.
+// imageStreams returns the evaluator that counts image streams, also under the name that OpenShift
+// 3 uses.
 func imageStreams() quota.Evaluator {
 	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)
 }

@@ -1,0 +1,201 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	resourcequotaapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+)
+
+// PluginName is the admission plugin that enforces cluster quotas.
+const PluginName = "ClusterResourceQuota"
+
+// evaluators is the number of namespaces that are evaluated at the same time.
+const evaluators = 10
+
+// ownEvaluators is the same for image streams in ResourceQuotas of projects.
+const ownEvaluators = 2
+
+// quotaPlugin is the admission plugin. Kubernetes' evaluator does the accounting, with the ledger
+// as its source of quotas.
+type quotaPlugin struct {
+	*admission.Handler
+	feature *feature
+	drained <-chan struct{}
+	// evaluator evaluates cluster quotas. own evaluates image streams in the ResourceQuotas of one
+	// project.
+	evaluator, own resourcequota.Evaluator
+	// registry and ignored determine the usage of objects.
+	registry quota.Registry
+	ignored  map[schema.GroupResource]struct{}
+}
+
+var _ admission.ValidationInterface = &quotaPlugin{}
+
+func newPlugin(f *feature) *quotaPlugin {
+	return &quotaPlugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), feature: f}
+}
+
+// SetDrainedNotification stores the channel that is closed when the server has stopped serving
+// requests.
+func (c *quotaPlugin) SetDrainedNotification(drained <-chan struct{}) { c.drained = drained }
+
+// SetQuotaConfiguration stores Kubernetes' evaluators.
+func (c *quotaPlugin) SetQuotaConfiguration(configuration quota.Configuration) {
+	c.feature.configuration.Store(&configuration)
+	c.registry, c.ignored = generic.NewRegistry(append(configuration.Evaluators(), imageStreams())), configuration.IgnoredResources()
+	c.evaluator = resourcequota.NewQuotaEvaluator(lateLedger{c.feature}, c.ignored,
+		c.registry, c.feature.locks.acquire, &resourcequotaapi.Configuration{}, evaluators, c.drained)
+	c.own = resourcequota.NewQuotaEvaluator(lateProjects{c.feature}, c.ignored,
+		generic.NewRegistry([]quota.Evaluator{imageStreams()}), nil, &resourcequotaapi.Configuration{}, ownEvaluators, c.drained)
+}
+
+// ValidateInitialization fails without a quota configuration.
+func (c *quotaPlugin) ValidateInitialization() error {
+	if c.drained == nil || c.evaluator == nil {
+		return fmt.Errorf("initialize %s: no quota configuration", PluginName)
+	}
+	return nil
+}
+
+// Validate reserves the usage of a request, and rejects it if it would exceed a quota.
+func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
+		return nil
+	}
+	ledger := c.feature.ledger.Load()
+	if ledger == nil {
+		return nil // only the server itself sends requests before its hooks have run
+	}
+	names, err := ledger.names(ctx, a.GetNamespace())
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	projects, err := c.feature.counter.projects.limiting(a.GetNamespace())
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	for _, one := range projects {
+		names = append(names, keyOf(one))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	c.feature.counter.stale(names) // the request can free something
+	if a.GetOperation() == admission.Delete {
+		return nil
+	}
+	handled, uses, err := c.handled(ctx, ledger, a)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	release := func() {}
+	if len(handled) > 0 && !a.IsDryRun() {
+		release = c.feature.counter.inFlight.begin(ctx, &reservation{quotas: names, namespace: a.GetNamespace(), uses: uses})
+	}
+	if err := c.evaluate(handled, len(projects) > 0); err != nil {
+		release()
+		return err
+	}
+	return nil
+}
+
+// handled returns the parts of a request that quotas count, and their maximum usage: the request
+// itself, and the creation of an image stream that it causes. A status update, for example, has no
+// such parts.
+func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.Attributes) (parts []admission.Attributes, uses corev1.ResourceList, err error) {
+	all := []admission.Attributes{a}
+	stream, err := ledger.createdStream(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	if stream != "" {
+		all = append(all, creation(a, stream))
+	}
+	for _, part := range all {
+		resource := part.GetResource().GroupResource()
+		if _, ignored := c.ignored[resource]; ignored {
+			continue
+		}
+		evaluator := c.registry.Get(resource)
+		if evaluator == nil { // Kubernetes counts the objects of any resource
+			evaluator = generic.NewObjectCountEvaluator(resource, nil, "")
+		}
+		if !evaluator.Handles(part) {
+			continue
+		}
+		more, err := evaluator.Usage(part.GetObject())
+		if err != nil {
+			return nil, nil, err
+		}
+		parts, uses = append(parts, part), quota.Add(uses, more)
+	}
+	return parts, uses, nil
+}
+
+// evaluate reserves the usage of a request's parts. If ResourceQuotas of the project limit image
+// streams, it evaluates these too.
+func (c *quotaPlugin) evaluate(parts []admission.Attributes, limited bool) error {
+	for _, part := range parts {
+		if err := c.evaluator.Evaluate(part); err != nil {
+			return err
+		}
+	}
+	for _, part := range parts {
+		if !limited || part.GetResource().GroupResource() != imagev1.Resource("imagestreams") {
+			continue
+		}
+		if err := c.own.Evaluate(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lateLedger delegates to the ledger, which exists once the server's hooks have run.
+type lateLedger struct{ feature *feature }
+
+var errNotReady = errors.New("quotas are not ready; try again")
+
+// GetQuotas returns the quotas of a namespace.
+func (l lateLedger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
+	if ledger := l.feature.ledger.Load(); ledger != nil {
+		return ledger.GetQuotas(namespace)
+	}
+	return nil, errNotReady
+}
+
+// UpdateQuotaStatus stores the usage of a quota.
+func (l lateLedger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+	if ledger := l.feature.ledger.Load(); ledger != nil {
+		return ledger.UpdateQuotaStatus(used)
+	}
+	return errNotReady
+}
+
+// lateProjects delegates to the ResourceQuotas of projects.
+type lateProjects struct{ feature *feature }
+
+// GetQuotas returns the quotas of a namespace.
+func (l lateProjects) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
+	if l.feature.ledger.Load() != nil {
+		return l.feature.counter.projects.GetQuotas(namespace)
+	}
+	return nil, errNotReady
+}
+
+// UpdateQuotaStatus stores the usage of a quota.
+func (l lateProjects) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+	if l.feature.ledger.Load() != nil {
+		return l.feature.counter.projects.UpdateQuotaStatus(used)
+	}
+	return errNotReady
+}
