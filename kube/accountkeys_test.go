@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// TestTokensOfTheOldKeyCountWhileKeysAreExchanged: the new key signs, and both verify.
-func TestTokensOfTheOldKeyCountWhileKeysAreExchanged(t *testing.T) {
+// TestOldServiceAccountKeyVerifiesTokens proves that the new key signs, and that both keys verify.
+func TestOldServiceAccountKeyVerifiesTokens(t *testing.T) {
 	dir := t.TempDir()
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot", UID: "1"}}
 	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot-token"}}
@@ -45,7 +45,7 @@ func TestTokensOfTheOldKeyCountWhileKeysAreExchanged(t *testing.T) {
 		ServiceAccountKeyFile: filepath.Join(dir, "new"), ServiceAccountKeyFiles: []string{filepath.Join(dir, "new"), filepath.Join(dir, "old")},
 		Domain: "cluster.local",
 	}
-	server.fillIdentity(opts)
+	server.fillAuthentication(opts)
 	config, err := opts.Authentication.ToAuthenticationConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +56,12 @@ func TestTokensOfTheOldKeyCountWhileKeysAreExchanged(t *testing.T) {
 	}
 	authenticator := serviceaccount.JWTTokenAuthenticator([]string{serviceaccount.LegacyIssuer}, config.ServiceAccountPublicKeysGetter, nil, validator)
 	for name, want := range map[string]bool{"old": true, "new": true, "other": false} {
-		answer, counts, err := authenticator.AuthenticateToken(t.Context(), tokens[name])
-		if counts != want || want && (err != nil || answer.User.GetName() != "system:serviceaccount:shop:robot") {
-			t.Errorf("token of the %s key: %v, %v, %v", name, counts, answer, err)
+		resp, ok, err := authenticator.AuthenticateToken(t.Context(), tokens[name])
+		if ok != want || want && (err != nil || resp.User.GetName() != "system:serviceaccount:shop:robot") {
+			t.Errorf("token of the %s key: %v, %v, %v", name, ok, resp, err)
 		}
 	}
 	if opts.ServiceAccountSigningKeyFile != filepath.Join(dir, "new") {
-		t.Errorf("%s signs", opts.ServiceAccountSigningKeyFile)
+		t.Errorf("the signing key is %s", opts.ServiceAccountSigningKeyFile)
 	}
 }

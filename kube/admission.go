@@ -11,8 +11,9 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
-// onWireTypes shows the objects of Kubernetes to our admission plugins as the wire types (k8s.io/api) and writes their changes
-// back: inside the API server an object is of an internal type, which only this folder may know.
+// onWireTypes passes objects of Kubernetes to our admission plugins as wire types (k8s.io/api), and
+// writes their changes back. In the API server, objects have internal types, which only this folder
+// imports.
 func onWireTypes(names []string) admission.Decorator {
 	ours := map[string]bool{}
 	for _, name := range names {
@@ -26,7 +27,8 @@ func onWireTypes(names []string) admission.Decorator {
 	})
 }
 
-// limitReferences switches on a check of upstream's plugin ServiceAccount that has no flag: serviceAccountConfig.limitSecretReferences.
+// limitReferences turns on a check of upstream's plugin ServiceAccount that has no flag:
+// serviceAccountConfig.limitSecretReferences.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {
@@ -46,7 +48,7 @@ var (
 	_ admission.ValidationInterface = &wirePlugin{}
 )
 
-// Admit lets a plugin that changes objects change one.
+// Admit calls a mutating plugin.
 func (p *wirePlugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	mutator, ok := p.Interface.(admission.MutationInterface)
 	if !ok {
@@ -59,7 +61,7 @@ func (p *wirePlugin) Admit(ctx context.Context, a admission.Attributes, o admiss
 	return view.writeBack()
 }
 
-// Validate asks a plugin that checks objects.
+// Validate calls a validating plugin.
 func (p *wirePlugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	validator, ok := p.Interface.(admission.ValidationInterface)
 	if !ok {
@@ -68,13 +70,13 @@ func (p *wirePlugin) Validate(ctx context.Context, a admission.Attributes, o adm
 	return validator.Validate(ctx, &wireAttributes{Attributes: a}, o)
 }
 
-// wireAttributes converts the objects of a request when they are asked for.
+// wireAttributes converts the objects of a request on demand.
 type wireAttributes struct {
 	admission.Attributes
 	object, old runtime.Object
 }
 
-// GetObject is the object as its wire type.
+// GetObject returns the object as its wire type.
 func (a *wireAttributes) GetObject() runtime.Object {
 	if a.object == nil {
 		a.object = a.convert(a.Attributes.GetObject())
@@ -82,7 +84,7 @@ func (a *wireAttributes) GetObject() runtime.Object {
 	return a.object
 }
 
-// GetOldObject is the stored object as its wire type.
+// GetOldObject returns the stored object as its wire type.
 func (a *wireAttributes) GetOldObject() runtime.Object {
 	if a.old == nil {
 		a.old = a.convert(a.Attributes.GetOldObject())
@@ -90,14 +92,15 @@ func (a *wireAttributes) GetOldObject() runtime.Object {
 	return a.old
 }
 
-// convert turns an internal type into the version that the request is made in. What is no internal type stays as it is.
+// convert converts an internal type to the version of the request. It returns other types
+// unchanged.
 func (a *wireAttributes) convert(object runtime.Object) runtime.Object {
 	if object == nil || !internal(object) {
 		return object
 	}
 	converted, err := legacyscheme.Scheme.ConvertToVersion(object, a.GetKind().GroupVersion())
 	if err != nil {
-		return object // of another group, such as the options of a subresource
+		return object // a type of another group, such as the options of a subresource
 	}
 	return converted
 }
@@ -107,7 +110,7 @@ func internal(object runtime.Object) bool {
 	return err == nil && len(kinds) > 0 && kinds[0].Version == runtime.APIVersionInternal
 }
 
-// writeBack puts what the plugin made of the object into the request.
+// writeBack copies the plugin's changes to the request's object.
 func (a *wireAttributes) writeBack() error {
 	original := a.Attributes.GetObject()
 	if a.object == nil || a.object == original {

@@ -11,7 +11,7 @@ import (
 	core "k8s.io/kubernetes/pkg/apis/core"
 )
 
-// labeler is a plugin on wire types that changes pods.
+// labeler is a plugin for wire types that changes pods.
 type labeler struct {
 	*admission.Handler
 	saw []any
@@ -25,7 +25,7 @@ func (l *labeler) Admit(_ context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-func TestPluginsSeeAndChangeWireTypes(t *testing.T) {
+func TestPluginsChangeWireTypes(t *testing.T) {
 	inner := &labeler{Handler: admission.NewHandler(admission.Create)}
 	plugin := onWireTypes([]string{"Labeler"}).Decorate(inner, "Labeler")
 	pod := &core.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: core.PodSpec{HostPID: true}}
@@ -41,9 +41,9 @@ func TestPluginsSeeAndChangeWireTypes(t *testing.T) {
 		t.Errorf("an object that is being made has an old one: %v", inner.saw[0])
 	}
 	if err := plugin.(admission.ValidationInterface).Validate(t.Context(), attributes, nil); err != nil {
-		t.Errorf("a plug-in that checks nothing: %v", err)
+		t.Errorf("a plugin that checks nothing: %v", err)
 	}
 	if other := onWireTypes([]string{"Labeler"}).Decorate(inner, "Other"); other != admission.Interface(inner) {
-		t.Error("plug-ins of Kubernetes are wrapped too")
+		t.Error("plugins of Kubernetes are wrapped too")
 	}
 }

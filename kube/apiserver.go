@@ -23,39 +23,41 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// NamedCertificate is a certificate with its key for some host names, which may begin with "*.".
+// NamedCertificate is a certificate with its key for host names, which can begin with "*.".
 type NamedCertificate struct {
 	Names             []string
 	CertFile, KeyFile string
 }
 
-// APIServer is upstream's API server as a part of this process, with our API groups as a link of its
-// chain. Certificates and keys are read from files and, where upstream does so, read again when the
-// files change.
+// APIServer is the component that runs upstream's API server, with our API groups as a link of its
+// chain. It reads certificates and keys from files, and rereads them if upstream supports that.
 type APIServer struct {
-	// BindAddress and Port are where it serves; AdvertiseAddress is the address that the service
-	// `kubernetes` sends pods to.
+	// BindAddress and Port are the listen address. AdvertiseAddress is the endpoint of the service
+	// `kubernetes`.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
 	// CertFile and KeyFile are its serving certificate.
 	CertFile, KeyFile string
 	// ClientCAFile verifies client certificates.
 	ClientCAFile string
-	// EtcdSocket is the store's Unix socket; EncryptionConfigFile, if set, says what is encrypted in it.
+	// EtcdSocket is the Unix socket of etcd. EncryptionConfigFile, if set, configures encryption at
+	// rest.
 	EtcdSocket, EncryptionConfigFile string
-	// KubeletCertFile, KubeletKeyFile and KubeletCAFile are for its connections to kubelets on KubeletPort.
+	// KubeletCertFile, KubeletKeyFile and KubeletCAFile are the credentials for connections to
+	// kubelets.
 	KubeletCertFile, KubeletKeyFile, KubeletCAFile string
 	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate it to aggregated API servers.
 	FrontProxyCAFile, FrontProxyCertFile, FrontProxyKeyFile string
 	// ServiceAccountKeyFile signs tokens; ServiceAccountKeyFiles (public) verify them.
 	ServiceAccountKeyFile  string
 	ServiceAccountKeyFiles []string
-	// NamedCertificates are served to clients that ask for one of their names, in place of CertFile.
+	// NamedCertificates replace CertFile for clients that request one of their names.
 	NamedCertificates []NamedCertificate
-	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, by Go's names, are what clients must speak; empty means Go's choice.
+	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, by Go's names, limit TLS; empty
+	// means Go's defaults.
 	MinTLSVersion string
 	CipherSuites  []string
-	// CORSOrigins are regular expressions of origins whose pages may ask it with a browser.
+	// CORSOrigins are regular expressions of the origins that can send requests from browsers.
 	CORSOrigins []string
 	// ServiceCIDR is the services' network.
 	ServiceCIDR string
@@ -63,17 +65,19 @@ type APIServer struct {
 	NodePorts *utilnet.PortRange
 	// Domain is the cluster's DNS domain, for instance "cluster.local".
 	Domain string
-	// Audit says what is recorded of each request; nil records nothing.
+	// Audit configures the audit log; nil turns it off.
 	Audit *Audit
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
-	// AdmissionFile, if set, holds the configuration of admission plugins (an AdmissionConfiguration).
+	// AdmissionFile, if set, contains the configuration of admission plugins (an
+	// AdmissionConfiguration).
 	AdmissionFile string
-	// EnabledPlugins and DisabledPlugins are admission plugins to turn on and off beside the defaults.
+	// EnabledPlugins and DisabledPlugins are admission plugins to turn on and off in addition to
+	// the defaults.
 	EnabledPlugins, DisabledPlugins []string
 	// LimitSecretReferences lets a pod use only secrets that its service account lists.
 	LimitSecretReferences bool
-	// Features are what we add: API groups, admission, authentication, handlers.
+	// Features are our additions: API groups, admission plugins, hooks.
 	Features []apiserver.Feature
 }
 
@@ -84,10 +88,10 @@ type Audit struct {
 	MaxAgeDays, MaxFiles, MaxSize int
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (s *APIServer) Name() string { return "apiserver" }
 
-// Run serves until ctx ends; ready is called when /readyz says ok.
+// Run serves until ctx ends. It calls ready when /readyz returns ok.
 func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	completed, err := s.options(ctx)
 	if err != nil {
@@ -105,19 +109,20 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
-	// Two thousand definitions, of which each link has what it needs; whoever describes something later makes them again.
+	// There are two thousand definitions, and each link has copied its own. A later user recreates
+	// them.
 	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
-	waiting, stopWaiting := context.WithCancel(ctx)
+	pollCtx, cancelPoll := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if untilReady(waiting, config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig) == nil {
+		if untilReady(pollCtx, config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig) == nil {
 			ready()
 		}
 	}()
 	err = prepared.Run(ctx)
-	stopWaiting()
+	cancelPoll()
 	<-done
 	if ctx.Err() != nil {
 		return nil
@@ -166,7 +171,7 @@ func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, erro
 func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.AllowPrivileged = true
 	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
-	// Without it the stop waits a minute for the watches of clients that do not stop by themselves.
+	// Without it, a shutdown waits up to a minute for watches of clients.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port
@@ -177,7 +182,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(named))
 	}
 	opts.Features.EnableProfiling = false
-	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"} // for browsers, which reach login pages here
+	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"} // for browsers, which open login pages here
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}
 	opts.Etcd.EncryptionProviderConfigFilepath = s.EncryptionConfigFile
@@ -190,14 +195,14 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.KubeletConfig.TLSClientConfig.CertFile = s.KubeletCertFile
 	opts.KubeletConfig.TLSClientConfig.KeyFile = s.KubeletKeyFile
 	opts.KubeletConfig.TLSClientConfig.CAFile = s.KubeletCAFile
-	// A node's name need not resolve anywhere, its address always works.
+	// A node's name need not resolve, but its address always works.
 	opts.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "Hostname", "ExternalIP"}
 
-	s.fillIdentity(opts)
+	s.fillAuthentication(opts)
 	s.fillAudit(opts)
 }
 
-func (s *APIServer) fillIdentity(opts *options.ServerRunOptions) {
+func (s *APIServer) fillAuthentication(opts *options.ServerRunOptions) {
 	opts.Authentication.ClientCert.ClientCA = s.ClientCAFile
 	proxy := opts.Authentication.RequestHeader
 	proxy.ClientCAFile = s.FrontProxyCAFile
@@ -216,7 +221,7 @@ func (s *APIServer) fillIdentity(opts *options.ServerRunOptions) {
 	admission.EnablePlugins = append([]string{"NodeRestriction"}, s.EnabledPlugins...)
 	admission.DisablePlugins = s.DisabledPlugins
 	if s.LimitSecretReferences {
-		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences()) // before others hide the plug-in
+		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences()) // before other decorators hide the plugin
 	}
 }
 

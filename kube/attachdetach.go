@@ -15,16 +15,17 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
-// AttachDetach is upstream's attach-detach controller with our volume plugins. The controller
-// manager would build it with the in-tree FlexVolume prober; run by itself it takes any prober.
+// AttachDetach is the component that runs upstream's attach-detach controller with our volume
+// plugins. The controller manager would create it with the in-tree FlexVolume prober; outside of
+// it, the controller accepts any prober.
 type AttachDetach struct {
-	// Client is the connection and identity of the controller.
+	// Client is the connection of the controller.
 	Client *rest.Config
-	// Prober finds FlexVolume drivers as they come and go.
+	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (a *AttachDetach) Name() string { return "attach-detach" }
 
 // Run attaches and detaches until ctx ends.
@@ -40,7 +41,7 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	plugins, err := controllermanager.ProbeAttachableVolumePlugins(klog.FromContext(ctx),
 		defaults.PersistentVolumeBinderController.VolumeConfiguration)
 	if err != nil {
-		return fmt.Errorf("load volume plug-ins: %w", err)
+		return fmt.Errorf("load volume plugins: %w", err)
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
@@ -62,12 +63,12 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("run attach-detach controller: it stopped by itself")
+	return fmt.Errorf("run attach-detach controller: it stopped unexpectedly")
 }
 
-// timers are upstream's but for two. A pod whose driver was not installed yet when it was scheduled is
-// found again only by a walk over all pods, which upstream does every three minutes; the walk reads
-// memory alone, so it can follow a driver's installation within seconds.
+// timers returns upstream's timers, except two. If a pod's driver was not installed when the pod
+// was scheduled, only a walk over all pods finds the pod again. Upstream walks every three minutes.
+// The walk reads only memory, so a short interval is cheap.
 func timers() attachdetach.TimerConfig {
 	config := attachdetach.DefaultTimerConfig
 	config.DesiredStateOfWorldPopulatorLoopSleepPeriod = 2 * time.Second

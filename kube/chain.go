@@ -23,9 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// chain links the API servers. A request passes the aggregator's filters once and is then answered by
-// the first that knows its path: aggregator, Kubernetes, our groups, custom resources, not found.
-// It is upstream's CreateServerChain with one more link.
+// chain links the API servers. A request passes the aggregator's filters once. The first link with
+// its path serves it: aggregator, Kubernetes, our groups, custom resources, not found. It is
+// upstream's CreateServerChain with one more link.
 func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	ours, err := apiserver.New(s.Features, apiserver.Base{
@@ -38,7 +38,7 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	if err := hook(config, ours); err != nil {
 		return nil, err
 	}
-	generic.SkipOpenAPIInstallation = true // Document does it
+	generic.SkipOpenAPIInstallation = true // Document serves OpenAPI
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete API server configuration: %w", err)
@@ -46,7 +46,7 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	notFound := notfoundhandler.New(generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
 	custom, err := completed.ApiExtensions.New(genericserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
-		return nil, fmt.Errorf("make API server for custom resources: %w", err)
+		return nil, fmt.Errorf("create API server for custom resources: %w", err)
 	}
 	crdEnabled := completed.ApiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(
 		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
@@ -57,7 +57,7 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	}
 	kubernetes, err := completed.KubeAPIs.New(link)
 	if err != nil {
-		return nil, fmt.Errorf("make API server for Kubernetes: %w", err)
+		return nil, fmt.Errorf("create API server for Kubernetes: %w", err)
 	}
 	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
 		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(ours.GroupVersions()))
 	if err != nil {
-		return nil, fmt.Errorf("make API aggregator: %w", err)
+		return nil, fmt.Errorf("create API aggregator: %w", err)
 	}
 	return front, ours.Attach(front.GenericAPIServer)
 }
 
-// hook lets our features take part in what every link of the chain does for itself, and in the handlers
-// of the aggregator, which a request meets first.
+// hook adds our features' hooks to the configuration of every link, and to the handlers of the
+// aggregator, which is the first link of a request.
 func hook(config *app.Config, ours *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
 	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {
@@ -89,18 +89,18 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	return nil
 }
 
-// admit registers our features' admission plugins in their places of upstream's order.
+// admit registers our features' admission plugins in upstream's order.
 func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Feature) error {
 	order := slices.Clone(admission.RecommendedPluginOrder)
 	var names []string
 	for _, feature := range features {
 		for _, plugin := range feature.Admission {
 			before := cmp.Or(plugin.Before, mutatingpolicy.PluginName)
-			at := slices.Index(order, before)
-			if at < 0 {
-				return fmt.Errorf("add admission plug-in %q: there is no %q to come before", plugin.Name, before)
+			position := slices.Index(order, before)
+			if position < 0 {
+				return fmt.Errorf("add admission plugin %q before %q: the API server has no such plugin", plugin.Name, before)
 			}
-			order = slices.Insert(order, at, plugin.Name)
+			order = slices.Insert(order, position, plugin.Name)
 			admission.Plugins.Register(plugin.Name, plugin.New)
 			names = append(names, plugin.Name)
 		}
@@ -110,13 +110,13 @@ func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Featu
 	return nil
 }
 
-// groupOrder is the order of Kubernetes' groups beside the generic ones that upstream exports: a group
-// that comes earlier wins a short name ("deploy") that two groups share. It follows upstream's order.
+// groupOrder is the order of Kubernetes' groups, without the generic groups, which upstream
+// exports. If two groups share a short name ("deploy"), the first wins. It has upstream's order.
 var groupOrder = []string{"apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io",
 	"scheduling.k8s.io", "node.k8s.io", "resource.k8s.io", "lifecycle.k8s.io"}
 
-// priorities gives every served group version its place in discovery. One that has none would not be
-// announced at all.
+// priorities returns the priority of every served group version in discovery. A group version
+// without a priority would not be announced.
 func priorities(ours []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
 	all := controlplane.DefaultGenericAPIServicePriorities()
 	for position, group := range groupOrder {

@@ -13,33 +13,35 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// Controllers is upstream's controller manager as a part of this process, without its attach-detach
-// and expand controllers: AttachDetach and Expander run those with our volume plugins. It serves no port of its own.
+// Controllers is the component that runs upstream's controller manager, without the attach-detach
+// and expand controllers: AttachDetach and Expander run those with our volume plugins. It listens
+// on no port.
 type Controllers struct {
-	// Kubeconfig is the path of the controller manager's client identity; each controller then uses its
-	// own service account, as RBAC expects.
+	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
+	// service account, as RBAC expects.
 	Kubeconfig string
 	// ClusterCIDR is the pods' network and NodeMaskSize the prefix length of one host's share of it.
 	ClusterCIDR  string
 	NodeMaskSize int
-	// ServiceCIDR is the services' network, in which no pod address may lie.
+	// ServiceCIDR is the services' network. Pod addresses must be outside of it.
 	ServiceCIDR string
 	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every namespace.
 	ServiceAccountKeyFile, RootCAFile string
 	// SigningCertFile and SigningKeyFile are the CA that signs certificate signing requests.
 	SigningCertFile, SigningKeyFile string
-	// VolumePluginDir is given to the remaining users of FlexVolume in the controller manager.
+	// VolumePluginDir is the plugin directory for other users of FlexVolume in the controller
+	// manager.
 	VolumePluginDir string
-	// RecyclerTemplate is the file with the pod that empties a volume whose reclaim policy is Recycle.
+	// RecyclerTemplate is the file of the pod that cleans a volume with the reclaim policy Recycle.
 	RecyclerTemplate string
-	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout; zero leaves upstream's
-	// taint based eviction (300 s) as it is.
+	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout; zero keeps
+	// upstream's taint-based eviction (300 s).
 	PodEvictionTimeout time.Duration
 	// Arguments are the administrator's flags (kubernetesMasterConfig.controllerArguments).
 	Arguments arguments.Map
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (c *Controllers) Name() string { return "controllers" }
 
 // Run runs the controllers until ctx ends.
@@ -48,13 +50,13 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
 	}
-	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	flags := opts.Flags(known, disabled, aliases) // before fill: registering a flag sets its option to upstream's default
+	all, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	flags := opts.Flags(all, disabled, aliases) // before fill: registering a flag sets its option to upstream's default
 	c.fill(opts)
 	if err := apply(c.Arguments, "kubernetesMasterConfig.controllerArguments", flags); err != nil {
 		return err
 	}
-	config, err := opts.Config(ctx, known, disabled, aliases)
+	config, err := opts.Config(ctx, all, disabled, aliases)
 	if err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
 	}
@@ -65,7 +67,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("they stopped by themselves")
+		err = fmt.Errorf("they stopped unexpectedly")
 	}
 	return fmt.Errorf("run controllers: %w", err)
 }

@@ -17,10 +17,12 @@ import (
 	volumetest "k8s.io/kubernetes/pkg/volume/testing"
 )
 
-// csiWaits is how long the plugin for CSI volumes waits until a VolumeAttachment is attached or gone.
+// csiWaits is the time that the plugin for CSI volumes waits until a VolumeAttachment is attached
+// or deleted.
 const csiWaits = 2 * time.Minute
 
-// csiPlugin is the attach-detach controller's plugin for CSI volumes. The VolumeAttachments that it sees are those of seen.
+// csiPlugin returns the attach-detach controller's plugin for CSI volumes. Its VolumeAttachments
+// are those of the index.
 func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
@@ -32,8 +34,8 @@ func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) vo
 	return plugin
 }
 
-// The clock of a bubble runs only while everything in it waits: nobody waits two minutes here.
-func TestAttachAndDetachEndWithATimeoutWhenNobodyDoesIt(t *testing.T) {
+// The bubble's clock only advances while all goroutines wait: the test takes no real time.
+func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	client, seen := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	plugin := csiPlugin(t, client, seen)
 	attacher, err := plugin.NewAttacher()
@@ -51,13 +53,13 @@ func TestAttachAndDetachEndWithATimeoutWhenNobodyDoesIt(t *testing.T) {
 		_, err := attacher.Attach(volume.NewSpecFromPersistentVolume(pv, false), "node")
 		return err
 	})
-	made, err := client.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(made.Items) != 1 || *made.Items[0].Spec.Source.PersistentVolumeName != "data" {
-		t.Fatalf("VolumeAttachments %+v, %v", made, err)
+	attachments, err := client.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(attachments.Items) != 1 || *attachments.Items[0].Spec.Source.PersistentVolumeName != "data" {
+		t.Fatalf("VolumeAttachments %+v, %v", attachments, err)
 	}
-	held := made.Items[0]
-	held.Status.Attached = true
-	if err := seen.Add(&held); err != nil { // where it stays: a finalizer holds it
+	attachment := attachments.Items[0]
+	attachment.Status.Attached = true
+	if err := seen.Add(&attachment); err != nil { // a finalizer keeps it
 		t.Fatal(err)
 	}
 	timesOut(t, "CSI driver to detach volume disk-1", func() error { return detacher.Detach("csi.example.com^disk-1", "node") })

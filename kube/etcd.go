@@ -17,25 +17,24 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Etcd is the cluster's store as a part of this process. The API server beside it connects over a
-// Unix socket, which only root can open; the TLS addresses are for etcdctl, backups and, later, for
+// Etcd is the component that runs etcd. The API server in the same process connects over a Unix
+// socket, which only root can open. The TLS addresses are for etcdctl, backups and, later, for
 // further members.
 type Etcd struct {
-	// Dir holds the member's data, mode 0700.
+	// Dir contains the member's data, mode 0700.
 	Dir string
 	// Socket is the path of the Unix socket for the API server.
 	Socket string
-	// ClientAddress and PeerAddress are the host:port pairs served with TLS.
+	// ClientAddress and PeerAddress are the TLS listen addresses, host:port.
 	ClientAddress, PeerAddress string
-	// CertFile, KeyFile and CAFile are this member's certificate and the CA that clients and peers
-	// must show a certificate of.
+	// CertFile, KeyFile and CAFile are this member's certificate, and the CA of clients and peers.
 	CertFile, KeyFile, CAFile string
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (e *Etcd) Name() string { return "etcd" }
 
-// Run serves until ctx ends. A data directory that etcd cannot read is an error that names it.
+// Run serves until ctx ends. If etcd cannot read its data directory, the error names it.
 func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	config, err := e.config()
 	if err != nil {
@@ -65,15 +64,15 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	case err := <-server.Err():
 		return fmt.Errorf("serve etcd: %w", err)
 	case <-server.Server.StopNotify():
-		return fmt.Errorf("serve etcd: it stopped by itself")
+		return fmt.Errorf("serve etcd: it stopped unexpectedly")
 	}
 }
 
-// remedy follows the name of what cannot be read.
+// remedy is the end of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to begin with an empty cluster"
 
-// check opens the database for a moment: etcd itself panics in a goroutine of its own on one that is
-// damaged, which would leave only a stack trace.
+// check opens the database: on damaged data etcd panics in its own goroutine, which would leave
+// only a stack trace.
 func (e *Etcd) check() error {
 	path := filepath.Join(e.Dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -86,8 +85,8 @@ func (e *Etcd) check() error {
 	return database.Close()
 }
 
-// start opens the data and listens. On a write-ahead log that it cannot read etcd panics, or would end
-// the process; both become an error here.
+// start opens the data and listens. If etcd cannot read its write-ahead log, it panics or exits.
+// start converts both to an error.
 func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -101,8 +100,8 @@ func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	return server, nil
 }
 
-// logger writes warnings to standard error. What etcd calls fatal panics instead of ending the process,
-// so that start can name the directory.
+// logger writes warnings to standard error. Fatal messages of etcd panic instead of exiting, so
+// that start can name the directory.
 func logger() *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -130,14 +129,15 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.AdvertisePeerUrls = []url.URL{peer}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
-	// A single member has nobody to hear from: a short election makes it ready 0.5 s earlier.
+	// A single member waits for no peer: a short election makes it ready 0.5 s earlier.
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	c.SnapshotCount = 10000
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
-	// The API server has a connection for each resource, of which nearly all are idle: small buffers to read requests, and one pool to write.
+	// The API server has a connection for each resource, and nearly all are idle: use small read
+	// buffers and a shared pool of write buffers.
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10), grpc.SharedWriteBuffer(true)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil

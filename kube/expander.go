@@ -22,26 +22,29 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 )
 
-// Expander makes volumes larger when their claims ask for more. It takes the place of upstream's expand controller, which gives its
-// FlexVolume plugins no prober and therefore notes every FlexVolume as expanded without calling its driver. Claims of all other volumes
-// are left to an instance of upstream's.
+// Expander is the component that expands volumes when their claims request more. It replaces
+// upstream's expand controller, which passes its FlexVolume plugins no prober, and therefore marks
+// every FlexVolume as expanded without calling its driver. It delegates claims of all other volumes
+// to an instance of upstream's controller.
 //
-// Whether a claim may grow is not decided here: the API server admits it only for a claim whose StorageClass exists and has
-// allowVolumeExpansion (admission plugin PersistentVolumeClaimResize), for PersistentVolumes made by hand too. Such a volume and its claim name
-// a class that need not provision anything.
+// The API server decides whether a claim can grow: the admission plugin PersistentVolumeClaimResize
+// requires a StorageClass with allowVolumeExpansion, also for PersistentVolumes that an
+// administrator creates. Such a volume and its claim name a class, which need not provision
+// anything.
 type Expander struct {
-	// Client is the connection and identity of the controller.
+	// Client is the connection of the controller.
 	Client *rest.Config
-	// Prober finds FlexVolume drivers as they come and go.
+	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
-	// KubeletRoot is kubelet's root directory, below which drivers are told that their volume's device is mounted.
+	// KubeletRoot is kubelet's root directory. Drivers get paths below it as the mount paths of
+	// devices.
 	KubeletRoot string
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (e *Expander) Name() string { return "expander" }
 
-// Run expands until ctx ends.
+// Run expands volumes until ctx ends.
 func (e *Expander) Run(ctx context.Context, ready func()) error {
 	client, err := kubernetes.NewForConfig(e.Client)
 	if err != nil {
@@ -69,10 +72,10 @@ func (e *Expander) Run(ctx context.Context, ready func()) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("run expander: it stopped by itself")
+	return fmt.Errorf("run expander: it stopped unexpectedly")
 }
 
-// otherVolumes is upstream's expand controller for claims of everything but FlexVolumes.
+// otherVolumes returns upstream's expand controller for claims of all volumes except FlexVolumes.
 func otherVolumes(ctx context.Context, client kubernetes.Interface, claims coreinformers.PersistentVolumeClaimInformer,
 	volumes corelisters.PersistentVolumeLister) (expand.ExpandController, error) {
 	defaults, err := cmoptions.NewKubeControllerManagerOptions()
@@ -82,7 +85,7 @@ func otherVolumes(ctx context.Context, client kubernetes.Interface, claims corei
 	plugins, err := controllermanager.ProbeExpandableVolumePlugins(klog.FromContext(ctx),
 		defaults.PersistentVolumeBinderController.VolumeConfiguration)
 	if err != nil {
-		return nil, fmt.Errorf("load volume plug-ins: %w", err)
+		return nil, fmt.Errorf("load volume plugins: %w", err)
 	}
 	translator := csitrans.New()
 	controller, err := expand.NewExpandController(ctx, client, otherClaims{claims, volumes}, plugins,
@@ -93,13 +96,13 @@ func otherVolumes(ctx context.Context, client kubernetes.Interface, claims corei
 	return controller, nil
 }
 
-// otherClaims are the claims of volumes that are no FlexVolumes; the others do not exist for who looks for one by its name.
+// otherClaims hides the claims of FlexVolumes: its lister does not find them by name.
 type otherClaims struct {
 	coreinformers.PersistentVolumeClaimInformer
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Lister looks for claims by name.
+// Lister returns a lister without claims of FlexVolumes.
 func (c otherClaims) Lister() corelisters.PersistentVolumeClaimLister {
 	return otherLister{c.PersistentVolumeClaimInformer.Lister(), c.volumes}
 }
@@ -109,7 +112,7 @@ type otherLister struct {
 	volumes corelisters.PersistentVolumeLister
 }
 
-// PersistentVolumeClaims looks in one namespace.
+// PersistentVolumeClaims returns the lister of one namespace.
 func (l otherLister) PersistentVolumeClaims(namespace string) corelisters.PersistentVolumeClaimNamespaceLister {
 	return otherNamespaceLister{l.PersistentVolumeClaimLister.PersistentVolumeClaims(namespace), l.volumes}
 }
@@ -119,7 +122,7 @@ type otherNamespaceLister struct {
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Get is the claim of that name. Where its volume is not known yet there is an error, after which upstream asks again.
+// Get returns a claim. If its volume is not in the cache yet, it fails, and upstream retries.
 func (l otherNamespaceLister) Get(name string) (*v1.PersistentVolumeClaim, error) {
 	claim, err := l.PersistentVolumeClaimNamespaceLister.Get(name)
 	if err != nil {
@@ -127,7 +130,7 @@ func (l otherNamespaceLister) Get(name string) (*v1.PersistentVolumeClaim, error
 	}
 	pv, err := l.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
-		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err) // not found is no answer here
+		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err) // %v hides "not found", which upstream would not retry
 	}
 	if pv.Spec.FlexVolume != nil {
 		return nil, apierrors.NewNotFound(v1.Resource("persistentvolumeclaims"), name)

@@ -26,15 +26,16 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/volumepathhandler"
 )
 
-// A failed expansion is tried again after firstExpandRetry, then after twice the time, and so on to lastExpandRetry.
+// A failed expansion is retried after minExpandBackoff, which doubles up to maxExpandBackoff.
 const (
-	firstExpandRetry = time.Second
-	lastExpandRetry  = 5 * time.Minute
+	minExpandBackoff = time.Second
+	maxExpandBackoff = 5 * time.Minute
 )
 
-// flexExpansion expands FlexVolumes with their drivers. What it writes (conditions, allocated resources, events, annotations) upstream's
-// own operation writes, so kubelet and people find what they know from any other volume. That operation keeps its progress
-// in the claim's status and may be repeated after a crash at any point; the driver may then be called again with the same sizes.
+// flexExpansion expands FlexVolumes with their drivers. Upstream's own operation writes conditions,
+// allocated resources, events and annotations, so kubelet and users see the same as with any other
+// volume. The operation stores its progress in the claim's status, and can be repeated after a
+// crash at any point; it can then call the driver again with the same sizes.
 type flexExpansion struct {
 	client    kubernetes.Interface
 	claims    corelisters.PersistentVolumeClaimLister
@@ -52,7 +53,7 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 		client: client, claims: claims.Lister(), volumes: volumes, plugins: &volume.VolumePluginMgr{},
 		events: record.NewBroadcaster(record.WithContext(ctx)),
 		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstExpandRetry, lastExpandRetry)),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minExpandBackoff, maxExpandBackoff)),
 	}
 	if err := x.plugins.InitPlugins(nil, prober, expansionHost{client: client, root: kubeletRoot}); err != nil {
 		return nil, fmt.Errorf("load FlexVolume drivers: %w", err)
@@ -60,10 +61,10 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 	x.recorder = x.events.NewRecorder(scheme.Scheme, v1.EventSource{Component: "volume_expand"})
 	x.operation = operationexecutor.NewOperationGenerator(client, x.plugins, x.recorder, volumepathhandler.NewBlockVolumePathHandler())
 	_, err := claims.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: x.notice,
-		UpdateFunc: func(before, after any) {
-			if grew(before, after) {
-				x.notice(after)
+		AddFunc: x.enqueue,
+		UpdateFunc: func(old, updated any) {
+			if grew(old, updated) {
+				x.enqueue(updated)
 			}
 		},
 	})
@@ -73,17 +74,20 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 	return x, nil
 }
 
-// grew says whether a claim asks for more than before, or has got more, which is when something is to be done. Other changes, most of them our own,
-// would only bring states that the cache has not caught up with.
+// grew reports whether a claim requests or has more than before. Other changes, most of which are
+// our own, need no work, and their cached state is often outdated.
 func grew(before, after any) bool {
-	old, isClaim := before.(*v1.PersistentVolumeClaim)
-	claim, isToo := after.(*v1.PersistentVolumeClaim)
-	return isClaim && isToo && (claim.Spec.Resources.Requests.Storage().Cmp(*old.Spec.Resources.Requests.Storage()) > 0 ||
-		claim.Status.Capacity.Storage().Cmp(*old.Status.Capacity.Storage()) > 0)
+	oldClaim, ok := before.(*v1.PersistentVolumeClaim)
+	if !ok {
+		return false
+	}
+	claim, ok := after.(*v1.PersistentVolumeClaim)
+	return ok && (claim.Spec.Resources.Requests.Storage().Cmp(*oldClaim.Spec.Resources.Requests.Storage()) > 0 ||
+		claim.Status.Capacity.Storage().Cmp(*oldClaim.Status.Capacity.Storage()) > 0)
 }
 
-// notice puts a bound claim into the queue if its volume is, or may be, a FlexVolume.
-func (x *flexExpansion) notice(object any) {
+// enqueue adds a bound claim to the queue if its volume is a FlexVolume or unknown.
+func (x *flexExpansion) enqueue(object any) {
 	claim, ok := object.(*v1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != v1.ClaimBound {
 		return
@@ -94,8 +98,8 @@ func (x *flexExpansion) notice(object any) {
 	}
 }
 
-// run expands until ctx ends. Every claim has a goroutine of its own while it is worked on: a driver that hangs delays only its own
-// volumes, and how many calls of one driver run at a time is bounded by the driver's settings.
+// run expands volumes until ctx ends. Each active claim has a goroutine: a driver that hangs delays
+// only its own volumes. The driver's settings limit its concurrent calls.
 func (x *flexExpansion) run(ctx context.Context) {
 	x.events.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: x.client.CoreV1().Events("")})
 	defer x.events.Shutdown()
@@ -103,8 +107,8 @@ func (x *flexExpansion) run(ctx context.Context) {
 	defer stop()
 	var work sync.WaitGroup
 	for {
-		key, ended := x.queue.Get()
-		if ended {
+		key, shutdown := x.queue.Get()
+		if shutdown {
 			break
 		}
 		work.Go(func() {
@@ -117,16 +121,17 @@ func (x *flexExpansion) run(ctx context.Context) {
 			x.queue.Forget(key)
 		})
 	}
-	// A call of a driver has no context of ours; the end of the process ends it, and the next start repeats it.
-	finished := make(chan struct{})
-	go func() { work.Wait(); close(finished) }()
+	// Calls of drivers have no context of ours. They end with the process, and the next start
+	// repeats them.
+	done := make(chan struct{})
+	go func() { work.Wait(); close(done) }()
 	select {
-	case <-finished:
+	case <-done:
 	case <-time.After(time.Second):
 	}
 }
 
-// expand brings one claim, "namespace/name", a step further.
+// expand performs the next step for one claim, "namespace/name".
 func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
@@ -139,7 +144,8 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	// Not from the cache, because the volume's size and annotation were written by the step before.
+	// Not from the cache, because the previous step has just written the volume's size and
+	// annotation.
 	pv, err := x.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read volume of claim: %w", err)
@@ -150,11 +156,11 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
 		return fmt.Errorf("read volume of claim: volume %q is not bound to it", pv.Name)
 	}
-	grown := metav1.HasAnnotation(pv.ObjectMeta, util.AnnPreResizeCapacity)
+	resized := metav1.HasAnnotation(pv.ObjectMeta, util.AnnPreResizeCapacity)
 	switch {
-	case grown && expanded(claim, pv):
+	case resized && expanded(claim, pv):
 		return util.DeleteAnnPreResizeCapacity(pv, x.client)
-	case !grown && claim.Spec.Resources.Requests.Storage().Cmp(*claim.Status.Capacity.Storage()) <= 0:
+	case !resized && claim.Spec.Resources.Requests.Storage().Cmp(*claim.Status.Capacity.Storage()) <= 0:
 		return nil
 	}
 	return x.call(claim, pv)
@@ -163,7 +169,7 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 // call runs upstream's operation with the driver.
 func (x *flexExpansion) call(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	driver := pv.Spec.FlexVolume.Driver
-	// Without a plugin, upstream takes a FlexVolume for one that needs nothing.
+	// Without a plugin, upstream treats a FlexVolume as a volume that needs no expansion.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
 		err := fmt.Errorf("find FlexVolume driver %q: it is not installed, or its init has not succeeded", driver)
 		x.recorder.Event(claim, v1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
@@ -177,23 +183,24 @@ func (x *flexExpansion) call(claim *v1.PersistentVolumeClaim, pv *v1.PersistentV
 	return err
 }
 
-// expanded says whether the node has done its part: the claim has what it asks for and what the volume has.
+// expanded reports whether the node has expanded the file system: the claim has the requested size
+// and the volume's size.
 func expanded(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {
-	has := claim.Status.Capacity.Storage()
-	return has.Cmp(*claim.Spec.Resources.Requests.Storage()) >= 0 && has.Cmp(*pv.Spec.Capacity.Storage()) >= 0
+	capacity := claim.Status.Capacity.Storage()
+	return capacity.Cmp(*claim.Spec.Resources.Requests.Storage()) >= 0 && capacity.Cmp(*pv.Spec.Capacity.Storage()) >= 0
 }
 
-// expansionHost is the little of a volume host that the expansion of a FlexVolume uses.
+// expansionHost is the part of a volume host that the expansion of a FlexVolume uses.
 type expansionHost struct {
-	volume.VolumeHost // nil: the rest is kubelet's
+	volume.VolumeHost // nil: only kubelet uses the rest
 	client            kubernetes.Interface
 	root              string
 }
 
-// GetPluginDir is where kubelet keeps the mounts of a plugin.
+// GetPluginDir returns the directory of a plugin's mounts in kubelet.
 func (h expansionHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
 }
 
-// GetKubeClient is the connection to the API server.
+// GetKubeClient returns the connection to the API server.
 func (h expansionHost) GetKubeClient() kubernetes.Interface { return h.client }

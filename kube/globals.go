@@ -11,22 +11,22 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// Globals sets every process-wide variable of upstream that more than one part of a process
-// touches. It is called once, before the first part starts, by the control plane's process and by
-// the node's. This is the list, with the reasons:
+// Globals sets every process-wide variable of upstream that more than one component uses. The
+// processes of the control plane and of the node call it once, before their first component starts.
+// The variables are:
 //
-//   - feature gates (utilfeature.DefaultMutableFeatureGate): one set for all parts of the process, so
-//     component configurations leave theirs empty; the last writer would win otherwise.
+//   - feature gates (utilfeature.DefaultMutableFeatureGate): one set for all components, so
+//     component configurations leave theirs empty; otherwise the last writer would win.
 //   - component versions (compatibility.DefaultComponentGlobalsRegistry): the API server registers
-//     and freezes them; whoever comes second must find the same.
+//     and freezes them; later users must get the same.
 //   - the logger (logsapi.ValidateAndApply): a second application in one process is an error, and
-//     format and verbosity are shared by all parts.
+//     all components share format and verbosity.
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
 //     that they themselves caused.
 //
-// What cannot be shared within a process at all is why control plane and node are two: kubelet's
-// metrics collectors and listeners, and the CSI plugin's node name, which the last started of
-// kubelet and the controllers would own.
+// Control plane and node are two processes because of variables that cannot be shared: kubelet's
+// metrics collectors and listeners, and the CSI plugin's node name, which kubelet and the
+// controllers would overwrite.
 func Globals(gates map[string]bool) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	registry := compatibility.DefaultComponentGlobalsRegistry
@@ -45,5 +45,5 @@ func Globals(gates map[string]bool) error {
 	return nil
 }
 
-// Version is the version of the embedded Kubernetes, for instance "v1.37.1".
+// Version returns the version of the embedded Kubernetes, for instance "v1.37.1".
 func Version() string { return version.Get().GitVersion }

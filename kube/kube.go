@@ -2,10 +2,10 @@
 // server with our API groups in its chain, the controller manager, the attach-detach controller
 // with our volume plugins, and the scheduler.
 //
-// Each part is a struct whose fields are everything it depends on; Run blocks, calls ready once
-// when the part serves, and returns nil after its context has been cancelled. Nothing here reads
-// a configuration file: the composition root fills the fields. Upstream is used through its
-// typed options without a patch; what it keeps in process-wide variables is listed in globals.go.
+// Each component is a struct whose fields are all its dependencies. Run blocks, calls ready once
+// when the component serves, and returns nil after its context was cancelled. The package reads no
+// configuration file: the composition root fills the fields. Upstream is used through its typed
+// options without a patch. globals.go lists its process-wide variables.
 package kube
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// apply sets arguments on the flags of an upstream program, which come in named sections.
-func apply(given arguments.Map, setting string, sections cliflag.NamedFlagSets) error {
+// apply sets arguments on the flags of an upstream program, which are grouped in named sections.
+func apply(args arguments.Map, setting string, sections cliflag.NamedFlagSets) error {
 	var sets []*pflag.FlagSet
 	for _, section := range sections.FlagSets {
 		sets = append(sets, section)
 	}
-	return given.ApplyTo(setting, sets...)
+	return args.ApplyTo(setting, sets...)
 }

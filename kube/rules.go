@@ -9,18 +9,18 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// Rules are Kubernetes' defaults and validation of what OpenShift's objects embed: pod templates,
-// environments, resources and quotas.
+// Rules are Kubernetes' defaults and validation of types that OpenShift's objects embed: pod
+// templates, environment variables, resources and quotas.
 type Rules struct{}
 
-// DefaultPodTemplate fills in what Kubernetes fills in, for instance the restart policy.
+// DefaultPodTemplate sets Kubernetes' defaults, for instance the restart policy.
 func (Rules) DefaultPodTemplate(template *corev1.PodTemplateSpec) {
 	whole := corev1.PodTemplate{Template: *template}
 	corev1defaults.SetObjectDefaults_PodTemplate(&whole)
 	*template = whole.Template
 }
 
-// PodTemplate gives the problems of a pod template.
+// PodTemplate returns the errors of a pod template.
 func (Rules) PodTemplate(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	var internal core.PodTemplateSpec
 	if err := corev1defaults.Convert_v1_PodTemplateSpec_To_core_PodTemplateSpec(template.DeepCopy(), &internal, nil); err != nil {
@@ -29,7 +29,7 @@ func (Rules) PodTemplate(template *corev1.PodTemplateSpec, at *field.Path) field
 	return validation.ValidatePodTemplateSpec(&internal, at, pod.GetValidationOptionsFromPodTemplate(&internal, nil))
 }
 
-// Env gives the problems of environment variables.
+// Env returns the errors of environment variables.
 func (Rules) Env(variables []corev1.EnvVar, at *field.Path) field.ErrorList {
 	internal := make([]core.EnvVar, len(variables))
 	for i := range variables {
@@ -40,7 +40,7 @@ func (Rules) Env(variables []corev1.EnvVar, at *field.Path) field.ErrorList {
 	return validation.ValidateEnv(internal, at, podOptions())
 }
 
-// Resources gives the problems of requested resources and limits.
+// Resources returns the errors of resource requests and limits.
 func (Rules) Resources(resources *corev1.ResourceRequirements, at *field.Path) field.ErrorList {
 	var internal core.ResourceRequirements
 	if err := corev1defaults.Convert_v1_ResourceRequirements_To_core_ResourceRequirements(resources.DeepCopy(), &internal, nil); err != nil {
@@ -49,7 +49,7 @@ func (Rules) Resources(resources *corev1.ResourceRequirements, at *field.Path) f
 	return validation.ValidateContainerResourceRequirements(&internal, nil, at, podOptions())
 }
 
-// Quota gives the problems of a quota's specification.
+// Quota returns the errors of a quota's spec.
 func (Rules) Quota(quota *corev1.ResourceQuotaSpec, at *field.Path) field.ErrorList {
 	var internal core.ResourceQuotaSpec
 	if err := corev1defaults.Convert_v1_ResourceQuotaSpec_To_core_ResourceQuotaSpec(quota.DeepCopy(), &internal, nil); err != nil {
@@ -58,7 +58,7 @@ func (Rules) Quota(quota *corev1.ResourceQuotaSpec, at *field.Path) field.ErrorL
 	return validation.ValidateResourceQuotaSpec(&internal, at)
 }
 
-// podOptions are those of an object that is new.
+// podOptions returns the validation options of a new object.
 func podOptions() validation.PodValidationOptions {
 	return pod.GetValidationOptionsFromPodTemplate(&core.PodTemplateSpec{}, nil)
 }

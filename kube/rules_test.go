@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestRulesAreThoseOfKubernetes(t *testing.T) {
+func TestRulesMatchKubernetes(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "localhost/web:v1"}}}}
 	Rules{}.DefaultPodTemplate(template)
 	if template.Spec.RestartPolicy != corev1.RestartPolicyAlways || template.Spec.Containers[0].ImagePullPolicy != corev1.PullIfNotPresent {
@@ -32,7 +32,7 @@ func TestRulesAreThoseOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestSampleQuotasAreValid takes the samples of Cluster Administration 3.11, 17.6.
+// TestSampleQuotasAreValid uses the samples of Cluster Administration 3.11, 17.6.
 func TestSampleQuotasAreValid(t *testing.T) {
 	terminating, not := corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating
 	hard := func(amounts ...string) corev1.ResourceList {

@@ -11,19 +11,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// Scheduler is upstream's scheduler as a part of this process. It serves no port of its own: its
-// metrics are on the API server's /metrics, with which it shares the registry.
+// Scheduler is the component that runs upstream's scheduler. It listens on no port: the API
+// server's /metrics, which share the registry, contain its metrics.
 type Scheduler struct {
-	// Kubeconfig is the path of the scheduler's client identity.
+	// Kubeconfig is the path of the scheduler's kubeconfig.
 	Kubeconfig string
 	// Arguments are the administrator's flags (kubernetesMasterConfig.schedulerArguments).
 	Arguments arguments.Map
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (s *Scheduler) Name() string { return "scheduler" }
 
-// Run schedules until ctx ends.
+// Run schedules pods until ctx ends.
 func (s *Scheduler) Run(ctx context.Context, ready func()) error {
 	opts := options.NewOptions()
 	opts.SecureServing.BindPort = 0
@@ -31,7 +31,7 @@ func (s *Scheduler) Run(ctx context.Context, ready func()) error {
 		"kubeconfig":   {s.Kubeconfig},
 		"leader-elect": {"false"},
 		"profiling":    {"false"},
-		// On by default, and then it sets the block profile rate of the whole process.
+		// It is on by default, and sets the block profile rate of the whole process.
 		"contention-profiling": {"false"},
 	}
 	if err := apply(settings, "scheduler", *opts.Flags); err != nil {
