@@ -26,45 +26,47 @@ import (
 // MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
 const MaxPods = 250
 
-// Kubelet is upstream's kubelet as a part of this process, with our FlexVolume plugins in place of
-// the in-tree ones.
+// Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins instead of the
+// in-tree plugins.
 type Kubelet struct {
 	// NodeName is the Node object's name and NodeIP its address.
 	NodeName string
 	NodeIP   net.IP
-	// BindAddress and Port are where kubelet serves the API server.
+	// BindAddress and Port are the listen address.
 	BindAddress net.IP
 	Port        int
-	// CertFile and KeyFile are its serving certificate, ClientCAFile verifies its callers.
+	// CertFile and KeyFile are its serving certificate; ClientCAFile verifies clients.
 	CertFile, KeyFile, ClientCAFile string
-	// Kubeconfig is the path of the node's client identity (system:node:<name>).
+	// Kubeconfig is the path of the node's kubeconfig (system:node:<name>).
 	Kubeconfig string
-	// RootDirectory holds pods' volumes; CertDirectory what kubelet writes for itself.
+	// RootDirectory contains pods' volumes; CertDirectory contains files that kubelet writes for
+	// itself.
 	RootDirectory, CertDirectory string
-	// PodLogsDirectory holds what containers print, a directory for each pod.
+	// PodLogsDirectory contains the output of containers, in a directory for each pod.
 	PodLogsDirectory string
 	// RuntimeSocket is the path of containerd's socket.
 	RuntimeSocket string
-	// CgroupRoot is the cgroup below which all pods live, for instance "/slipway".
+	// CgroupRoot is the parent cgroup of all pods, for instance "/slipway".
 	CgroupRoot string
-	// Reserve is what pods leave of the machine.
+	// Reserve is the part of the machine that pods cannot use.
 	Reserve Reserve
-	// DNSIP and Domain are what pods' resolv.conf is made of; ResolvConf is the host's file (empty if the
-	// host has none).
+	// DNSIP, Domain and ResolvConf determine pods' resolv.conf. ResolvConf is the host's file,
+	// empty if the host has none.
 	DNSIP, Domain, ResolvConf string
-	// ManifestDirectory holds static pods; empty means none.
+	// ManifestDirectory contains static pods; empty means none.
 	ManifestDirectory string
-	// VolumePluginDir is where FlexVolume drivers are installed, and Prober what loads them.
+	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
 	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
 	Arguments arguments.Map
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs kubelet until ctx ends; ready is called when it serves, its Node is Ready, and it knows the pods that the node had before.
+// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready, and it
+// has the pods that the node had before.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -91,24 +93,24 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	pods, hangUp, err := dialKubelet(server.RootDirectory)
+	pods, closePods, err := dialKubelet(server.RootDirectory)
 	if err != nil {
 		return err
 	}
-	defer hangUp()
-	roll := &roll{client: client, nodeName: k.NodeName, kubelet: pods}
-	waiting, stopWaiting := context.WithCancel(ctx)
+	defer closePods()
+	sync := &podSync{client: client, nodeName: k.NodeName, kubelet: pods}
+	pollCtx, cancelPoll := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if poll(waiting, func(ctx context.Context) bool {
-			return nodeReady(ctx, client, k.NodeName) && k.serves() && roll.complete(ctx)
+		if poll(pollCtx, func(ctx context.Context) bool {
+			return nodeReady(ctx, client, k.NodeName) && k.serves() && sync.complete(ctx)
 		}) {
 			ready()
 		}
 	}()
 	err = app.Run(ctx, server, dependencies, utilfeature.DefaultFeatureGate)
-	stopWaiting()
+	cancelPoll()
 	<-done
 	if ctx.Err() != nil {
 		return nil
@@ -121,7 +123,7 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up kubelet: %w", err)
 	}
-	// First the flags: registering one sets its option to upstream's default.
+	// The flags come first: registering a flag sets its option to upstream's default.
 	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	server.AddFlags(flags)
 	k.fillFlags(&server.KubeletFlags)
@@ -141,9 +143,9 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
-	// A pod that names no profile has the runtime's: without a filter of system calls, any user has
-	// all capabilities in a user namespace of their own. The configuration has the field too, but
-	// there no argument turns it off.
+	// A pod without a profile gets the runtime's: without a system call filter, any user has all
+	// capabilities in a new user namespace. The configuration has this field too, but then no
+	// argument could turn it off.
 	flags.SeccompDefault = true
 }
 
@@ -155,7 +157,7 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// The API server's own right to ask is a role that a new cluster lacks in its first second.
+	// The API server's own rights come from a role that a new cluster lacks in its first second.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint = "unix://" + k.RuntimeSocket
@@ -164,18 +166,19 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// The shortest that kubelet allows: a log can be larger than its limit by what is printed in
-	// that time.
+	// The minimum that kubelet allows: a log can exceed its limit by the output of this interval.
 	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
 	c.StaticPodPath = k.ManifestDirectory
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
-	// They are for programs that share iptables with kubelet. There is none here, and nobody would remove the tables.
+	// The chains are for programs that share iptables with kubelet. There is none, and the tables
+	// would never be removed.
 	c.MakeIPTablesUtilChains = false
-	// A volume is attached only after the Node's status names it as in use: with upstream's ten seconds a
-	// pod waits for most of that time. The status is still sent only when it has changed.
+	// A volume is attached only after the Node's status lists it as in use: with upstream's ten
+	// seconds, a pod would wait for most of this time. Kubelet still sends the status only if it
+	// has changed.
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
@@ -193,7 +196,7 @@ func (k *Kubelet) client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// serves says whether kubelet listens: its Node may still be Ready from before a restart.
+// serves reports whether kubelet listens. Its Node can still be Ready from before a restart.
 func (k *Kubelet) serves() bool {
 	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
 	conn, err := net.DialTimeout("tcp", address, time.Second)
@@ -203,7 +206,7 @@ func (k *Kubelet) serves() bool {
 	return conn.Close() == nil
 }
 
-// nodeReady says whether the Node's condition Ready is true.
+// nodeReady reports whether the Node's condition Ready is true.
 func nodeReady(ctx context.Context, client kubernetes.Interface, name string) bool {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -217,9 +220,9 @@ func nodeReady(ctx context.Context, client kubernetes.Interface, name string) bo
 	return false
 }
 
-// HostResolvConf is the path of the resolv.conf that pods' own is made from: where the host runs
-// systemd-resolved its stub address means nothing inside a pod, so its upstream list is taken.
-// A host without any has the empty path.
+// HostResolvConf returns the path of the resolv.conf for pods, "" if the host has none. On hosts
+// with systemd-resolved it is the list of upstream servers, because the stub address does not work
+// in a pod.
 func HostResolvConf() string {
 	for _, path := range []string{"/run/systemd/resolve/resolv.conf", "/etc/resolv.conf"} {
 		if _, err := os.Stat(path); err == nil {

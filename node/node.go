@@ -1,8 +1,8 @@
-// Package node runs the node's parts of upstream Kubernetes inside the node's process: kubelet and
-// the service proxy. Both end their process on some errors, which is why they never share one with
-// etcd and the API server; the supervisor starts the process again.
+// Package node runs upstream Kubernetes' components of a node: kubelet and the service proxy. Both
+// exit on some errors, and therefore never share a process with etcd and the API server. The
+// supervisor restarts their process.
 //
-// As in package kube, a part is a struct whose fields are everything it depends on.
+// As in package kube, each component is a struct whose fields are all its dependencies.
 package node
 
 import (
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// poll calls probe about ten times a second until it says true, and says whether it ever did before
-// ctx ended.
+// poll calls probe about ten times a second until it returns true. It returns false if ctx ends
+// before.
 func poll(ctx context.Context, probe func(context.Context) bool) bool {
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		return probe(ctx), nil

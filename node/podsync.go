@@ -19,67 +19,70 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig"
 )
 
-// roll calls the pods that a node had before kubelet was started. Until kubelet has heard of them from the API server
-// it says of each that it does not exist, to `exec` and `logs` for instance, although it serves already.
-type roll struct {
+// podSync waits until kubelet has received the node's existing pods from the API server. Until then
+// kubelet already serves, but returns "not found" for these pods, for instance to `exec` and
+// `logs`.
+type podSync struct {
 	client   kubernetes.Interface
 	nodeName string
 	kubelet  podresources.PodResourcesListerClient
-	// missing are the pods, as namespace/name, that kubelet has not named yet; nil before the first call.
+	// missing contains the pods, as namespace/name, that kubelet has not received yet; nil before
+	// the first call.
 	missing map[string]bool
 }
 
-// dialKubelet reaches the socket on which kubelet says which pods it has; close ends the connection. Nothing is sent before it is asked.
+// dialKubelet connects to kubelet's pod resources socket; close closes the connection. The
+// connection is made on the first request.
 func dialKubelet(rootDirectory string) (client podresources.PodResourcesListerClient, close func() error, err error) {
 	socket := filepath.Join(rootDirectory, kubeletconfig.DefaultKubeletPodResourcesDirName, podresourcesserver.Socket+".sock")
-	again := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1, MaxDelay: 100 * time.Millisecond}
+	retry := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1, MaxDelay: 100 * time.Millisecond}
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: time.Second}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect %q: %w", socket, err)
 	}
 	return podresources.NewPodResourcesListerClient(connection), connection.Close, nil
 }
 
-// complete says whether kubelet knows every pod that the node had when it was first asked and still has.
-func (r *roll) complete(ctx context.Context) bool {
-	living, err := r.living(ctx)
+// complete reports whether kubelet has every pod that the node had at the first call and still has.
+func (r *podSync) complete(ctx context.Context) bool {
+	running, err := r.running(ctx)
 	if err != nil {
 		return false
 	}
 	if r.missing == nil {
-		r.missing = maps.Clone(living)
+		r.missing = maps.Clone(running)
 	}
-	maps.DeleteFunc(r.missing, func(name string, _ bool) bool { return !living[name] })
+	maps.DeleteFunc(r.missing, func(name string, _ bool) bool { return !running[name] })
 	if len(r.missing) == 0 {
 		return true
 	}
-	answer, err := r.kubelet.List(ctx, &podresources.ListPodResourcesRequest{})
+	resp, err := r.kubelet.List(ctx, &podresources.ListPodResourcesRequest{})
 	if err != nil {
 		return false
 	}
-	for _, pod := range answer.GetPodResources() {
+	for _, pod := range resp.GetPodResources() {
 		delete(r.missing, pod.GetNamespace()+"/"+pod.GetName())
 	}
 	return len(r.missing) == 0
 }
 
-// living are the pods that the API server has for the node and kubelet should run. Those that kubelet itself makes from files it
-// knows without the API server.
-func (r *roll) living(ctx context.Context) (map[string]bool, error) {
+// running returns the pods of the node that kubelet should run, according to the API server. It
+// excludes mirror pods, which kubelet has without the API server.
+func (r *podSync) running(ctx context.Context) (map[string]bool, error) {
 	pods, err := r.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", r.nodeName).String(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list pods of %q: %w", r.nodeName, err)
 	}
-	living := map[string]bool{}
+	running := map[string]bool{}
 	for _, pod := range pods.Items {
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		completed := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-		if !ended && !mirror && pod.DeletionTimestamp == nil {
-			living[pod.Namespace+"/"+pod.Name] = true
+		if !completed && !mirror && pod.DeletionTimestamp == nil {
+			running[pod.Namespace+"/"+pod.Name] = true
 		}
 	}
-	return living, nil
+	return running, nil
 }

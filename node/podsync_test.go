@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// pods answer in place of a kubelet that has heard of these.
+// pods is a fake of kubelet's pod resources API that returns these pods.
 type pods struct {
 	podresources.UnimplementedPodResourcesListerServer
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (p *pods) learn(names ...string) {
 	p.known = names
 }
 
-// serve answers where kubelet would with this root directory.
+// serve listens on kubelet's socket below this root directory.
 func (p *pods) serve(t *testing.T, rootDirectory string) {
 	t.Helper()
 	dir := filepath.Join(rootDirectory, "pod-resources")
@@ -71,7 +71,7 @@ func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	return made
 }
 
-func TestKubeletIsReadyWhenItKnowsThePodsOfItsNode(t *testing.T) {
+func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {
 	now := metav1.Now()
 	client := fake.NewClientset(
 		pod("front", nil), pod("back", nil), pod("leaving", nil),
@@ -85,7 +85,7 @@ func TestKubeletIsReadyWhenItKnowsThePodsOfItsNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hangUp()
-	r := &roll{client: client, nodeName: "host1", kubelet: kubelet}
+	r := &podSync{client: client, nodeName: "host1", kubelet: kubelet}
 	if r.complete(t.Context()) {
 		t.Fatal("complete before kubelet answers")
 	}
@@ -108,19 +108,19 @@ func TestKubeletIsReadyWhenItKnowsThePodsOfItsNode(t *testing.T) {
 	if err := client.CoreV1().Pods("shop").Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	served.learn("back") // one that it has named once need not be named again
+	served.learn("back") // a pod counts as received after its first occurrence
 	if !r.complete(t.Context()) {
 		t.Errorf("kubelet does not know %v", r.missing)
 	}
 }
 
-func TestNodeWithoutPodsDoesNotWaitForKubelet(t *testing.T) {
+func TestPodSyncIsCompleteWithoutPods(t *testing.T) {
 	kubelet, hangUp, err := dialKubelet(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer hangUp()
-	r := &roll{client: fake.NewClientset(), nodeName: "host1", kubelet: kubelet}
+	r := &podSync{client: fake.NewClientset(), nodeName: "host1", kubelet: kubelet}
 	if !r.complete(t.Context()) {
 		t.Error("there is no pod that it must know")
 	}

@@ -12,31 +12,32 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// Proxy is upstream's service proxy as a part of this process, with nftables. It ends its process
-// when its Node object is deleted or changes its addresses, and starts anew with the process.
+// Proxy is the component that runs upstream's service proxy, with nftables. It exits when its Node
+// object is deleted or changes its addresses, and restarts with the process.
 type Proxy struct {
 	// NodeName is the Node object's name.
 	NodeName string
-	// Kubeconfig is the path of the proxy's client identity (system:kube-proxy).
+	// Kubeconfig is the path of the proxy's kubeconfig (system:kube-proxy).
 	Kubeconfig string
-	// Bridge is the pods' bridge: traffic from it is local and keeps its source address.
+	// Bridge is the pods' bridge: the proxy treats its traffic as local and keeps the source
+	// addresses.
 	Bridge string
-	// HealthAddress is the host:port pair on which the proxy tells about its health, and about nothing else.
+	// HealthAddress is the host:port of the proxy's health endpoint, which serves nothing else.
 	HealthAddress string
 	// Arguments are the administrator's flags (proxyArguments of node-config.yaml).
 	Arguments arguments.Map
 }
 
-// Name is the part's name.
+// Name returns the component's name.
 func (p *Proxy) Name() string { return "proxy" }
 
-// Run programs services until ctx ends. Upstream's proxy does not return on cancel: Run leaves it
-// behind then, to end with the process.
+// Run programs services until ctx ends. Upstream's proxy does not return on cancel, so Run leaves
+// it to end with the process.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	opts := app.NewOptions()
 	flags := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
 	opts.AddFlags(flags)
-	// Upstream's options keep their configuration private: flags are the only typed way in but a file.
+	// Upstream's options have private configuration: flags are the only typed access except a file.
 	settings := arguments.Map{
 		"kubeconfig":             {p.Kubeconfig},
 		"hostname-override":      {p.NodeName},
@@ -63,8 +64,8 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if err := p.closeMetrics(opts, flags); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- opts.Run(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- opts.Run(ctx) }()
 	healthy := make(chan struct{})
 	go func() {
 		if poll(ctx, p.healthy) {
@@ -76,7 +77,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		case <-healthy:
 			ready()
 			healthy = nil
-		case err := <-ended:
+		case err := <-done:
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -87,9 +88,10 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// closeMetrics keeps the proxy from serving metrics and its configuration without a login, unless the administrator
-// gives it an address for them. Kubelet, which is in the same process, serves the same metrics to those who may see them.
-// Upstream validates no proxy without such an address, so this comes after the validation.
+// closeMetrics keeps the proxy from serving metrics and its configuration without authentication,
+// unless the administrator sets an address for them. Kubelet, in the same process, serves the same
+// metrics to authorized clients. Upstream's validation requires such an address, so closeMetrics
+// must run after it.
 func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	const port = "metrics-port"
 	for _, name := range []string{"metrics-bind-address", port, "config"} {
@@ -106,17 +108,18 @@ func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// healthy says whether the proxy's health page is good, which it is after its first write of rules.
+// healthy reports whether the proxy's health endpoint returns OK, which it does after the proxy's
+// first write of rules.
 func (p *Proxy) healthy(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.HealthAddress+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.HealthAddress+"/healthz", nil)
 	if err != nil {
 		return false
 	}
-	response, err := http.DefaultClient.Do(request)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return false
 	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }

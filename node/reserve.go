@@ -14,21 +14,22 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 )
 
-// PodPidsLimit is how many processes and threads a pod may have (kubeletArguments.pod-max-pids).
-// OpenShift has the same default.
+// PodPidsLimit is the maximum number of processes and threads of a pod
+// (kubeletArguments.pod-max-pids). OpenShift has the same default.
 const PodPidsLimit = 4096
 
-// What the platform keeps of a machine at most. Small machines give a part of what they have.
+// The upper limits of what the platform reserves of a machine. On small machines it reserves a
+// share.
 const (
 	maxReservedMemory = 1 << 30
 	maxReservedPIDs   = 8192
 	maxReservedDisk   = 10 << 30
-	// reservedMilliCPU is kept of each processor.
+	// reservedMilliCPU is reserved of each CPU.
 	reservedMilliCPU = 50
 )
 
-// Reserve is what the platform keeps of a machine for itself and the system. Pods together can't
-// have it, however much each of them takes.
+// Reserve is the part of a machine that is reserved for the platform and the system. All pods
+// together cannot use it.
 type Reserve struct {
 	MilliCPU int
 	// Memory and Disk are in bytes.
@@ -37,9 +38,9 @@ type Reserve struct {
 	PIDs uint64
 }
 
-// ReserveOf computes the reserve of this machine. Disk is a part of the file system that holds dir,
-// which need not exist yet. Kubelet refuses to start if Disk is more than the file system of its
-// own directory, so dir must be that directory.
+// ReserveOf computes the reserve of this machine. Disk is a share of the file system of dir, which
+// need not exist yet. Kubelet refuses to start if Disk exceeds the file system of its own
+// directory, so dir must be that directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -60,19 +61,19 @@ func ReserveOf(dir string) (Reserve, error) {
 	return reserveOf(runtime.NumCPU(), info.Totalram*uint64(info.Unit), pids, disk.Blocks*uint64(disk.Bsize)), nil
 }
 
-// reserveOf keeps a quarter of the memory, a twentieth of the disk and a sixteenth of the
-// processes. The latter is less than kubelet's threshold for eviction, which therefore comes before
-// pods reach their limit.
-func reserveOf(processors int, memory, pids, disk uint64) Reserve {
+// reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the
+// processes. The latter is below kubelet's eviction threshold, so kubelet evicts before pods reach
+// their limit.
+func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	return Reserve{
-		MilliCPU: processors * reservedMilliCPU,
+		MilliCPU: cpus * reservedMilliCPU,
 		Memory:   min(memory/4, maxReservedMemory),
 		PIDs:     min(pids/16, maxReservedPIDs),
 		Disk:     min(disk/20, maxReservedDisk),
 	}
 }
 
-// resources are the reserve in kubelet's words (system-reserved).
+// resources returns the reserve as kubelet's setting system-reserved.
 func (r Reserve) resources() map[string]string {
 	return map[string]string{
 		"cpu":               strconv.Itoa(r.MilliCPU) + "m",
@@ -82,17 +83,17 @@ func (r Reserve) resources() map[string]string {
 	}
 }
 
-// evictionHard is upstream's, which upstream sets only for a configuration that it reads from a
-// file, and one for processes.
+// evictionHard returns upstream's thresholds, which upstream sets only for configuration files, and
+// a threshold for processes.
 func evictionHard() map[string]string {
 	thresholds := maps.Clone(eviction.DefaultEvictionHard)
 	thresholds["pid.available"] = "10%"
 	return thresholds
 }
 
-// maxPIDs is how many processes and threads the machine can have.
+// maxPIDs returns the maximum number of processes and threads of the machine.
 func maxPIDs() (uint64, error) {
-	least := uint64(1) << 22 // the most that Linux allows
+	lowest := uint64(1) << 22 // Linux's maximum
 	for _, name := range []string{"pid_max", "threads-max"} {
 		content, err := os.ReadFile("/proc/sys/kernel/" + name)
 		if err != nil {
@@ -102,7 +103,7 @@ func maxPIDs() (uint64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("read limit of processes %s: %w", name, err)
 		}
-		least = min(least, limit)
+		lowest = min(lowest, limit)
 	}
-	return least, nil
+	return lowest, nil
 }

@@ -21,14 +21,14 @@ func TestReserveLeavesMostToPods(t *testing.T) {
 		if got := reserveOf(test.processors, test.memory, test.pids, test.disk); got != test.want {
 			t.Errorf("reserve of %+v is %+v", test, got)
 		}
-		// Kubelet evicts pods before they reach the limit of all pods together.
+		// Kubelet must evict pods before they reach their common limit.
 		if threshold := test.pids / 10; test.want.PIDs >= threshold {
 			t.Errorf("%d processes are reserved, not less than the %d at which pods are evicted", test.want.PIDs, threshold)
 		}
 	}
 }
 
-func TestReserveOfThisMachineIsInKubeletsWords(t *testing.T) {
+func TestReserveResourcesOfThisMachine(t *testing.T) {
 	reserve, err := ReserveOf(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestReserveOfThisMachineIsInKubeletsWords(t *testing.T) {
 	}
 }
 
-func TestReserveIsOfTheDiskThatWillHoldTheDirectory(t *testing.T) {
+func TestReserveUsesTheDiskOfAMissingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	want, err := ReserveOf(dir)
 	if err != nil {

@@ -14,11 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// BuildProfile is the name of a filter of system calls (seccompProfile.localhostProfile) that every node has: it is the usual one of containers with SYS_ADMIN
-// in namespaces of their own, less what is of no use there, and with pivot_root, which starts a container in a container.
+// BuildProfile is the name of the system call filter of builds (seccompProfile.localhostProfile),
+// which every node has. It is the default filter for containers with SYS_ADMIN in their own user
+// namespace, without system calls that builds do not need, and with pivot_root, which starts nested
+// containers.
 const BuildProfile = "slipway/build.json"
 
-// writeProfiles writes the filters of the node to where kubelet finds them, below its directory.
+// writeProfiles writes the filters to the directory where kubelet finds them.
 func writeProfiles(root string) error {
 	path := filepath.Join(root, "seccomp", BuildProfile)
 	content, err := json.Marshal(buildProfile())
@@ -34,20 +36,21 @@ func writeProfiles(root string) error {
 	return nil
 }
 
-// buildProfile is that filter. containerd's depends on what a container may do.
+// buildProfile returns the filter. containerd's default filter depends on the capabilities of the
+// container.
 func buildProfile() *specs.LinuxSeccomp {
-	may := []string{"CAP_SYS_ADMIN", "CAP_SYS_CHROOT"}
-	profile := seccomp.DefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: may}}})
-	useless := []string{"bpf", "fanotify_init", "lookup_dcookie", "perf_event_open", "quotactl", "quotactl_fd", "syslog"}
+	capabilities := []string{"CAP_SYS_ADMIN", "CAP_SYS_CHROOT"}
+	profile := seccomp.DefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: capabilities}}})
+	unneeded := []string{"bpf", "fanotify_init", "lookup_dcookie", "perf_event_open", "quotactl", "quotactl_fd", "syslog"}
 	for i := range profile.Syscalls {
 		if rule := &profile.Syscalls[i]; rule.Action == specs.ActAllow {
-			rule.Names = slices.DeleteFunc(rule.Names, func(name string) bool { return slices.Contains(useless, name) })
+			rule.Names = slices.DeleteFunc(rule.Names, func(name string) bool { return slices.Contains(unneeded, name) })
 		}
 	}
-	unknown := uint(unix.ENOSYS) // runc does without what the kernel does not have
+	enosys := uint(unix.ENOSYS) // runc supports kernels without keyctl
 	profile.Syscalls = append(profile.Syscalls,
 		specs.LinuxSyscall{Names: []string{"pivot_root"}, Action: specs.ActAllow},
-		specs.LinuxSyscall{Names: []string{"keyctl"}, Action: specs.ActErrno, ErrnoRet: &unknown},
+		specs.LinuxSyscall{Names: []string{"keyctl"}, Action: specs.ActErrno, ErrnoRet: &enosys},
 	)
 	return profile
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-func TestBuildsMayStartContainersAndNothingOfTheKernels(t *testing.T) {
+func TestBuildProfileAllowsNestedContainersOnly(t *testing.T) {
 	root := t.TempDir()
 	if err := writeProfiles(root); err != nil {
 		t.Fatal(err)

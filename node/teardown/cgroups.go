@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroups removes the cgroup root (such as /slipway) and all below it, in each hierarchy of version 1 and in version 2. A cgroup
-// with processes stays; the error names them. The root of all cgroups is refused.
+// Cgroups removes the cgroup root (such as /slipway) with its descendants, in each hierarchy of
+// version 1 and in version 2. A cgroup with processes remains, and the error names the processes.
+// Fails for the root of all cgroups.
 func Cgroups(root string) error {
 	dirs, err := cgroupDirs(root)
 	if err != nil {
@@ -29,7 +30,8 @@ func Cgroups(root string) error {
 	return errors.Join(errs...)
 }
 
-// InCgroup returns the processes in the cgroup root and below, in any hierarchy, except the calling process and its ancestors.
+// InCgroup returns the processes in the cgroup root and its descendants, in any hierarchy, except
+// the current process and its ancestors.
 func InCgroup(root string) ([]Process, error) {
 	if root == "" {
 		return nil, nil
@@ -38,26 +40,27 @@ func InCgroup(root string) ([]Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	spared := ancestors(os.Getpid())
-	found := map[int]Process{}
+	excluded := ancestors(os.Getpid())
+	byPID := map[int]Process{}
 	for _, dir := range dirs {
 		for _, cgroup := range tree(dir) {
 			for _, pid := range members(cgroup) {
-				if p, err := readProcess(pid); err == nil && !spared[pid] {
-					found[pid] = p
+				if p, err := readProcess(pid); err == nil && !excluded[pid] {
+					byPID[pid] = p
 				}
 			}
 		}
 	}
 	var list []Process
-	for _, p := range found {
+	for _, p := range byPID {
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b Process) int { return a.PID - b.PID })
 	return list, nil
 }
 
-// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, whether it exists or not.
+// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, even if it does
+// not exist.
 func cgroupDirs(root string) ([]string, error) {
 	if filepath.Clean("/"+root) == "/" {
 		return nil, fmt.Errorf("cgroup %q: refuse to act on all cgroups of the host", root)
@@ -75,9 +78,10 @@ func cgroupDirs(root string) ([]string, error) {
 	return dirs, nil
 }
 
-// removeCgroup removes the cgroup at dir with those below it. Its last processes may have ended only just now, so a busy one is tried again.
+// removeCgroup removes the cgroup at dir with its descendants. It retries a busy cgroup, because
+// its last processes can just have ended.
 func removeCgroup(dir string) error {
-	deadline := time.Now().Add(busyTime)
+	deadline := time.Now().Add(busyTimeout)
 	for {
 		var errs []error
 		cgroups := tree(dir)
@@ -94,22 +98,22 @@ func removeCgroup(dir string) error {
 	}
 }
 
-// tree returns dir and the cgroups below it, each before those that it contains; nothing where dir does not exist.
+// tree returns dir and its descendants, parents first. It returns nothing if dir does not exist.
 func tree(dir string) []string {
-	var found []string
+	var cgroups []string
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // It is gone meanwhile.
+			return nil // the cgroup was removed in between
 		}
 		if entry.IsDir() {
-			found = append(found, path)
+			cgroups = append(cgroups, path)
 		}
 		return nil
 	})
-	return found
+	return cgroups
 }
 
-// members returns the ids of the processes directly in the cgroup.
+// members returns the PIDs of the processes directly in the cgroup.
 func members(cgroup string) []int {
 	data, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
 	if err != nil {
@@ -124,7 +128,7 @@ func members(cgroup string) []int {
 	return pids
 }
 
-// occupants says which processes are directly in the cgroup, as the end of an error.
+// occupants returns the end of an error message, with the processes directly in the cgroup.
 func occupants(cgroup string) string {
 	var names []string
 	for _, pid := range members(cgroup) {

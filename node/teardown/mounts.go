@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// busyDelay is the time between two attempts at something busy, busyTime how long to try: the kernel releases what an ended process held
-	// a moment after its end.
-	busyDelay, busyTime = 50 * time.Millisecond, 2 * time.Second
+	// The delay between two attempts, and the time limit of attempts: the kernel releases resources
+	// a moment after the end of a process.
+	busyDelay, busyTimeout = 50 * time.Millisecond, 2 * time.Second
 )
 
-// Mounts unmounts everything below the directories, the last mounted first, and a directory that is mounted onto itself, as kubelet does
-// with its own. A file system of another device that is mounted at one of the directories themselves stays: it was there before.
+// Mounts unmounts everything below the directories, the latest mount first, and a directory that is
+// mounted onto itself, as kubelet's is. A file system of another device that is mounted at one of
+// the directories remains, because it is older.
 //
-// A mount that stays busy for two seconds is detached lazily: it is gone from the host's tree at once, and in fact when its last user
-// ends. The error names these and their users.
+// A mount that is still busy after two seconds is detached lazily: it disappears from the host's
+// tree immediately, and ends with its last user. The error names these mounts and their users.
 func Mounts(dirs ...string) error {
-	deadline := time.Now().Add(busyTime)
+	deadline := time.Now().Add(busyTimeout)
 	for {
 		points, err := mountsOf(dirs)
 		if err != nil {
@@ -49,11 +50,11 @@ func Mounts(dirs ...string) error {
 	}
 }
 
-// unmount unmounts what is mounted at point, lazily if that is all that is left to do.
+// unmount unmounts the mount at point. With lazy, it detaches a busy mount.
 func unmount(point string, lazy bool) error {
 	err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
 	if err == nil || err == unix.EINVAL || err == unix.ENOENT {
-		return nil // EINVAL: it is not a mount point any more.
+		return nil // EINVAL: not a mount point anymore
 	}
 	if !lazy {
 		return err
@@ -65,7 +66,7 @@ func unmount(point string, lazy bool) error {
 	return fmt.Errorf("mount %q was detached, but stays in use: %s", point, users)
 }
 
-// mountsOf returns the mount points to unmount, in the order to do it. A point appears once for each mount on it.
+// mountsOf returns the mount points to unmount, in order. A point occurs once for each mount on it.
 func mountsOf(dirs []string) ([]string, error) {
 	mounts, err := mountinfo.GetMounts(nil)
 	if err != nil {
@@ -89,13 +90,15 @@ func mountsOf(dirs []string) ([]string, error) {
 			}
 		}
 	}
-	// The kernel lists mounts in the order in which they were made, unless some were moved: then the deeper one has to go first.
+	// The kernel lists mounts in their order of creation, unless mounts were moved: then the deeper
+	// mount comes first.
 	slices.Reverse(points)
 	slices.SortStableFunc(points, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return points, nil
 }
 
-// resolve returns dir absolute and without symbolic links, as the kernel lists mount points. A dir that does not exist stays as it is.
+// resolve returns dir as an absolute path without symbolic links, as the kernel lists mount points.
+// A dir that does not exist is only made absolute.
 func resolve(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

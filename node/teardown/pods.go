@@ -15,12 +15,12 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// parallel is the number of pods that are stopped at a time.
+// parallel is the number of pods that are stopped at the same time.
 const parallel = 8
 
-// Pods stops and removes all pods of the container runtime whose CRI socket is at path: the processes of each container are asked
-// to end and get the grace period for it, then they are killed. Where no runtime listens there is nothing to do: what it has left is a matter
-// of Processes.
+// Pods stops and removes all pods of the container runtime whose CRI socket is at path. The
+// processes of each container get SIGTERM, and SIGKILL after the grace period. If no runtime
+// listens, it does nothing; use Processes for the remaining processes.
 func Pods(ctx context.Context, socket string, grace time.Duration) error {
 	probe, err := net.Dial("unix", socket)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
@@ -36,12 +36,12 @@ func Pods(ctx context.Context, socket string, grace time.Duration) error {
 	}
 	defer connection.Close()
 	runtime := criapi.NewRuntimeServiceClient(connection)
-	listed, err := runtime.ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{})
+	resp, err := runtime.ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{})
 	if err != nil {
 		return fmt.Errorf("list pods of %q: %w", socket, err)
 	}
 
-	pods := listed.GetItems()
+	pods := resp.GetItems()
 	errs := make([]error, len(pods))
 	limit := make(chan struct{}, parallel)
 	var group sync.WaitGroup
@@ -59,13 +59,14 @@ func Pods(ctx context.Context, socket string, grace time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// removePod stops the pod's containers together, each within the grace period, and removes the pod.
+// removePod stops all containers of a pod at the same time, each within the grace period, and
+// removes the pod.
 func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id string, grace time.Duration) error {
-	listed, err := runtime.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
+	resp, err := runtime.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
 	if err != nil {
 		return fmt.Errorf("list containers: %w", err)
 	}
-	containers := listed.GetContainers()
+	containers := resp.GetContainers()
 	errs := make([]error, len(containers))
 	var group sync.WaitGroup
 	for i, container := range containers {
@@ -80,7 +81,8 @@ func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id stri
 		})
 	}
 	group.Wait()
-	// What could not be stopped one by one is killed with the sandbox, so only the following errors count where they succeed.
+	// Stopping the sandbox kills the remaining containers, so errors of single containers only
+	// matter if that fails too.
 	if _, err := runtime.StopPodSandbox(ctx, &criapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 		return errors.Join(append(errs, fmt.Errorf("stop: %w", err))...)
 	}

@@ -14,22 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killTime is how long processes have to end after SIGTERM, and again after SIGKILL.
-const killTime = 5 * time.Second
+// killTimeout limits the time that processes have to end after SIGTERM, and again after SIGKILL.
+const killTimeout = 5 * time.Second
 
 // Process is a running process.
 type Process struct {
-	// PID is its id.
+	// PID is its process ID.
 	PID int
 	// Name is its short name (comm of proc(5)).
 	Name string
-	// Executable is the path of its program, without a mark that the file is gone meanwhile.
+	// Executable is the path of its program, without the kernel's mark for a deleted file.
 	Executable string
 }
 
-// Processes ends the processes that run a program below dir, such as containerd and its shims, and all processes in the cgroups
-// below cgroupRoot, the containers. They are asked to end with SIGTERM, shims after the containers, and killed when they do not within five seconds. The calling process and its
-// ancestors are left alone. An empty dir or cgroupRoot stands for none.
+// Processes ends all processes in cgroupRoot and its descendants, which are the containers, and
+// then the processes that run a program below dir, such as containerd and its shims. They get
+// SIGTERM, and SIGKILL after five seconds. It excludes the current process and its ancestors. An
+// empty dir or cgroupRoot selects no process.
 func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	containers, err := InCgroup(cgroupRoot)
 	errs := []error{err, End(ctx, containers)}
@@ -37,7 +38,8 @@ func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	return errors.Join(append(errs, err, End(ctx, own))...)
 }
 
-// Running returns the processes that run a program below dir, except the calling process and its ancestors.
+// Running returns the processes that run a program below dir, except the current process and its
+// ancestors.
 func Running(dir string) ([]Process, error) {
 	if dir == "" {
 		return nil, nil
@@ -53,9 +55,9 @@ func Running(dir string) ([]Process, error) {
 	return slices.DeleteFunc(all, func(p Process) bool { return !strings.HasPrefix(p.Executable, dir+"/") }), nil
 }
 
-// End asks the processes to end, kills those that do not within five seconds or until ctx ends, and returns an error for each that is still
-// there five seconds later.
-// Every process is addressed by a file descriptor, so that another one that got its id is never hit.
+// End sends SIGTERM to the processes, sends SIGKILL to those that remain after five seconds or when
+// ctx ends, and returns an error for each that remains five seconds later. It uses file descriptors
+// of the processes, so that it never signals another process with a reused PID.
 func End(ctx context.Context, list []Process) error {
 	var open []ending
 	defer func() {
@@ -71,7 +73,7 @@ func End(ctx context.Context, list []Process) error {
 		if err != nil {
 			return fmt.Errorf("open process %d (%s): %w", p.PID, p.Name, err)
 		}
-		if now, err := readProcess(p.PID); err != nil || now != p {
+		if current, err := readProcess(p.PID); err != nil || current != p {
 			unix.Close(descriptor)
 			continue
 		}
@@ -83,31 +85,33 @@ func End(ctx context.Context, list []Process) error {
 	remaining = waitEnd(context.WithoutCancel(ctx), remaining)
 	var errs []error
 	for _, e := range remaining {
-		errs = append(errs, fmt.Errorf("process %d (%s) remains after SIGKILL: it waits for the kernel, often for an unreachable file system: mend that or restart the machine", e.PID, e.Name))
+		errs = append(errs, fmt.Errorf("process %d (%s) remains after SIGKILL: it waits for the kernel, often for an unreachable file system; "+
+			"restore the file system or restart the machine", e.PID, e.Name))
 	}
 	return errors.Join(errs...)
 }
 
-// ending is a process that was asked to end.
+// ending is a process that is being ended.
 type ending struct {
 	Process
 	descriptor int
 }
 
-// send sends the signal to all processes. One that has ended meanwhile needs none.
+// send sends the signal to all processes. It ignores processes that have ended.
 func send(list []ending, signal unix.Signal) {
 	for _, e := range list {
 		_ = unix.PidfdSendSignal(e.descriptor, signal, nil, 0)
 	}
 }
 
-// waitEnd waits until all processes have ended, at most killTime, and returns those that have not.
+// waitEnd waits until all processes have ended, at most killTimeout, and returns the remaining
+// processes.
 func waitEnd(ctx context.Context, list []ending) []ending {
-	deadline := time.Now().Add(killTime)
+	deadline := time.Now().Add(killTimeout)
 	for {
 		list = slices.DeleteFunc(slices.Clone(list), func(e ending) bool {
-			ended := []unix.PollFd{{Fd: int32(e.descriptor), Events: unix.POLLIN}}
-			n, err := unix.Poll(ended, 0)
+			events := []unix.PollFd{{Fd: int32(e.descriptor), Events: unix.POLLIN}}
+			n, err := unix.Poll(events, 0)
 			return err == nil && n == 1
 		})
 		if len(list) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
@@ -117,17 +121,17 @@ func waitEnd(ctx context.Context, list []ending) []ending {
 	}
 }
 
-// processes returns all processes except the calling one and its ancestors.
+// processes returns all processes except the current process and its ancestors.
 func processes() ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	spared := ancestors(os.Getpid())
+	excluded := ancestors(os.Getpid())
 	var list []Process
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || spared[pid] {
+		if err != nil || excluded[pid] {
 			continue
 		}
 		if p, err := readProcess(pid); err == nil {
@@ -137,7 +141,8 @@ func processes() ([]Process, error) {
 	return list, nil
 }
 
-// readProcess describes the process with that id. The error is the file system's: it has probably ended. A thread of the kernel has no Executable.
+// readProcess describes the process with a PID. It fails if the process has ended. A kernel thread
+// has no Executable.
 func readProcess(pid int) (Process, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	name, err := os.ReadFile(filepath.Join(dir, "comm"))
@@ -152,26 +157,26 @@ func readProcess(pid int) (Process, error) {
 	}, nil
 }
 
-// ancestors returns the ids of the process and of those that it descends from.
+// ancestors returns the PIDs of the process and its ancestors.
 func ancestors(pid int) map[int]bool {
-	found := map[int]bool{}
-	for pid > 0 && !found[pid] {
-		found[pid] = true
+	pids := map[int]bool{}
+	for pid > 0 && !pids[pid] {
+		pids[pid] = true
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if err != nil {
 			break
 		}
-		// The name in parentheses may have blanks; after it come the state and the parent.
+		// The name in parentheses can have blanks. The state and the parent follow it.
 		fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
 		if len(fields) < 2 {
 			break
 		}
 		pid, _ = strconv.Atoi(fields[1])
 	}
-	return found
+	return pids
 }
 
-// usersOf returns the processes that have a file, their directory or their program below path.
+// usersOf returns the processes with an open file, working directory or program below path.
 func usersOf(path string) []Process {
 	all, err := processes()
 	if err != nil {
@@ -189,10 +194,11 @@ func usersOf(path string) []Process {
 	})
 }
 
-// describe names the users of something, with what to do about them.
+// describe names the users of a mount, with the remedy.
 func describe(users []Process) string {
 	if len(users) == 0 {
-		return "no process is seen to use it (the kernel does: a loop device, swap, or another mount namespace); see losetup -a and lsns -t mnt"
+		return "no process has it open, but the kernel uses it (a loop device, swap, or another mount namespace); " +
+			"see losetup -a and lsns -t mnt"
 	}
 	var names []string
 	for _, p := range users {

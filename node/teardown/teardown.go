@@ -1,7 +1,8 @@
-// Package teardown takes away what a node has left on its host: pods, processes, mounts and cgroups. It is what `slipway down` does
-// besides ending slipway's own processes and removing the network.
+// Package teardown removes what a node leaves on its host: pods, processes, mounts and cgroups.
+// `slipway down` uses it after it has ended Slipway's own processes, and also removes the network.
 //
-// Each function can be called again, also when a part of its work is done already, or never was to be done. Each does
-// all it can, and returns one error for every thing that remains, saying who holds it and what to do. The order that works is Pods (while containerd
-// runs), then, with slipway's processes ended, Processes, Mounts, Cgroups.
+// Each function can be called repeatedly, and when its work is partly or completely done. Each does
+// as much as possible, and returns an error for every object that remains, with its users and the
+// remedy. Call Pods while containerd runs; then end Slipway's processes, and call Processes, Mounts
+// and Cgroups in this order.
 package teardown

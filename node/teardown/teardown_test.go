@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/node/image"
 )
 
-// startProcess starts a program and ends it with the test, if the test has not.
+// startProcess starts a program, which ends with the test at the latest.
 func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(name, args...)
@@ -40,7 +40,7 @@ func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// ownCgroup returns a control group that no other run of the tests uses.
+// ownCgroup returns a cgroup that no other run of the tests uses.
 func ownCgroup(name string) string { return fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) }
 
 // startPods starts containerd with two pods, each with a container whose process ignores SIGTERM, in the cgroup root.
@@ -107,10 +107,10 @@ func startPod(t *testing.T, runtime criapi.RuntimeServiceClient, name, root stri
 	}
 }
 
-// dataDir is the directory of everything that r has.
+// dataDir returns the directory of all data of r.
 func dataDir(r containerd.Runtime) string { return filepath.Dir(r.Root) }
 
-// assertNothing checks that no process, mount or cgroup of r and the cgroup root is left.
+// assertNothing checks that no process, mount or cgroup of r and the cgroup root remains.
 func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 	t.Helper()
 	for name, find := range map[string]func() ([]Process, error){
@@ -136,7 +136,7 @@ func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 	}
 }
 
-func TestNothingIsLeftOfANode(t *testing.T) {
+func TestTeardownRemovesEverything(t *testing.T) {
 	root := ownCgroup("down")
 	r, daemon := startPods(t, root)
 	for range 2 {
@@ -153,7 +153,7 @@ func TestNothingIsLeftOfANode(t *testing.T) {
 	assertNothing(t, r, root)
 }
 
-func TestNothingIsLeftWhenContainerdIsGone(t *testing.T) {
+func TestTeardownWithoutContainerd(t *testing.T) {
 	root := ownCgroup("gone")
 	r, daemon := startPods(t, root)
 	daemon.Stop(t)
@@ -171,7 +171,7 @@ func TestNothingIsLeftWhenContainerdIsGone(t *testing.T) {
 	assertNothing(t, r, root)
 }
 
-func TestProcessesThatIgnoreSIGTERMAreKilled(t *testing.T) {
+func TestEndKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	dir := t.TempDir()
 	shell := filepath.Join(dir, "sh")
 	data, err := os.ReadFile("/bin/busybox")
@@ -192,7 +192,7 @@ func TestProcessesThatIgnoreSIGTERMAreKilled(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// Also when the program's file is gone, as after an upgrade.
+	// Also if the program's file was deleted, as after an upgrade.
 	if err := os.Remove(shell); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestProcessesThatIgnoreSIGTERMAreKilled(t *testing.T) {
 	}
 }
 
-func TestOwnAncestorsAreSpared(t *testing.T) {
+func TestRunningExcludesAncestors(t *testing.T) {
 	list, err := processes()
 	if err != nil {
 		t.Fatal(err)
@@ -219,11 +219,11 @@ func TestOwnAncestorsAreSpared(t *testing.T) {
 	}
 }
 
-func TestMountsAreUnmountedFromTheLast(t *testing.T) {
+func TestMountsUnmountsTheLatestFirst(t *testing.T) {
 	dir := t.TempDir()
 	point := filepath.Join(dir, "with a blank", "mount")
 	mount(t, "tmpfs", point)
-	mount(t, "tmpfs", point) // over the first
+	mount(t, "tmpfs", point) // over the first mount
 	mount(t, "tmpfs", filepath.Join(point, "below"))
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func mount(t *testing.T, source, point string) {
 	t.Cleanup(func() { unix.Unmount(point, unix.MNT_DETACH) })
 }
 
-func TestForeignFileSystemAtTheDirectoryStays(t *testing.T) {
+func TestMountsKeepsFileSystemAtTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, "tmpfs", dir)
 	if err := Mounts(dir); err != nil {
@@ -262,7 +262,7 @@ func TestForeignFileSystemAtTheDirectoryStays(t *testing.T) {
 	}
 }
 
-func TestBusyMountIsDetachedAndItsUserNamed(t *testing.T) {
+func TestMountsDetachesBusyMountAndNamesItsUser(t *testing.T) {
 	dir := t.TempDir()
 	point := filepath.Join(dir, "busy")
 	mount(t, "tmpfs", point)
@@ -289,7 +289,7 @@ func TestBusyMountIsDetachedAndItsUserNamed(t *testing.T) {
 	}
 }
 
-func TestRootsOfEverythingAreRefused(t *testing.T) {
+func TestTeardownRejectsRoots(t *testing.T) {
 	for name, err := range map[string]error{
 		"mounts": Mounts("/"), "cgroups": Cgroups("/"), "no cgroup": Cgroups(""), "dots": Cgroups("/slipway/.."),
 		"processes": Processes(t.Context(), "/", ""),
@@ -300,7 +300,7 @@ func TestRootsOfEverythingAreRefused(t *testing.T) {
 	}
 }
 
-func TestCgroupWithAProcessNamesIt(t *testing.T) {
+func TestCgroupsNamesRemainingProcesses(t *testing.T) {
 	root := ownCgroup("occupied")
 	dirs, err := cgroupDirs(root)
 	if err != nil || len(dirs) == 0 {
