@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,12 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/moby/sys/mountinfo"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 
-	"github.com/slipway-platform/slipway/internal/thread"
+	"github.com/slipway-platform/slipway/internal/netnamespace"
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
@@ -32,12 +31,14 @@ const (
 // interrupted.
 const cleanupTime = 2 * time.Minute
 
+const dialTimeout = 5 * time.Second
+
 // host is what one side has for itself: a network namespace without a name, which goes with the
 // last process in it, a directory, and the name of a control group.
 type host struct {
 	dir        string
 	cgroupRoot string
-	network    netns.NsHandle
+	network    *netnamespace.Namespace
 }
 
 // newHost makes the directory and the namespace with lo, an address and a default route.
@@ -45,15 +46,13 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	h := &host{dir: dir, cgroupRoot: cgroupRoot, network: netns.None()}
-	err := thread.Run(func() (err error) {
-		if h.network, err = netns.New(); err != nil {
-			return err
-		}
-		return connect()
-	})
+	network, err := netnamespace.New()
 	if err != nil {
-		return nil, fmt.Errorf("make network namespace: %w", err)
+		return nil, err
+	}
+	h := &host{dir: dir, cgroupRoot: cgroupRoot, network: network}
+	if err := h.do(connect); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect network namespace: %w", err), network.Close())
 	}
 	return h, nil
 }
@@ -61,15 +60,8 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 // connect makes the devices of the calling thread's namespace. The device with the address is a
 // bridge without ports, because not every kernel has dummy devices.
 func connect() error {
-	if err := addBridge("eth0", address+"/24"); err != nil {
+	if err := errors.Join(addBridge("eth0", address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
 		return err
-	}
-	lo, err := netlinksafe.LinkByName("lo")
-	if err != nil {
-		return fmt.Errorf("find device lo: %w", err)
-	}
-	if err := netlink.LinkSetUp(lo); err != nil {
-		return fmt.Errorf("set device lo up: %w", err)
 	}
 	if err := netlink.RouteAdd(&netlink.Route{Gw: net.ParseIP(gateway)}); err != nil {
 		return fmt.Errorf("add default route: %w", err)
@@ -85,36 +77,21 @@ func addBridge(name, cidr string) error {
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("make device %q: %w", name, err)
 	}
-	parsed, err := netlink.ParseAddr(cidr)
+	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return fmt.Errorf("read address %q: %w", cidr, err)
+		return fmt.Errorf("parse address: %w", err)
 	}
-	if err := netlink.AddrAdd(bridge, parsed); err != nil {
-		return fmt.Errorf("give device %q address %s: %w", name, cidr, err)
-	}
-	if err := netlink.LinkSetUp(bridge); err != nil {
-		return fmt.Errorf("set device %q up: %w", name, err)
-	}
-	return nil
+	return netnamespace.SetUp(name, prefix)
 }
 
 // do runs f on a thread that is in the namespace.
-func (h *host) do(f func() error) error {
-	return thread.Run(func() error {
-		if err := netns.Set(h.network); err != nil {
-			return fmt.Errorf("enter network namespace: %w", err)
-		}
-		return f()
-	})
-}
+func (h *host) do(f func() error) error { return h.network.Do(f) }
 
 // dial connects within the namespace, for clients outside of it.
-func (h *host) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	err = h.do(func() error {
-		conn, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
-		return err
-	})
-	return conn, err
+func (h *host) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return h.network.Dial(ctx, network, address)
 }
 
 // start starts a command in the namespace and in a process group of its own, out of reach of the

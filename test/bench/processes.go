@@ -37,7 +37,7 @@ const ticksPerSecond = 100
 // processes returns the processes in the side's namespace, and all below them: containers are in
 // namespaces of their own.
 func (h *host) processes() ([]process, error) {
-	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", int(h.network)))
+	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.network.FD()))
 	if err != nil {
 		return nil, fmt.Errorf("identify network namespace: %w", err)
 	}

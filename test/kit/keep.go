@@ -61,7 +61,7 @@ func (c *Cluster) nameNamespace() error {
 	if err := os.WriteFile(path, nil, 0o400); err != nil {
 		return err
 	}
-	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", c.namespace.Fd()), path, "", unix.MS_BIND, "")
+	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", c.FD()), path, "", unix.MS_BIND, "")
 }
 
 // end takes the cluster down, or keeps it if the user wants to look at it.

@@ -1,13 +1,11 @@
 package kit
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -15,52 +13,42 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
-	"github.com/slipway-platform/slipway/internal/thread"
+	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace that stands for a machine: it has a device eth0 with an address,
-// and reaches what this machine reaches through it.
+// Machine is a network namespace with the network of a machine: a device eth0 with an address, through
+// which it reaches what this machine reaches.
 type Machine struct {
+	*netnamespace.Namespace
 	// Address is the address of eth0.
 	Address netip.Addr
 	// Gateway is the address of this machine in the same network.
 	Gateway netip.Addr
-	// Distant is another address of this machine, in none of the networks that the cluster's
-	// machine is connected to: a server there is anywhere in the world.
+	// Distant is another address of this machine. It is in none of the networks that the cluster's
+	// machine is connected to, like the address of a server on the internet.
 	Distant netip.Addr
 
-	name      string // tells devices and tables of this machine from those of others
-	namespace *os.File
-	devices   []string // that were there before a cluster
+	name    string   // of the devices and tables of this machine
+	devices []string // before the cluster starts
 }
 
-// newMachine makes the namespace, the cable to it and the rules that let it out.
+// newMachine creates the namespace, connects it, and adds the rules that let it out.
 func newMachine() (*Machine, error) {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
-	m := &Machine{name: "test-" + hex.EncodeToString(random)}
-	if err := m.makeNamespace(); err != nil {
-		return nil, fmt.Errorf("make network namespace: %w", err)
+	namespace, err := netnamespace.New()
+	if err != nil {
+		return nil, err
 	}
+	m := &Machine{Namespace: namespace, name: "test-" + hex.EncodeToString(random)}
 	if err := m.connect(); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect network namespace: %w", err), m.remove())
 	}
 	return m, nil
 }
 
-func (m *Machine) makeNamespace() error {
-	return thread.Run(func() (err error) {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		m.namespace, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
-		return err
-	})
-}
-
-// connect gives the machine a /30 of the range that RFC 2544 sets aside for tests between machines.
+// connect gives the machine a /30 of the range for tests between machines (RFC 2544).
 func (m *Machine) connect() error {
 	number, err := rand.Int(rand.Reader, big.NewInt(1<<15))
 	if err != nil {
@@ -74,15 +62,16 @@ func (m *Machine) connect() error {
 
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = m.name
-	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(m.namespace.Fd()))}
+	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(m.FD())}
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add device %q: %w", m.name, err)
 	}
-	if err := errors.Join(setUp(m.name, m.Gateway, 30), setUp(m.name, m.Distant, 32)); err != nil {
+	err = errors.Join(netnamespace.SetUp(m.name, netip.PrefixFrom(m.Gateway, 30)), netnamespace.SetUp(m.name, netip.PrefixFrom(m.Distant, 32)))
+	if err != nil {
 		return err
 	}
 	err = m.Do(func() error {
-		if err := errors.Join(setUp("lo", netip.Addr{}, 0), setUp("eth0", m.Address, 30)); err != nil {
+		if err := errors.Join(netnamespace.SetUp("lo", netip.Prefix{}), netnamespace.SetUp("eth0", netip.PrefixFrom(m.Address, 30))); err != nil {
 			return err
 		}
 		m.devices, err = deviceNames()
@@ -94,10 +83,10 @@ func (m *Machine) connect() error {
 	return m.letOut()
 }
 
-// letOut makes this machine a router for the namespace.
+// letOut makes this machine the router of the namespace.
 func (m *Machine) letOut() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return fmt.Errorf("switch on forwarding: %w", err)
+		return fmt.Errorf("enable forwarding: %w", err)
 	}
 	rules := fmt.Sprintf(`table ip %s {
 		chain out { type nat hook postrouting priority 100; ip saddr %s oifname != %q masquerade; }
@@ -105,7 +94,7 @@ func (m *Machine) letOut() error {
 	return nft(rules)
 }
 
-// remove ends the namespace's connection; the namespace itself ends with its last process.
+// remove disconnects the namespace, which ends with its last process.
 func (m *Machine) remove() error {
 	var errs []error
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {
@@ -115,53 +104,7 @@ func (m *Machine) remove() error {
 	if m.Address.IsValid() {
 		errs = append(errs, nft(fmt.Sprintf("table ip %s; delete table ip %s", m.name, m.name)))
 	}
-	return errors.Join(append(errs, m.namespace.Close())...)
-}
-
-// Do runs f with its thread in the machine's network: sockets that f makes, and processes that it
-// starts, belong there. Goroutines that f starts do not.
-func (m *Machine) Do(f func() error) error {
-	return thread.Run(func() error {
-		if err := unix.Setns(int(m.namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter network namespace: %w", err)
-		}
-		return f()
-	})
-}
-
-// Dial connects from within the machine's network; the host of address must be an IP address.
-func (m *Machine) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	err = m.Do(func() error {
-		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
-		return err
-	})
-	return conn, err
-}
-
-// Listen listens in the machine's network, for instance on a port that the cluster wants.
-func (m *Machine) Listen(network, address string) (listener net.Listener, err error) {
-	err = m.Do(func() error {
-		listener, err = net.Listen(network, address)
-		return err
-	})
-	return listener, err
-}
-
-func setUp(device string, address netip.Addr, bits int) error {
-	link, err := netlinksafe.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("find device %q: %w", device, err)
-	}
-	if address.IsValid() {
-		prefix := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, 32)}
-		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: prefix}); err != nil {
-			return fmt.Errorf("give device %q address %s: %w", device, address, err)
-		}
-	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("set device %q up: %w", device, err)
-	}
-	return nil
+	return errors.Join(append(errs, m.Close())...)
 }
 
 func deviceNames() ([]string, error) {
