@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Browse opens a page in Chromium on the machine and returns what it shows when its scripts have
-// run, as HTML. Every name leads to the machine, and an address that begins with http is not tried
-// with https first.
+// Browse opens a page in Chromium on the machine and returns its HTML after its scripts have run.
+// Every host name resolves to the machine. Chromium does not upgrade http addresses to https.
 func (c *Cluster) Browse(ctx context.Context, url string) (string, error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--ignore-certificate-errors",
 		"--no-first-run", "--disable-extensions", "--disable-features=HttpsUpgrades", "--user-data-dir="+c.t.TempDir(), "--host-resolver-rules=MAP * 127.0.0.1", "--dump-dom", url)
-	var page, said bytes.Buffer
-	command.Stdout, command.Stderr = &page, &said
+	var page, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &page, &stderr
 	if err := c.Do(command.Start); err != nil {
 		return "", err
 	}
 	if err := command.Wait(); err != nil {
-		return "", fmt.Errorf("chromium ends with %w: %s", err, said.String())
+		return "", fmt.Errorf("run chromium: %w: %s", err, stderr.String())
 	}
 	return page.String(), nil
 }

@@ -20,7 +20,7 @@ func (c *Cluster) OC(args ...string) string {
 	return c.ocWithInput("", args...)
 }
 
-// TryOC is OC for what may fail; the error has what was printed.
+// TryOC is OC for a command that can fail. The error contains the output.
 func (c *Cluster) TryOC(args ...string) (string, error) { return c.oc("", args...) }
 
 // Apply applies a manifest.
@@ -42,7 +42,7 @@ func (c *Cluster) StartOC(args ...string) *bufio.Reader {
 	return c.startOC((*exec.Cmd).StdoutPipe, args)
 }
 
-// StartOCForErrors is StartOC that returns the lines of standard error.
+// StartOCForErrors is like StartOC but returns the lines of standard error.
 func (c *Cluster) StartOCForErrors(args ...string) *bufio.Reader {
 	c.t.Helper()
 	return c.startOC((*exec.Cmd).StderrPipe, args)
@@ -78,10 +78,11 @@ func (c *Cluster) Pod(name string) *corev1.Pod {
 	return pod
 }
 
-// OnlyPod waits until exactly one pod has a label, such as "app=web", and is ready, and returns it.
+// OnlyPod waits until exactly one pod matches a selector such as "app=web" and is ready. It returns
+// the pod.
 func (c *Cluster) OnlyPod(selector string) *corev1.Pod {
 	c.t.Helper()
-	var found *corev1.Pod
+	var pod *corev1.Pod
 	c.WaitFor("one ready pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
@@ -90,13 +91,13 @@ func (c *Cluster) OnlyPod(selector string) *corev1.Pod {
 		if len(pods.Items) != 1 {
 			return fmt.Errorf("there are %d", len(pods.Items))
 		}
-		found = &pods.Items[0]
-		return podReady(found)
+		pod = &pods.Items[0]
+		return podReady(pod)
 	})
-	return found
+	return pod
 }
 
-// WaitPodRunning waits until all containers of a pod run and are ready, and returns it.
+// WaitPodRunning waits until all containers of a pod are ready. It returns the pod.
 func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 	c.t.Helper()
 	var pod *corev1.Pod
@@ -110,23 +111,23 @@ func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 	return pod
 }
 
-// WaitFetch waits until a pod gets a page over HTTP that contains want.
+// WaitFetch waits until a request from a pod returns a page that contains want.
 func (c *Cluster) WaitFetch(pod, url, want string) {
 	c.t.Helper()
-	c.WaitFor(fmt.Sprintf("%s answers %s with %q", url, pod, want), func(context.Context) error {
+	c.WaitFor(fmt.Sprintf("response of %s to pod %s with %q", url, pod, want), func(context.Context) error {
 		page, err := c.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", url)
 		if err == nil && !strings.Contains(page, want) {
-			err = fmt.Errorf("it answers %q", page)
+			err = fmt.Errorf("the response is %q", page)
 		}
 		return err
 	})
 }
 
-// waitLimit is how long a condition may take to hold; most hold within seconds.
+// waitLimit is the timeout of WaitFor. Most conditions hold within seconds.
 const waitLimit = 2 * time.Minute
 
-// WaitFor waits until condition returns nil, and fails the test with its last error when that takes
-// too long.
+// WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error
+// of the condition.
 func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
 	c.t.Helper()
 	if err := waitFor(condition); err != nil {
@@ -135,8 +136,7 @@ func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
 }
 
 func waitFor(condition func(context.Context) error) error {
-	// The condition has a little longer, so that its last error is what it saw and not that the
-	// time is over.
+	// The context of the condition ends later than the wait, so that the last error is not a timeout.
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
 	limit := time.After(waitLimit)
@@ -155,7 +155,7 @@ func waitFor(condition func(context.Context) error) error {
 	}
 }
 
-// podReady says what keeps a pod from being ready.
+// podReady returns an error unless a pod is ready.
 func podReady(pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Errorf("pod %s is being deleted", pod.Name)
@@ -168,14 +168,14 @@ func podReady(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
 }
 
-// In is the cluster with another namespace as the one of its verbs.
+// In returns the cluster with another namespace for its verbs.
 func (c *Cluster) In(namespace string) *Cluster {
 	other := *c
 	other.Namespace = namespace
 	return &other
 }
 
-// TryOCWithInput is TryOC for a command that reads input.
+// TryOCWithInput is TryOC for a command that reads standard input.
 func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) {
 	return c.oc(input, args...)
 }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastLogLines is how much of each log a failed test prints.
+// lastLogLines is the number of lines of each log that a failed test prints.
 const lastLogLines = 40
 
-// diagnose prints what one would look at first after a failure.
+// diagnose prints the status, the pods, the events and the logs of a cluster after a failure.
 func (c *Cluster) diagnose(t testing.TB) {
 	t.Helper()
 	if status, err := c.slipway("status"); err == nil {
@@ -28,12 +28,12 @@ func (c *Cluster) diagnose(t testing.TB) {
 			output, err := c.oc("", append(args, "--request-timeout", "10s")...)
 			if err != nil {
 				t.Log(err)
-				break // the others would fail in the same way
+				break // the others would fail too
 			}
 			t.Logf("oc %s\n%s", strings.Join(args, " "), output)
 		}
 	}
-	logs, _ := filepath.Glob(c.Path("log", "*.log")) // the pattern is a good one
+	logs, _ := filepath.Glob(c.Path("log", "*.log")) // the pattern is valid
 	for _, path := range logs {
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -1,12 +1,12 @@
 // Package kit boots a real cluster from bin/slipway for a test and gives it verbs that read like
 // sentences: Start, Apply, WaitPodRunning, Exec, Kill, Down.
 //
-// Each cluster has a network namespace, a data directory and a control group root of its own, so
-// that several can run on one machine with the default ports, and a test never meets the cluster of
-// the person who runs it. When a test ends, `slipway down --purge` is run and whatever it leaves
-// behind is an error of the test. When a test fails, the cluster's state is printed.
+// Each cluster has its own network namespace, data directory and root cgroup. Several clusters can
+// run on one machine with the default ports, and a test never affects the cluster of the user who
+// runs it. At the end of a test, the kit runs `slipway down --purge`; anything that remains is an
+// error of the test. If a test fails, the kit prints the state of the cluster.
 //
-// It needs root and what `make build` makes.
+// The kit needs root and the programs that `make build` builds.
 package kit
 
 import (
@@ -25,37 +25,37 @@ import (
 // ToolsImage is the image of small programs (sh, httpd, nc, wget, nslookup) that every cluster has.
 const ToolsImage = "localhost/slipway-tools:current"
 
-// Options say how a cluster differs from one with defaults.
+// Options are the differences of a cluster from the defaults.
 type Options struct {
-	// Master and Node are YAML that is laid over the MasterConfig and the NodeConfig.
+	// Master and Node are YAML that is merged into the MasterConfig and the NodeConfig.
 	Master, Node string
-	// DataDir is an existing empty directory to use as the data directory. It is a temporary one by
-	// default, below SLIPWAY_TEST_DIR or else /tmp. Its path must be short.
+	// DataDir is an existing empty directory with a short path. The default is a temporary directory
+	// in SLIPWAY_TEST_DIR or else in /tmp.
 	DataDir string
 }
 
-// Cluster is one cluster, seen by one test, which its verbs fail.
+// Cluster is a cluster for one test. If a verb fails, it fails the test.
 type Cluster struct {
 	*Machine
 	// DataDir is the data directory.
 	DataDir string
-	// VolumePluginDir is where the node looks for FlexVolume drivers.
+	// VolumePluginDir is the directory of the FlexVolume drivers.
 	VolumePluginDir string
-	// CgroupRoot is the control group of the cluster's pods and processes.
+	// CgroupRoot is the cgroup of the cluster's pods and processes.
 	CgroupRoot string
 	// Config and Client are the administrator's connection, set by Up.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Namespace is the test's own in a cluster of Shared, else `default`.
+	// Namespace is the namespace of the test in a cluster of Shared, or else `default`.
 	Namespace string
 
 	t          testing.TB
 	repository string
-	home       string // of the client, for its caches
-	runs       bool   // Up was called: there is something to take down
+	home       string // home directory of the client
+	runs       bool   // a program of the cluster was started
 }
 
-// New prepares a cluster that has not been started: its network and its configuration files.
+// New creates the network and the configuration files of a cluster, and does not start it.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c, err := prepare(options)
@@ -74,7 +74,7 @@ func New(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Start boots a cluster that ends with the test.
+// Start boots a cluster that is removed at the end of the test.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c := New(t, options)
@@ -82,14 +82,14 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// For is the same cluster seen by another test, such as a subtest.
+// For returns the cluster for another test, such as a subtest.
 func (c *Cluster) For(t testing.TB) *Cluster {
-	same := *c
-	same.t = t
-	return &same
+	clone := *c
+	clone.t = t
+	return &clone
 }
 
-// prepare makes everything that has to be there before the first start.
+// prepare creates the network and the files that the first start needs.
 func prepare(options Options) (*Cluster, error) {
 	repository, err := findRepository()
 	if err != nil {
@@ -103,47 +103,47 @@ func prepare(options Options) (*Cluster, error) {
 		Machine: machine, DataDir: options.DataDir, Namespace: "default",
 		repository: repository, CgroupRoot: "/slipway-" + machine.name,
 	}
-	if err := c.makeFiles(options); err != nil {
+	if err := c.createFiles(options); err != nil {
 		return nil, errors.Join(append([]error{err}, c.dispose()...)...)
 	}
 	return c, nil
 }
 
-// makeFiles makes the directories and the configuration.
-func (c *Cluster) makeFiles(options Options) (err error) {
+// createFiles creates the directories and the configuration.
+func (c *Cluster) createFiles(options Options) (err error) {
 	if c.home, err = os.MkdirTemp("", "slipway-client-"); err != nil {
-		return fmt.Errorf("make home of the client: %w", err)
+		return fmt.Errorf("create home of the client: %w", err)
 	}
 	c.VolumePluginDir = filepath.Join(c.home, "plugins")
 	if c.DataDir == "" {
 		if c.DataDir, err = os.MkdirTemp(os.Getenv("SLIPWAY_TEST_DIR"), "slipway-"); err != nil {
-			return fmt.Errorf("make data directory: %w", err)
+			return fmt.Errorf("create data directory: %w", err)
 		}
 	}
 	return c.configure(options)
 }
 
-// diskLeft is what kubelet leaves free of the disk: it evicts no pod because others have filled
-// most of the machine's.
-const diskLeft = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
+// evictionThresholds are lower than the defaults, so that the kubelet evicts no pod on a machine
+// whose disk is almost full.
+const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
-// registryReserve is what pushes leave free of the disk, a little for the same reason.
+// registryReserve is lower than the default for the same reason.
 const registryReserve = "slipway: {registry: {reserve: 1%}}"
 
-// configure writes the configuration files: the few settings that keep clusters apart, and the
-// test's.
+// configure writes the configuration files with the settings that separate clusters and those of
+// the test.
 func (c *Cluster) configure(options Options) error {
-	apart := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, diskLeft, c.CgroupRoot)
+	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{
 		c.MasterFile(): {"{apiVersion: v1, kind: MasterConfig}", registryReserve, options.Master},
-		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", apart, options.Node},
+		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", separation, options.Node},
 	} {
 		content, err := merge(documents...)
 		if err != nil {
 			return fmt.Errorf("merge configuration: %w", err)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("make directory of the configuration: %w", err)
+			return fmt.Errorf("create directory of the configuration: %w", err)
 		}
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return fmt.Errorf("write configuration: %w", err)
@@ -152,7 +152,7 @@ func (c *Cluster) configure(options Options) error {
 	return nil
 }
 
-// merge joins YAML documents; the maps of later ones are laid over those of earlier ones.
+// merge merges YAML documents. Later documents override earlier ones.
 func merge(documents ...string) ([]byte, error) {
 	merged := map[string]any{}
 	for _, document := range documents {
@@ -193,8 +193,8 @@ func (c *Cluster) RepositoryFile(names ...string) string {
 	return filepath.Join(append([]string{c.repository}, names...)...)
 }
 
-// findRepository goes up from the test's directory to the one with go.mod, and checks that the
-// programs under test are there.
+// findRepository returns the closest parent of the test's directory with a go.mod. It checks that
+// the programs under test exist.
 func findRepository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -211,7 +211,7 @@ func findRepository() (string, error) {
 			}
 		}
 		if len(missing) > 0 {
-			return "", fmt.Errorf("%s missing in the repository; run: make build", strings.Join(missing, " and "))
+			return "", fmt.Errorf("%s not found in the repository; run: make build", strings.Join(missing, " and "))
 		}
 		return dir, nil
 	}

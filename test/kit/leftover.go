@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// dispose takes the cluster down with its data, removes what the kit made, and returns what was
-// left behind.
+// dispose takes the cluster down with its data, removes everything that the kit created, and
+// returns an error for each orphan.
 func (c *Cluster) dispose() []error {
 	var problems []error
 	if c.runs {
@@ -31,25 +31,26 @@ func (c *Cluster) dispose() []error {
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-// leftovers returns what of a stopped cluster is still on the machine, apart from its data.
+// leftovers returns an error for each kind of orphan that a stopped cluster has on the machine. Its
+// data directory does not count.
 func (c *Cluster) leftovers() []error {
 	var problems []error
-	for _, look := range []struct {
-		what string
+	for _, kind := range []struct {
+		name string
 		find func() ([]string, error)
 	}{
 		{"processes", c.leftProcesses},
 		{"mounts", c.leftMounts},
 		{"network devices", c.leftDevices},
 		{"nftables tables", c.leftTables},
-		{"control groups", c.leftCgroups},
+		{"cgroups", c.leftCgroups},
 		{"loop devices", c.leftLoops},
 	} {
-		switch found, err := look.find(); {
+		switch orphans, err := kind.find(); {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("look for %s: %w", look.what, err))
-		case len(found) > 0:
-			problems = append(problems, fmt.Errorf("left behind by down: %s %q", look.what, found))
+			problems = append(problems, fmt.Errorf("find %s: %w", kind.name, err))
+		case len(orphans) > 0:
+			problems = append(problems, fmt.Errorf("left behind by down: %s %q", kind.name, orphans))
 		}
 	}
 	return problems
@@ -57,31 +58,31 @@ func (c *Cluster) leftovers() []error {
 
 func (c *Cluster) leftProcesses() ([]string, error) {
 	processes, err := c.Processes()
-	var found []string
+	var orphans []string
 	for _, process := range processes {
-		found = append(found, process.String())
+		orphans = append(orphans, process.String())
 	}
-	return found, err
+	return orphans, err
 }
 
-// leftMounts returns mount points below the data directory and mounts of something that lies there.
+// leftMounts returns the mounts in the data directory and those of its files.
 func (c *Cluster) leftMounts() ([]string, error) {
 	content, err := os.ReadFile("/proc/self/mountinfo")
-	var found []string
+	var orphans []string
 	for line := range strings.Lines(string(content)) {
 		if strings.Contains(line, c.DataDir+"/") {
-			found = append(found, strings.TrimSpace(line))
+			orphans = append(orphans, strings.TrimSpace(line))
 		}
 	}
-	return found, err
+	return orphans, err
 }
 
-func (c *Cluster) leftDevices() (found []string, err error) {
+func (c *Cluster) leftDevices() (orphans []string, err error) {
 	err = c.Do(func() error {
-		found, err = deviceNames()
+		orphans, err = deviceNames()
 		return err
 	})
-	return slices.DeleteFunc(found, func(name string) bool { return slices.Contains(c.devices, name) }), err
+	return slices.DeleteFunc(orphans, func(name string) bool { return slices.Contains(c.devices, name) }), err
 }
 
 func (c *Cluster) leftTables() ([]string, error) {
@@ -92,7 +93,7 @@ func (c *Cluster) leftTables() ([]string, error) {
 	return strings.FieldsFunc(result.Stdout, func(r rune) bool { return r == '\n' }), err
 }
 
-// leftCgroups looks in every hierarchy, of version 1 or 2.
+// leftCgroups searches every hierarchy, of version 1 or 2.
 func (c *Cluster) leftCgroups() ([]string, error) {
 	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.CgroupRoot)
 	if _, statErr := os.Stat("/sys/fs/cgroup" + c.CgroupRoot); statErr == nil {
@@ -101,28 +102,28 @@ func (c *Cluster) leftCgroups() ([]string, error) {
 	return below, err
 }
 
-// leftLoops returns loop devices whose file lies in the data directory or beside the drivers.
+// leftLoops returns loop devices of files in the data directory or next to the drivers.
 func (c *Cluster) leftLoops() ([]string, error) {
 	output, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
-	var found []string
+	var orphans []string
 	for line := range strings.Lines(string(output)) {
 		if strings.Contains(line, c.DataDir+"/") || strings.Contains(line, c.home+"/") {
-			found = append(found, strings.TrimSpace(line))
+			orphans = append(orphans, strings.TrimSpace(line))
 		}
 	}
-	return found, err
+	return orphans, err
 }
 
 // files returns up to ten files and directories below dir.
-func files(dir string) (found []string) {
+func files(dir string) (paths []string) {
 	_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && path != dir {
-			found = append(found, path)
+			paths = append(paths, path)
 		}
-		if len(found) == 10 {
+		if len(paths) == 10 {
 			return filepath.SkipAll
 		}
 		return nil
 	})
-	return found
+	return paths
 }

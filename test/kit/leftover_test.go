@@ -43,7 +43,7 @@ func TestLeftoversAreFound(t *testing.T) {
 			must(t, c.Do(func() error { return nft("table inet left {}") }))
 			t.Cleanup(func() { must(t, c.Do(func() error { return nft("delete table inet left") })) })
 		}},
-		{"control groups", func(t *testing.T) {
+		{"cgroups", func(t *testing.T) {
 			dir := "/sys/fs/cgroup/memory" + c.CgroupRoot
 			if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 				dir = "/sys/fs/cgroup" + c.CgroupRoot

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace with the network of a machine: a device eth0 with an address, through
-// which it reaches what this machine reaches.
+// Machine is a network namespace with the network of a machine: a device eth0 with an address,
+// through which it reaches what this machine reaches.
 type Machine struct {
 	*netnamespace.Namespace
 	// Address is the address of eth0.
@@ -100,7 +100,7 @@ func (m *Machine) remove() error {
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
 	}
-	// Declared first, so that the deletion of a table that was never made is none.
+	// The declaration makes the deletion of a table that does not exist succeed.
 	if m.Address.IsValid() {
 		errs = append(errs, nft(fmt.Sprintf("table ip %s; delete table ip %s", m.name, m.name)))
 	}

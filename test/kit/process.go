@@ -18,29 +18,29 @@ type Process struct {
 	Args []string
 }
 
-// String is the process as ps shows it, shortened.
+// String returns the process ID and the beginning of the command line.
 func (p Process) String() string {
 	line := strings.Join(p.Args, " ")
 	return fmt.Sprintf("%d %s", p.PID, line[:min(len(line), 120)])
 }
 
-// Program is the file name of the program.
+// Program returns the file name of the program.
 func (p Process) Program() string { return filepath.Base(p.Args[0]) }
 
-// Processes are those of the cluster: programs that have the data directory in their command line,
-// and containers.
+// Processes returns the processes of the cluster: programs with the data directory in their command
+// line, and containers.
 func (c *Cluster) Processes() ([]Process, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
-	var found []Process
+	var processes []Process
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(filepath.Base(entry))
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// A process that has just ended has neither file; one that has not been reaped no arguments.
+		// An ended process has neither file. A zombie has no arguments.
 		line := commandLine(entry)
 		groups, _ := os.ReadFile(filepath.Join(entry, "cgroup"))
 		if len(line) == 0 {
@@ -48,10 +48,10 @@ func (c *Cluster) Processes() ([]Process, error) {
 		}
 		if strings.Contains(string(line), c.DataDir) || strings.Contains(string(groups), c.CgroupRoot+"/") {
 			args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-			found = append(found, Process{PID: pid, Args: args})
+			processes = append(processes, Process{PID: pid, Args: args})
 		}
 	}
-	return found, nil
+	return processes, nil
 }
 
 // commandLine reads the arguments of a process. A process whose main thread has ended may have
@@ -66,18 +66,17 @@ func commandLine(entry string) []byte {
 	return nil
 }
 
-// Kill ends one process of the cluster with SIGKILL and waits until it is gone: "slipway", the
-// supervisor, or one of those that `slipway status` shows.
+// Kill sends SIGKILL to one process of the cluster and waits for its end. The process is "slipway",
+// the supervisor, or one that `slipway status` lists.
 func (c *Cluster) Kill(name string) {
 	c.t.Helper()
 	c.kill(Process{PID: c.pid(name)})
 }
 
-// KillEverything ends all processes at once with SIGKILL, containers included, like a machine that
-// loses power.
+// KillEverything sends SIGKILL to all processes, containers included, as if the machine lost power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()
-	// The supervisor first, so that nothing is started again.
+	// The supervisor goes first, so that it restarts no process.
 	c.Kill("slipway")
 	c.WaitFor("end of all processes", func(context.Context) error {
 		processes, err := c.Processes()
@@ -85,9 +84,9 @@ func (c *Cluster) KillEverything() {
 			return err
 		}
 		for _, process := range processes {
-			_ = syscall.Kill(process.PID, syscall.SIGKILL) // it may have gone meanwhile
+			_ = syscall.Kill(process.PID, syscall.SIGKILL) // it might have ended
 		}
-		return fmt.Errorf("still there: %v", processes)
+		return fmt.Errorf("processes remain: %v", processes)
 	})
 }
 
@@ -125,8 +124,8 @@ func (c *Cluster) kill(process Process) {
 			return nil
 		}
 		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
-			return nil // dead, and only its parent has not looked yet
+			return nil // a zombie
 		}
-		return fmt.Errorf("it still runs")
+		return fmt.Errorf("it is running")
 	})
 }

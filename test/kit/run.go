@@ -17,18 +17,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// commandTimeout ends a program that hangs; a boot on a slow machine takes a tenth of it.
+// commandTimeout ends a program that hangs. A boot on a slow machine takes a tenth of it.
 const commandTimeout = 5 * time.Minute
 
-// Result is what a program did.
+// Result is the output and the exit code of a program.
 type Result struct {
 	Stdout, Stderr string
 	// Code is the exit code, -1 if a signal ended the program.
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args in the cluster's network; the environment names its data
-// directory.
+// Slipway runs `bin/slipway` with args in the cluster's network, with its data directory in the
+// environment.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)
@@ -49,7 +49,8 @@ func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	return result
 }
 
-// MustSlipway is Slipway that fails the test unless the exit code is 0. It returns standard output.
+// MustSlipway is like Slipway but fails the test unless the exit code is 0. It returns standard
+// output.
 func (c *Cluster) MustSlipway(args ...string) string {
 	c.t.Helper()
 	result := c.Slipway(args...)
@@ -59,7 +60,7 @@ func (c *Cluster) MustSlipway(args ...string) string {
 	return result.Stdout
 }
 
-// Up runs `slipway up` and connects to the cluster. It returns what the command printed.
+// Up runs `slipway up` and connects to the cluster. It returns the output.
 func (c *Cluster) Up() string {
 	c.t.Helper()
 	output, err := c.up()
@@ -69,7 +70,7 @@ func (c *Cluster) Up() string {
 	return output
 }
 
-// UpFails runs `slipway up`, fails the test if that succeeds, and returns what it printed.
+// UpFails runs `slipway up`, fails the test if the command succeeds, and returns the output.
 func (c *Cluster) UpFails() string {
 	c.t.Helper()
 	c.runs = true
@@ -81,14 +82,14 @@ func (c *Cluster) UpFails() string {
 }
 
 // StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running.
-// It is killed when the test ends, if it still runs then; a test that fails prints what it wrote.
+// The program is killed at the end of the test. A test that fails prints its output.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Env = append(command.Env, environment...)
-	// No pipe, which a child could keep open.
+	// A file, because a child process could keep a pipe open.
 	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -111,7 +112,7 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	return command
 }
 
-// Connect makes the client of a cluster that was started by other means than Up.
+// Connect creates the clients of a cluster that was not started by Up.
 func (c *Cluster) Connect() {
 	c.t.Helper()
 	if err := c.connect(); err != nil {
@@ -119,7 +120,7 @@ func (c *Cluster) Connect() {
 	}
 }
 
-// Down runs `slipway down` and fails the test if anything but the data is left behind.
+// Down runs `slipway down` and fails the test if anything but the data remains.
 func (c *Cluster) Down() {
 	c.t.Helper()
 	c.MustSlipway("down")
@@ -128,7 +129,7 @@ func (c *Cluster) Down() {
 	}
 }
 
-// Status is what `slipway status -o json` prints. The fields are those that tests look at.
+// Status is the output of `slipway status -o json`, with the fields that tests read.
 type Status struct {
 	Version, DataDir string
 	Ready            bool
@@ -146,7 +147,7 @@ type Status struct {
 	}
 }
 
-// Status asks the cluster how it is; it fails the test if nobody answers.
+// Status returns the status of the cluster. It fails the test if there is none.
 func (c *Cluster) Status() Status {
 	c.t.Helper()
 	result := c.Slipway("status", "-o", "json")
@@ -170,8 +171,8 @@ func (c *Cluster) up() (string, error) {
 	return output, c.connect()
 }
 
-// connect makes the client. The API server listens in the namespace only, so the client dials from
-// a thread in there.
+// connect creates the clients. The API server listens in the namespace only, so they dial from
+// there.
 func (c *Cluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Path("admin.kubeconfig"))
 	if err != nil {
@@ -218,8 +219,8 @@ func (c *Cluster) runWith(environment []string, input, program string, args ...s
 	return result, nil
 }
 
-// command is a program with this cluster's environment, not yet started; a background process that
-// keeps its output open is an error after a few seconds.
+// command returns a command with this cluster's environment. A background process that keeps its
+// output open is an error after a few seconds.
 func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, args...)
 	command.WaitDelay = 5 * time.Second
@@ -230,5 +231,5 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 	return command
 }
 
-// program is the path of a program under test.
+// program returns the path of a program under test.
 func (c *Cluster) program(name string) string { return c.RepositoryFile("bin", name) }

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared is the one cluster of a test process, booted by the first test that asks for it. It
-// outlives that test, so it cannot be a local of any.
+// shared is the cluster of a test process. The first test that needs it boots it. It outlives that
+// test, so no test can own it.
 var shared struct {
 	once    sync.Once
 	options Options
@@ -22,11 +22,11 @@ var shared struct {
 	err     error
 }
 
-// Main is a package's TestMain: it runs the tests, then takes the shared cluster down. What that
-// leaves behind fails the package.
+// Main is a package's TestMain. It runs the tests and takes the shared cluster down. Orphans fail
+// the package.
 func Main(m *testing.M) { MainWith(m, Options{}) }
 
-// MainWith is Main for a shared cluster that differs from one with defaults.
+// MainWith is Main for a shared cluster with options.
 func MainWith(m *testing.M, options Options) {
 	shared.options = options
 	code := m.Run()
@@ -39,8 +39,8 @@ func MainWith(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// Shared is the cluster that the tests of a package use together, because a boot takes seconds; the
-// package needs Main. Each test has a namespace of its own there, which ends with it. A test that
+// Shared returns the cluster that the tests of a package share, because a boot takes seconds. The
+// package needs Main. Each test has its own namespace, which is deleted at its end. A test that
 // stops or damages the cluster uses Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
@@ -54,12 +54,12 @@ func Shared(t testing.TB) *Cluster {
 	}
 	c := *shared.cluster
 	c.t, c.Namespace = t, namespaceOf(t.Name())
-	c.makeNamespace()
+	c.createNamespace()
 	return &c
 }
 
-// makeNamespace makes the test's namespace and waits until pods can be made in it.
-func (c *Cluster) makeNamespace() {
+// createNamespace creates the test's namespace and waits until it accepts pods.
+func (c *Cluster) createNamespace() {
 	c.t.Helper()
 	namespaces := c.Client.CoreV1().Namespaces()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}
@@ -85,8 +85,7 @@ func (c *Cluster) makeNamespace() {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceOf makes a namespace's name of a test's, TestPodHasAddress/case_1 to
-// podhasaddress-case-1.
+// namespaceOf returns the namespace of a test: podhasaddress-case-1 for TestPodHasAddress/case_1.
 func namespaceOf(test string) string {
 	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
 	return strings.Trim(name[:min(len(name), 63)], "-")

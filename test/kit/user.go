@@ -23,8 +23,7 @@ type User struct {
 	t testing.TB
 }
 
-// User returns a person who logged in. The groups are added to the two virtual groups of such
-// users.
+// User returns a user who logged in. The groups are added to the two virtual groups of such users.
 func (c *Cluster) User(name string, groups ...string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -32,7 +31,7 @@ func (c *Cluster) User(name string, groups ...string) *User {
 	})
 }
 
-// ServiceAccount returns a service account with the groups that its token gives it.
+// ServiceAccount returns a service account with the groups of its token.
 func (c *Cluster) ServiceAccount(namespace, name string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -55,14 +54,14 @@ func (c *Cluster) Anonymous() *User {
 	return NewUser(c.t, config, rest.ImpersonationConfig{})
 }
 
-// Impersonate returns the identity that the administrator impersonates.
+// Impersonate returns a user whom the administrator impersonates.
 func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
 	c.t.Helper()
 	return NewUser(c.t, c.Config, identity)
 }
 
-// NewUser returns a user who connects with a client configuration of the test's own and
-// impersonates an identity, if one is given.
+// NewUser returns a user with the given client configuration and, optionally, an impersonated
+// identity.
 func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationConfig) *User {
 	t.Helper()
 	config := rest.CopyConfig(connection)
@@ -75,7 +74,7 @@ func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationC
 }
 
 // Try sends a request and returns the body of the response. The request body is YAML or JSON; a
-// PATCH is a JSON merge patch. A path that ends with "?" makes a dry run.
+// PATCH is a JSON merge patch. A path that ends with "?" requests a dry run.
 func (u *User) Try(verb, path, body string) (string, error) {
 	path, dryRun := strings.CutSuffix(path, "?")
 	request := u.Rest.Verb(verb).AbsPath(path)
@@ -102,15 +101,14 @@ func (u *User) May(verb, path, body string) string {
 	return response
 }
 
-// MayNot sends a request that the API server must forbid for the given reason, which is a part of
-// its message.
+// MayNot sends a request that the API server must forbid with a message that contains reason.
 func (u *User) MayNot(verb, path, body, reason string) {
 	u.t.Helper()
 	u.Refused(verb, path, body, reason, apierrors.IsForbidden)
 }
 
 // Refused sends a request that must fail with an error of the given kind and with a message that
-// has the given part.
+// contains reason.
 func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
 	u.t.Helper()
 	response, err := u.Try(verb, path, body)
