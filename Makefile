@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload sbom oc-all test check unit scenario s3 bench soak lint shape coverage clean
+.PHONY: help up down build setup payload sbom oc-all test check unit scenario s3 bench soak lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,10 @@ test: build sbom lint unit oc-all scenario s3 ## run everything and print the ti
 	@$(GO) run ./hack/gotest -report bin/times
 
 check: build ## build, lint and test what a change can break (BASE=main); it boots no cluster
-	@packages=$$($(GO) run ./hack/affected -base $(or $(BASE),main)) && test -n "$$packages" || { echo 'nothing changed'; exit 0; }; \
-	$(MAKE) --no-print-directory lint LINT="$$($(GO) run ./hack/affected -base $(or $(BASE),main) -changed | tr '\n' ' ')" && \
+	@changed=$$($(GO) run ./hack/affected -base $(or $(BASE),main) -changed | tr '\n' ' ') && \
+	packages=$$($(GO) run ./hack/affected -base $(or $(BASE),main)) && \
+	if test -z "$$packages"; then echo 'no package has changed'; exit; fi && \
+	$(MAKE) --no-print-directory lint golangci PACKAGES="$$changed" && \
 	$(GO) test $$packages
 
 unit: build ## run the tests beside the code
@@ -77,12 +79,20 @@ bench: build ## measure against the same upstream programs run separately
 soak: ## fuzz the parsers of foreign input for an hour, or HOURS=n (docs/soak.md)
 	$(GO) run ./hack/soak -time $(or $(HOURS),1)h -markdown
 
-LINT ?= ./...
+PACKAGES ?= ./...
 
 lint: setup ## gofmt, go vet, shellcheck
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "$$unformatted"; echo 'these files are not formatted; run: gofmt -w .'; exit 1; }
-	$(GO) vet $(LINT)
+	$(GO) vet $(PACKAGES)
 	shellcheck $$(git ls-files -co --exclude-standard '*.sh') .ci/run examples/flexvolume/driver/loop
+
+LINTER := bin/golangci-lint
+
+golangci: $(LINTER) ## the linters of .golangci.yml, on all packages or on PACKAGES
+	$(LINTER) run --allow-parallel-runners $(PACKAGES)
+
+$(LINTER): hack/tools/go.mod hack/tools/go.sum
+	$(GO) build -C hack/tools -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 shape: ## print the sizes of packages, files and functions, tests by folder, repetitions, exemptions
 	@$(GO) run ./hack/shape

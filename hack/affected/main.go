@@ -38,7 +38,7 @@ func run(out io.Writer, base string, changedOnly bool) error {
 		paths = packages.affected(paths)
 	}
 	for _, path := range paths {
-		fmt.Fprintln(out, path)
+		fmt.Fprintln(out, "./"+strings.TrimPrefix(path, module+"/"))
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package netnamespace creates network namespaces without a name for tests and benchmarks. A namespace
-// ends with its last process and the last open file of it.
+// Package netnamespace creates network namespaces without a name for tests and benchmarks. A
+// namespace ends with its last process and the last open file of it.
 package netnamespace
 
 import (
@@ -70,8 +70,8 @@ func (n *Namespace) Listen(network, address string) (listener net.Listener, err 
 	return listener, err
 }
 
-// SetUp gives a device of the calling thread's namespace an address with the length of its network, and
-// sets the device up. Without a valid address, it only sets the device up.
+// SetUp gives a device of the calling thread's namespace an address with the length of its network,
+// and sets the device up. Without a valid address, it only sets the device up.
 func SetUp(device string, address netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {

@@ -61,6 +61,9 @@ func isExempt(rule, finding string) bool {
 func TestExemptionsExist(t *testing.T) {
 	repository := loadTree(t)
 	for _, rule := range rules {
+		if len(exempt[rule.name]) == 0 {
+			continue
+		}
 		findings := rule.check(repository)
 		for _, path := range exempt[rule.name] {
 			isFile := slices.ContainsFunc(repository.files, func(f file) bool { return f.path == path })
