@@ -5,12 +5,18 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/slipway-platform/slipway/internal/redact"
 )
 
 // A process writes its log file directly, so its last words are there whatever happens to the
@@ -20,6 +26,15 @@ const (
 	maxLog         = 64 << 20
 	logCheckPeriod = time.Minute
 )
+
+// setLogOutput sets the output of this process's logs, those of upstream libraries included, which
+// use klog. Every line passes redaction. It must be called before any other goroutine logs.
+func setLogOutput(w io.Writer) {
+	w = redact.Writer(w)
+	log.SetOutput(w)
+	// klog writes to stderr by itself, unless it has a logger.
+	klog.SetLoggerWithOptions(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w))), klog.ContextualLogger(true))
+}
 
 // openLog opens a log file for appending.
 func openLog(path string) (*os.File, error) {

@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/memory"
-	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
@@ -107,7 +105,7 @@ func processCommand(opts *options, name, short string, table func() []row) *cobr
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log.SetOutput(redact.Writer(os.Stderr))
+			setLogOutput(os.Stderr)
 			started := memory.BeginStart()
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/config"
-	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/platform/preflight"
@@ -46,7 +44,7 @@ func runCommand(opts *options) *cobra.Command {
 const checkedFlag = "checked"
 
 func run(ctx context.Context, opts *options, checked bool) error {
-	log.SetOutput(redact.Writer(os.Stderr))
+	setLogOutput(os.Stderr)
 	if opts.file == "" {
 		if err := config.WriteDefaults(opts.dataDir); err != nil {
 			return err
