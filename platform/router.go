@@ -149,8 +149,8 @@ func routerCommand() *cobra.Command {
 		Short: "Serve routes with HAProxy: one more router, such as one for a shard",
 		Long: "Serve the routes of a cluster with HAProxy. It is configured by the environment variables of OpenShift 3's router, such as\n" +
 			"ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT, and runs in a pod on the host network or with a kubeconfig.\n" +
-			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT, ROUTER_SERVICE_SNI_PORT,\n" +
-			"ROUTER_SERVICE_NO_SNI_PORT and ROUTER_LISTEN_ADDR.",
+			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT and ROUTER_LISTEN_ADDR.\n" +
+			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -151,6 +151,13 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			return fmt.Errorf("make directory of the router: %w", err)
 		}
 	}
+	// HAProxy's user connects to sockets in these directories, from the first one as its working
+	// directory. The modes of the sockets say who can.
+	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
+		}
+	}
 	now, err := e.begin()
 	if err != nil {
 		return err

@@ -24,6 +24,11 @@ var suites = map[string]struct{ ciphers, oldest string }{
 	"old": {"ALL:!aNULL:!eNULL:!EXPORT:!RC4:!MD5:!PSK:!SRP:@SECLEVEL=0", "TLSv1.0"},
 }
 
+// The sockets over which HAProxy passes TLS connections to itself, with the PROXY protocol. Only
+// HAProxy's user can connect to them. They are relative to the working directory, which HAProxy is
+// started in, because that user cannot search the directories above it.
+const sniSocket, noSNISocket = "run/sni.sock", "run/no-sni.sock"
+
 // frame makes the text above the backends.
 func (w *Writer) frame(bind bool) (string, error) {
 	s := w.Settings
@@ -32,7 +37,7 @@ func (w *Writer) frame(bind bool) (string, error) {
 		ciphers, oldest = suite.ciphers, suite.oldest
 	}
 	data := map[string]any{
-		"WorkingDir": w.Dir, "User": w.User, "Ciphers": ciphers, "MinTLS": oldest, "BindPorts": bind,
+		"WorkingDir": w.Dir, "User": w.User, "SNISocket": sniSocket, "NoSNISocket": noSNISocket, "Ciphers": ciphers, "MinTLS": oldest, "BindPorts": bind,
 		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "ClientAuth": w.clientAuth(),
 		"HTTP": w.binds("ROUTER_SERVICE_HTTP_PORT"), "HTTPS": w.binds("ROUTER_SERVICE_HTTPS_PORT"),
 		"StatsPort": w.statsPort(), "StatsUser": s.Text("STATS_USERNAME"), "StatsAuth": s.Text("STATS_USERNAME") + ":" + s.Text("STATS_PASSWORD"),

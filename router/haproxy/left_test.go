@@ -26,7 +26,7 @@ func (b *bench) leave() *process {
 	if err := os.WriteFile(b.engine.File(), []byte(config.Text()), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	p, err := start(b.engine.Program, b.engine.File(), "", true)
+	p, err := start(b.engine.Program, b.engine.Dir, b.engine.File(), "", true)
 	if err != nil {
 		b.t.Fatal(err)
 	}

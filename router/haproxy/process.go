@@ -34,15 +34,15 @@ type process struct {
 	usual   int
 }
 
-// start runs HAProxy on a configuration file. It shares the listening sockets of the one that answers on a socket, if there is one: both take connections until
+// start runs HAProxy in a working directory on a configuration file. It shares the listening sockets of the one that answers on a socket, if there is one: both take connections until
 // the former is told to leave. The kernel ends the master with this process unless it is to outlive it; the worker, which changes its user, would not be ended so.
-func start(program, file, socket string, outlive bool) (*process, error) {
+func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
 	if socket != "" {
 		args = append(args, "-x", socket)
 	}
 	p, command := &process{ended: make(chan struct{})}, exec.Command(program, args...)
-	command.Stdout, command.Stderr = &p.output, &p.output
+	command.Dir, command.Stdout, command.Stderr = dir, &p.output, &p.output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !outlive {
 		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -96,8 +96,8 @@ func (r *refusal) Unwrap() error { return r.reason }
 // remedy is what to do about what HAProxy says.
 func remedy(output string) string {
 	if strings.Contains(output, "Address already in use") {
-		return "; another program has the port, such as the router of the node: choose others with ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT, " +
-			"ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT, or set slipway.router.disabled in the NodeConfig"
+		return "; another program has the port, such as the router of the node: choose others with ROUTER_SERVICE_HTTP_PORT and ROUTER_SERVICE_HTTPS_PORT, " +
+			"or set slipway.router.disabled in the NodeConfig"
 	}
 	return ""
 }

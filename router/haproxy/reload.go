@@ -91,7 +91,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 	if len(r.before) > 0 {
 		socket = e.control().socket
 	}
-	next, err := start(e.Program, e.File(), socket, e.Outlive)
+	next, err := start(e.Program, e.Dir, e.File(), socket, e.Outlive)
 	if err != nil {
 		return err
 	}

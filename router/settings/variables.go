@@ -57,8 +57,8 @@ func listening() []Variable {
 	return []Variable{
 		{"ROUTER_SERVICE_HTTP_PORT", "80", "Port for HTTP", port()},
 		{"ROUTER_SERVICE_HTTPS_PORT", "443", "Port for HTTPS", port()},
-		{"ROUTER_SERVICE_SNI_PORT", "10444", "Port inside the machine for TLS with a server name", port()},
-		{"ROUTER_SERVICE_NO_SNI_PORT", "10443", "Port inside the machine for TLS without a server name", port()},
+		{"ROUTER_SERVICE_SNI_PORT", "10444", "For custom templates: port inside the machine for TLS with a server name; the own template has a Unix socket", port()},
+		{"ROUTER_SERVICE_NO_SNI_PORT", "10443", "For custom templates: port inside the machine for TLS without a server name; the own template has a Unix socket", port()},
 		{"ROUTER_IP_V4_V6_MODE", "v4", "Addresses to listen on: v4, v6 or v4v6", oneOf("v4", "v6", "v4v6")},
 		{"ROUTER_USE_PROXY_PROTOCOL", "false", "Expect the PROXY protocol on the ports for HTTP and HTTPS", flag()},
 		{"ROUTER_BIND_PORTS_AFTER_SYNC", "false", "Listen only when all routes are known", flag()},

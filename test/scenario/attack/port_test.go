@@ -41,8 +41,6 @@ func ports() []port {
 		{"*", 1936, "health of the router", map[string]string{
 			"http:///healthz": "200 ok", "http:///healthz/ready": "200 ok", "http:///metrics": "403", "http:///": "403", "http:///;csv": "403", "http:///debug/pprof/": "403",
 		}},
-		{"127.0.0.1", 10443, "HAProxy to itself", map[string]string{"https:///": "closed", "http:///": "closed"}},
-		{"127.0.0.1", 10444, "HAProxy to itself", map[string]string{"https:///": "closed", "http:///": "closed"}},
 		{"127.0.0.1", 4001, "etcd", map[string]string{"https:///v2/keys": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 7001, "etcd's peers", map[string]string{"https:///members": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 10256, "health of the service proxy", map[string]string{"http:///healthz": "200", "http:///livez": "200", "http:///metrics": "404", "http:///configz": "404", "http:///debug/pprof/": "404"}},
