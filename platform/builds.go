@@ -36,7 +36,7 @@ func (h *host) builds() (Component, error) {
 	}
 	made := &buildcontroller.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
 	if !h.Node.Slipway.LocalStorage.Disabled {
-		made.CacheDriver = local.DriverName
+		made.CacheDriver, made.CacheLabel = local.DriverName, localStorageLabel
 	}
 	return made, nil
 }

@@ -89,6 +89,7 @@ const retryLocalStorage = 10 * time.Second
 func (l *localStorage) Run(ctx context.Context, ready func()) error {
 	ready()
 	if l.disabled {
+		l.label(ctx, "null")
 		<-ctx.Done()
 		return nil
 	}
@@ -97,6 +98,9 @@ func (l *localStorage) Run(ctx context.Context, ready func()) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		limited, cancel := context.WithTimeout(ctx, retryLocalStorage)
+		l.label(limited, "null")
+		cancel()
 		slog.Error("local storage does not work", "error", err, "again in", retryLocalStorage)
 		select {
 		case <-ctx.Done():
@@ -104,6 +108,23 @@ func (l *localStorage) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	return nil
+}
+
+// localStorageLabel is the label of nodes with local storage. It stays while the node restarts, so
+// that pods wait for the driver. A node whose local storage is disabled or fails loses it.
+const localStorageLabel = "slipway.openshift.io/local-storage"
+
+// label sets the label of the node to a value in JSON. It retries until ctx ends.
+func (l *localStorage) label(ctx context.Context, value string) {
+	lastError := ""
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		err := patchLabel(ctx, l.pods, l.driver.Node, localStorageLabel, value)
+		if err != nil && ctx.Err() == nil && err.Error() != lastError {
+			lastError = err.Error()
+			slog.Warn("retry to label the node for local storage", "error", err)
+		}
+		return err == nil, nil
+	})
 }
 
 // serve runs the driver, and as soon as it serves what makes it known and used.
@@ -128,6 +149,7 @@ func (l *localStorage) serve(ctx context.Context) (err error) {
 	}
 	run(&l.driver, func() {
 		run(&registrar, func() {})
+		parts.Go(func() { l.label(ctx, `"true"`) })
 		run(&caches{&l.driver, l.pods, l.driver.Node}, func() {})
 		parts.Go(func() {
 			if err := awaitSnapshots(ctx, l.controller.Config); err == nil {

@@ -71,7 +71,12 @@ func label(ctx context.Context, config *rest.Config, node, name string) error {
 	if err != nil {
 		return fmt.Errorf("connect to label node %q: %w", node, err)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, name)
+	return patchLabel(ctx, client, node, name, `"true"`)
+}
+
+// patchLabel sets a label of a node to a value in JSON; null removes it.
+func patchLabel(ctx context.Context, client kubernetes.Interface, node, name, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, name, value)
 	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("label node %q: %w", node, err)
 	}

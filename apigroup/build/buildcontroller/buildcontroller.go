@@ -36,6 +36,8 @@ type Controllers struct {
 	SeccompProfile string
 	// CacheDriver is the CSI driver of volumes that a node keeps for the next pod that names them; empty: builds begin without what earlier ones have made.
 	CacheDriver string
+	// CacheLabel is the label of the nodes that have CacheDriver.
+	CacheLabel string
 	// Version is the platform's, which builders are told.
 	Version string
 	// Settings are the administrator's; they may change while the part runs, and count for the builds that begin afterwards.
@@ -87,7 +89,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	c.Metrics.show(made.Lister())
 	known, may := made.Informer().GetIndexer(), rights{kube.AuthorizationV1()}
 	building := &buildLoop{
-		maker: maker{c, kube.CoreV1(), kube.StorageV1(), streams.Lister(), configs.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		maker: maker{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		known: known, builds: made.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{

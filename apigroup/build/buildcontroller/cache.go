@@ -7,7 +7,6 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,7 +33,7 @@ func (m *maker) keepCache(ctx context.Context, pod *corev1.Pod, build *buildv1.B
 	if err != nil {
 		return err
 	}
-	if known, err := m.cached(ctx); err != nil || !known {
+	if ready, err := m.nodesHaveCaches(ctx); err != nil || !ready {
 		return err
 	}
 	limit := min(max(workspaceLimit(build.Spec.Resources.Limits).Value(), 1), largestCache)
@@ -44,13 +43,16 @@ func (m *maker) keepCache(ctx context.Context, pod *corev1.Pod, build *buildv1.B
 	return nil
 }
 
-// cached says whether all nodes have the driver: a pod would wait for it on one that has not.
-func (m *maker) cached(ctx context.Context) (bool, error) {
-	nodes, err := m.nodes.CSINodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+// nodesHaveCaches reports whether all nodes have the driver, by the label of the Node. On a node
+// without the driver, a pod would wait for it forever. The label stays while a node or its driver
+// restarts, when the CSINode does not contain the driver: the pod then waits for the driver.
+func (m *maker) nodesHaveCaches(ctx context.Context) (bool, error) {
+	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return false, fmt.Errorf("list nodes with drivers: %w", err)
 	}
-	return !slices.ContainsFunc(nodes.Items, func(node storagev1.CSINode) bool {
-		return !slices.ContainsFunc(node.Spec.Drivers, func(driver storagev1.CSINodeDriver) bool { return driver.Name == m.CacheDriver })
+	return !slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
+		_, ok := node.Labels[m.CacheLabel]
+		return !ok
 	}), nil
 }

@@ -34,14 +34,15 @@ func cacheOf(t *testing.T, m *maker, build *buildv1.Build) *corev1.CSIVolumeSour
 
 func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
 	m := newMaker(t)
-	m.CacheDriver = "local.example.com"
+	m.CacheDriver, m.CacheLabel = "local.example.com", "example.com/local"
 	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	m.configs = buildlisters.NewBuildConfigLister(known)
 	if err := known.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
 		t.Fatal(err)
 	}
-	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: m.CacheDriver}}}}
-	m.nodes = fake.NewClientset(node).StorageV1()
+	// While the node restarts, its CSINode has no driver.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node1", Labels: map[string]string{m.CacheLabel: "true"}}}
+	m.nodes = fake.NewClientset(node, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node1"}}).CoreV1()
 
 	configured := build()
 	configured.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app"}
@@ -62,7 +63,7 @@ func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
 			t.Errorf("a build %s has the volume %+v", name, got)
 		}
 	}
-	m.nodes = fake.NewClientset(node, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node2"}}).StorageV1()
+	m.nodes = fake.NewClientset(node, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node2"}}).CoreV1()
 	if got := cacheOf(t, m, configured); got != nil {
 		t.Errorf("a pod that may come to a node without the driver has the volume %+v", got)
 	}

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	storageclient "k8s.io/client-go/kubernetes/typed/storage/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
@@ -25,7 +24,7 @@ import (
 type maker struct {
 	*Controllers
 	secrets coreclient.CoreV1Interface
-	nodes   storageclient.CSINodesGetter
+	nodes   coreclient.NodesGetter
 	streams imagelisters.ImageStreamLister
 	configs buildlisters.BuildConfigLister
 	rights  rights

@@ -35,7 +35,7 @@ func newMaker(t *testing.T) *maker {
 	}
 	kube := fake.NewClientset(objects...)
 	return &maker{
-		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), kube.StorageV1(),
+		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), kube.CoreV1(),
 		imagelisters.NewImageStreamLister(streams), buildlisters.NewBuildConfigLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), rights{kube.AuthorizationV1()},
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -52,9 +51,9 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// A test before this one may have killed the node. Builds that start before the kubelet knows
-	// the driver again get no volume for layers.
-	p.waitOutput("csinode", "{.items[*].spec.drivers[*].name}", local.DriverName)
+	// Until local storage serves for the first time, builds get no volume for layers. A node that an
+	// earlier test killed keeps the label.
+	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
 	return p
