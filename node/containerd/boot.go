@@ -11,13 +11,14 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// bootFile, in State, has the identity of the boot that State belongs to.
+// bootFile, in State, contains the ID of the boot that State belongs to.
 const bootFile = "boot"
 
-// cleanState empties dir where it belongs to an earlier boot: the process ids, sockets and mounts in it mean nothing any more, or
-// worse, something else. A dir of this boot is kept, and with it the running containers. Then dir is marked as belonging to this boot.
+// cleanState empties dir if it belongs to an earlier boot: its PIDs, sockets and mounts are
+// obsolete, or refer to something else. It keeps a dir of this boot, and with it the running
+// containers. Then it marks dir with this boot.
 func cleanState(dir string) error {
-	current, err := bootIdentity("/proc")
+	current, err := bootID("/proc")
 	if err != nil {
 		return err
 	}
@@ -38,8 +39,8 @@ func cleanState(dir string) error {
 	return os.WriteFile(path, []byte(current), 0o600)
 }
 
-// empty removes dir with all in it, unless something is mounted there: then it cannot be from an earlier boot,
-// and removing would reach into a file system in use.
+// empty removes dir with its content. It fails if something is mounted in dir: such a dir is not
+// from an earlier boot, and removing it would delete files of a mounted file system.
 func empty(dir string) error {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -57,9 +58,10 @@ func empty(dir string) error {
 	return os.RemoveAll(absolute)
 }
 
-// bootIdentity identifies the run of the process tree that we are part of: the kernel's boot, and the start time of process 1,
-// which tells a restarted container from the one before. proc is where procfs is mounted.
-func bootIdentity(proc string) (string, error) {
+// bootID identifies the lifetime of the current process tree: the kernel's boot ID, and the start
+// time of process 1, which distinguishes restarts of a container. proc is the mount point of
+// procfs.
+func bootID(proc string) (string, error) {
 	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id"))
 	if err != nil {
 		return "", fmt.Errorf("identify boot: %w", err)
@@ -68,7 +70,8 @@ func bootIdentity(proc string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identify boot: %w", err)
 	}
-	// The second field is a name in parentheses, which may have blanks; the start time is the 22nd.
+	// The second field is a name in parentheses, which can have blanks. The start time is the 22nd
+	// field.
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndex(string(stat), ")")+1:]), " ")
 	fields := strings.Fields(rest)
 	const startTime = 22 - 3

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stateWith returns a state directory that has a file, and the boot's identity if boot is not empty.
+// stateWith returns a state directory with a file, and with the boot's ID unless it is empty.
 func stateWith(t *testing.T, boot string) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -31,7 +31,7 @@ func stateWith(t *testing.T, boot string) (dir, file string) {
 }
 
 func TestStateOfThisBootIsKept(t *testing.T) {
-	current, err := bootIdentity("/proc")
+	current, err := bootID("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestMountedStateIsNeverRemoved(t *testing.T) {
 	}
 }
 
-func TestBootIdentityTellsContainerRestarts(t *testing.T) {
+func TestBootIDChangesWhenContainerRestarts(t *testing.T) {
 	identity := func(startTime string) string {
 		proc := t.TempDir()
 		for path, content := range map[string]string{
@@ -92,7 +92,7 @@ func TestBootIdentityTellsContainerRestarts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := bootIdentity(proc)
+		got, err := bootID(proc)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,13 @@ import (
 //go:embed config.toml.tmpl
 var configTemplate string
 
-// maxSocketDir is the greatest length of a directory of shim sockets, in bytes: containerd puts names of 65 characters into it, and
-// the address of a Unix socket ends at 107.
+// maxSocketDir is the maximum length of the directory of shim sockets, in bytes: containerd adds
+// names of 65 characters, and the address of a Unix socket has at most 107.
 const maxSocketDir = 42
 
-// ShimSocketDir is where the shims' sockets are: in State, or, where the path would be too long for the address of a socket, in a directory
-// of /run named for State. Whoever removes State removes it as well.
+// ShimSocketDir returns the directory of the shims' sockets: in State, or, if that path is too long
+// for a socket address, a directory of /run whose name is derived from State. A caller that removes
+// State must also remove this directory.
 func (r Runtime) ShimSocketDir() string {
 	if dir := filepath.Join(r.State, "s"); len(dir) <= maxSocketDir {
 		return dir
@@ -28,7 +29,8 @@ func (r Runtime) ShimSocketDir() string {
 	return fmt.Sprintf("/run/slipway-%016x", sum.Sum64())
 }
 
-// config returns containerd's configuration file, in the format of version 4 (containerd 2.4), for a host with these properties.
+// config returns containerd's configuration file, in the format of version 4 (containerd 2.4), for
+// a host.
 func (r Runtime) config(h host) ([]byte, error) {
 	parsed, err := template.New("config").Funcs(template.FuncMap{"quote": quote}).Parse(configTemplate)
 	if err != nil {
@@ -51,7 +53,7 @@ func (r Runtime) config(h host) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// quote returns s as a TOML basic string, of which JSON's strings are a subset.
+// quote returns s as a TOML basic string. JSON strings are a subset of these.
 func quote(s string) (string, error) {
 	data, err := json.Marshal(s)
 	return string(data), err

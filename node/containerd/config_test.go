@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// ConfigWithoutOverlay returns the configuration for this host as if it had no overlay mounts.
+// ConfigWithoutOverlay returns the configuration for this host without overlay mounts.
 func (r Runtime) ConfigWithoutOverlay() ([]byte, error) {
 	h := inspectHost(r.Root)
 	h.overlay = false
@@ -47,13 +47,13 @@ func TestConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("run go test -update ./node/containerd where this is wanted:\n%s", diff)
+				t.Errorf("run go test -update ./node/containerd if this is intended:\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestShimSocketsFitTheirAddress(t *testing.T) {
+func TestShimSocketDirFitsSocketAddress(t *testing.T) {
 	short := Runtime{State: "/var/lib/slipway/run/containerd"}
 	if got, want := short.ShimSocketDir(), "/var/lib/slipway/run/containerd/s"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -1,11 +1,14 @@
-// Package containerd configures and starts containerd, the container runtime of a host, as a child process of slipway.
+// Package containerd configures and starts containerd, the container runtime of a host, as a child
+// process of slipway.
 //
-// containerd keeps nothing outside of the directories that it is given here, so that it neither meets another containerd of the
-// same machine nor leaves anything behind: images and snapshots below Root, everything of this boot (sockets,
-// the state of running containers, network namespaces) below State. Its configuration file is written at each start from the
-// fields of Runtime and is not meant to be edited; what an administrator may want to set has a field of its own.
+// containerd writes only to the directories of its Runtime, so that it neither conflicts with
+// another containerd on the machine nor leaves files elsewhere: images and snapshots are in Root,
+// and everything of this boot (sockets, the state of running containers, network namespaces) is in
+// State. Its configuration file is written at each start from the fields of Runtime. Do not edit
+// the file: each supported setting is a field.
 //
-// The containers and their shims do not end with containerd: a new containerd finds them in State and goes on with them.
+// Containers and their shims outlive containerd: a new containerd finds them in State and continues
+// to manage them.
 package containerd
 
 import (
@@ -18,36 +21,39 @@ import (
 	"time"
 )
 
-// stopDelay is how long containerd has to end after SIGTERM before it is killed. It only has to close its database:
-// containers go on without it.
-const stopDelay = 10 * time.Second
+// stopTimeout limits the time that containerd has to end after SIGTERM. It only has to close its
+// database: containers continue without it.
+const stopTimeout = 10 * time.Second
 
-// Runtime is a containerd of one host. All paths are absolute.
+// Runtime is the containerd of a host. All paths are absolute.
 type Runtime struct {
 	// Program, Shim and Runc are the programs to run: see internal/payload.
 	Program, Shim, Runc string
-	// Root keeps images, snapshots and containers: it must survive a restart of the machine.
+	// Root contains images, snapshots and containers. It must survive a reboot.
 	Root string
-	// State keeps what is true of this boot only. It must be used by nothing else: it is emptied after a restart of the machine.
+	// State contains the state of this boot. It must have no other use: it is emptied after a
+	// reboot.
 	State string
-	// Socket is where containerd and its CRI plugin are served: a Unix socket for root alone.
+	// Socket is the Unix socket of containerd and its CRI plugin. Only root can open it.
 	Socket string
-	// CNIConfDir has the network configuration of pods, CNIBinDir the CNI plugins.
+	// CNIConfDir contains the network configuration of pods, CNIBinDir the CNI plugins.
 	CNIConfDir, CNIBinDir string
-	// RegistryConfigDir has a directory with a hosts.toml for each registry that has mirrors or settings; see package image.
+	// RegistryConfigDir contains a directory with a hosts.toml for each registry with mirrors or
+	// settings; see package image.
 	RegistryConfigDir string
-	// SandboxImage is the image of pod sandboxes. It has to be loaded before the first pod starts.
+	// SandboxImage is the image of pod sandboxes. It must be loaded before the first pod starts.
 	SandboxImage string
 	// LogLevel is one of debug, info, warn, error; empty means warn.
 	LogLevel string
 }
 
-// Name returns the name of the part.
+// Name returns the component's name.
 func (r Runtime) Name() string { return "containerd" }
 
-// Command prepares the directories, writes the configuration and returns containerd's command, ready to start; the caller
-// sets its output. When ctx ends, the process is asked to end with SIGTERM and killed if it does not within 10 seconds; its
-// containers go on. It runs in a process group of its own, so that an interrupt from the keyboard does not reach it or its shims.
+// Command prepares the directories, writes the configuration and returns containerd's command,
+// ready to start. The caller sets its output. When ctx ends, the process gets SIGTERM, and SIGKILL
+// after 10 seconds. Its containers continue. It has a separate process group, so that an interrupt
+// from the keyboard does not reach it or its shims.
 func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare containerd: %w", err)
@@ -61,17 +67,18 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
-	// Like our own processes it gives up a little processor time for memory; an administrator's own value wins.
+	// Like Slipway's processes, it trades a little CPU for memory. An administrator's value takes
+	// precedence.
 	if os.Getenv("GOGC") == "" {
 		command.Env = append(os.Environ(), "GOGC=50")
 	}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = stopDelay
+	command.WaitDelay = stopTimeout
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command, nil
 }
 
-// prepare makes State fit for this boot and creates the directories.
+// prepare removes the state of earlier boots and creates the directories.
 func (r Runtime) prepare() error {
 	if err := cleanState(r.State); err != nil {
 		return err
@@ -81,7 +88,8 @@ func (r Runtime) prepare() error {
 			return err
 		}
 	}
-	// The root of a pod with users of its own, which is nobody on the host, goes through State to its file system.
+	// The root user of a pod with a user namespace, which is unprivileged on the host, traverses
+	// State to its file system.
 	if err := os.Chmod(r.State, 0o711); err != nil {
 		return err
 	}

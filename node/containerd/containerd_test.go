@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
 )
 
-// logged runs the command until containerd is ready, ends it with SIGTERM, and returns what it has logged.
+// logged runs the command until containerd is ready, stops it with SIGTERM, and returns its log.
 func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 	t.Helper()
 	var log bytes.Buffer
@@ -40,7 +40,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 	return log.String()
 }
 
-// assertQuiet checks that containerd found nothing wrong.
+// assertQuiet checks that containerd logged no error.
 func assertQuiet(t *testing.T, log string) {
 	t.Helper()
 	for _, complaint := range []string{"level=error", "level=fatal", "unknown key", "unknown plugin"} {
@@ -62,7 +62,7 @@ func TestContainerdStartsAndStops(t *testing.T) {
 	}
 }
 
-func TestSocketIsForRootAlone(t *testing.T) {
+func TestOnlyRootCanOpenSocket(t *testing.T) {
 	r, _ := containerdtest.New(t)
 	containerdtest.Start(t, r)
 	info, err := os.Stat(r.Socket)
@@ -82,7 +82,7 @@ func TestEndOfContextStopsContainerd(t *testing.T) {
 	}
 }
 
-func TestNativeSnapshotterWhereOverlayIsMissing(t *testing.T) {
+func TestNativeSnapshotterWithoutOverlay(t *testing.T) {
 	r, _ := containerdtest.New(t)
 	command, err := r.Command(context.Background())
 	if err != nil {
@@ -99,7 +99,7 @@ func TestNativeSnapshotterWhereOverlayIsMissing(t *testing.T) {
 	assertQuiet(t, logged(t, r, command))
 }
 
-func TestWaitReadySaysWhatIsMissing(t *testing.T) {
+func TestWaitReadyReportsLastReason(t *testing.T) {
 	r := containerd.Runtime{Socket: filepath.Join(t.TempDir(), "none.sock")}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

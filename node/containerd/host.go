@@ -12,17 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is what the configuration depends on besides Runtime.
+// host contains the properties of a host that the configuration depends on.
 type host struct {
-	// platform is the operating system and architecture, as OCI writes it.
+	// platform is the operating system and architecture in OCI's form.
 	platform string
-	// overlay: the file system of Root can be the base of overlay mounts.
+	// overlay means that the file system of Root supports overlay mounts.
 	overlay bool
-	// lowersOOMScore: this process may lower the oom_score_adj of processes, as kubelet wants it for important pods.
+	// lowersOOMScore means that this process can lower the oom_score_adj of processes, which
+	// kubelet does for important pods.
 	lowersOOMScore bool
 }
 
-// inspectHost finds out what this host can do. Overlay support is tried with a mount, as the answer depends on kernel and file system.
+// inspectHost determines the properties of this host. It tries an overlay mount, because support
+// depends on kernel and file system.
 func inspectHost(root string) host {
 	return host{
 		platform:       "linux/" + runtime.GOARCH,
@@ -31,7 +33,8 @@ func inspectHost(root string) host {
 	}
 }
 
-// hasCapability reports whether the process whose status file (proc(5)) is at path has the capability in effect.
+// hasCapability reports whether the process with the status file (proc(5)) at path has an effective
+// capability.
 func hasCapability(path string, capability int) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -50,8 +53,9 @@ func hasCapability(path string, capability int) bool {
 	return false
 }
 
-// Snapshotter returns the snapshotter that containerd is configured to use for this Root: overlayfs, or native (copies) where the kernel
-// or the file system does not support overlay mounts. It tries a mount below Root.
+// Snapshotter returns the snapshotter in containerd's configuration for this Root: overlayfs, or
+// native (copies) if the kernel or the file system does not support overlay mounts. It tries a
+// mount below Root.
 func (r Runtime) Snapshotter() (string, error) {
 	if err := os.MkdirAll(r.Root, 0o700); err != nil {
 		return "", fmt.Errorf("find snapshotter: %w", err)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestCapabilityInEffect(t *testing.T) {
+func TestHasCapability(t *testing.T) {
 	for name, c := range map[string]struct {
 		status string
 		want   bool
@@ -29,7 +29,7 @@ func TestCapabilityInEffect(t *testing.T) {
 	}
 }
 
-func TestOverlayIsTriedOnTheFileSystemOfRoot(t *testing.T) {
+func TestOverlaySupportDependsOnFileSystem(t *testing.T) {
 	if !inspectHost(t.TempDir()).overlay {
 		t.Error("overlay mounts do not work on the file system of the temporary directory: this test needs one where they do")
 	}

@@ -12,11 +12,12 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// retryDelay is the time between two looks at whether containerd is ready.
-const retryDelay = 50 * time.Millisecond
+// readyInterval is the interval of checks whether containerd is ready.
+const readyInterval = 50 * time.Millisecond
 
-// WaitReady returns nil as soon as containerd's CRI plugin says that it can run containers (the condition RuntimeReady of CRI; the
-// network's condition is that of the network, which comes later). When ctx ends before, the error has the last reason.
+// WaitReady returns nil when containerd's CRI plugin can run containers (CRI's condition
+// RuntimeReady; the network becomes ready later). If ctx ends before, the error contains the last
+// reason.
 func (r Runtime) WaitReady(ctx context.Context) error {
 	last := errors.New("not tried")
 	for {
@@ -26,15 +27,16 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for containerd: %w: %w", context.Cause(ctx), last)
-		case <-time.After(retryDelay):
+		case <-time.After(readyInterval):
 		}
 	}
 }
 
-// Ready returns nil where containerd's CRI plugin can run containers at this moment, else an error that says why not.
+// Ready returns nil if containerd's CRI plugin can run containers, and otherwise an error with the
+// reason.
 func (r Runtime) Ready(ctx context.Context) error {
 	if _, err := os.Stat(r.Socket); err != nil {
-		return fmt.Errorf("connect to containerd: %w", err) // a connection would log this each time
+		return fmt.Errorf("connect to containerd: %w", err) // without this check, gRPC would log each failed connection
 	}
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -24,14 +24,16 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Progress is called with the number of bytes of an archive that are read and the archive's size.
+// Progress is called with the number of bytes read and the size of an archive.
 type Progress func(read, total int64)
 
-// LoadArchive loads all images of the archive at path, for this host's platform, and returns their names. It reads what `docker save` and
-// `podman save` write and OCI image layouts, as tar files, plain or compressed with gzip or zstd. An image of an OCI layout that has no
-// name, or only a tag, gets the name localhost/<file name without suffix>. progress may be nil.
+// LoadArchive loads all images of the archive at path for this host's platform, and returns their
+// names. It reads the output of `docker save` and `podman save`, and OCI image layouts, as tar
+// files without compression or with gzip or zstd. An image of an OCI layout without a name, or with
+// only a tag, gets the name localhost/<file name without suffix>. progress can be nil.
 //
-// Errors name the file and say what is wrong with it: not an archive of images, truncated, no image for this platform.
+// Errors name the file and the cause: it is not an archive of images, it is truncated, or it has no
+// image for this platform.
 func (s Store) LoadArchive(ctx context.Context, path string, progress Progress) ([]string, error) {
 	c, err := s.connect()
 	if err != nil {
@@ -45,7 +47,8 @@ func (s Store) LoadArchive(ctx context.Context, path string, progress Progress) 
 	return names, nil
 }
 
-func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, labels map[string]string, progress Progress) ([]string, error) {
+func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, labels map[string]string,
+	progress Progress) ([]string, error) {
 	source, err := openSource(path, progress)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,8 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	}
 	defer stream.Close()
 
-	// The lease keeps the blobs that nothing refers to yet, and ends by itself should we not end it.
+	// The content lease keeps blobs without references. It expires if this process cannot release
+	// it.
 	ctx, release, err := c.WithLease(ctx)
 	if err != nil {
 		return nil, err
@@ -67,33 +71,35 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	if err != nil {
 		return nil, source.explain(err)
 	}
-	// The rest of the file, padding, tells nothing; a checksum at its end does.
+	// Read the rest of the file: it can end with a checksum.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return nil, source.explain(err)
 	}
 	return s.register(ctx, c, index, baseName(path), labels)
 }
 
-// register unpacks the images of an index that is in the store and gives them their names. base is the name of those that have none.
-func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Descriptor, base string, labels map[string]string) ([]string, error) {
+// register unpacks the images of an index in the store and creates their names. base is the name of
+// images without a name.
+func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Descriptor, base string,
+	labels map[string]string) ([]string, error) {
 	data, err := content.ReadBlob(ctx, c.ContentStore(), index)
 	if err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
-	var listed ocispec.Index
-	if err := json.Unmarshal(data, &listed); err != nil {
+	var manifests ocispec.Index
+	if err := json.Unmarshal(data, &manifests); err != nil {
 		return nil, fmt.Errorf("decode index: %w", err)
 	}
 	platform := &matcher{MatchComparer: platforms.Default()}
 	var names []string
-	for _, target := range listed.Manifests {
+	for _, target := range manifests.Manifests {
 		if !platform.has(ctx, c.ContentStore(), target) {
 			continue
 		}
-		// References from one blob to the next keep an image's blobs as long as the image.
+		// References between blobs keep the blobs as long as the image exists.
 		keep := images.SetChildrenLabels(c.ContentStore(), images.FilterPlatforms(images.ChildrenHandler(c.ContentStore()), platform))
 		if err := images.WalkNotEmpty(ctx, keep, target); err != nil {
-			return nil, fmt.Errorf("it is incomplete: %w", err)
+			return nil, fmt.Errorf("the image is incomplete: %w", err)
 		}
 		record := images.Image{Name: imageName(target, base), Target: target, Labels: labels}
 		if err := client.NewImage(c, record).Unpack(ctx, s.Snapshotter); err != nil {
@@ -111,7 +117,7 @@ func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Des
 	return slices.Compact(names), nil
 }
 
-// imageName returns the name of an image of an archive, by the annotations that archives have.
+// imageName returns the name of an archive's image from its annotations.
 func imageName(target ocispec.Descriptor, base string) string {
 	if name := target.Annotations[images.AnnotationImageName]; name != "" {
 		return name
@@ -126,7 +132,7 @@ func imageName(target ocispec.Descriptor, base string) string {
 	}
 }
 
-// matcher is the platform of this host. It remembers which platforms it was asked about in vain.
+// matcher matches the platform of this host. It records the platforms that did not match.
 type matcher struct {
 	platforms.MatchComparer
 	others []string
@@ -142,7 +148,8 @@ func (m *matcher) Match(p ocispec.Platform) bool {
 	return false
 }
 
-// has reports whether the image can run here. Where the index does not tell, its configuration does.
+// has reports whether the image can run on this host. If the index does not contain the platform,
+// its configuration does.
 func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.Descriptor) bool {
 	if target.Platform != nil && !m.Match(*target.Platform) {
 		return false
@@ -155,15 +162,15 @@ func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.D
 	return err == nil && m.Match(platform)
 }
 
-// none returns the error that nothing matched.
+// none returns the error for an archive without a matching image.
 func (m *matcher) none() error {
 	if len(m.others) == 0 {
-		return fmt.Errorf("nothing for this host's platform %s in it", platforms.DefaultString())
+		return fmt.Errorf("it has no image for this host's platform %s", platforms.DefaultString())
 	}
 	return fmt.Errorf("it is for %s, this host is %s", strings.Join(m.others, ", "), platforms.DefaultString())
 }
 
-// source is an archive file that reports how much of it is read.
+// source is an archive file that reports its read position.
 type source struct {
 	*os.File
 	read, total int64
@@ -195,7 +202,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain returns err as someone who has the file wants to know it.
+// explain returns an error message for users of the file.
 func (s *source) explain(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is truncated: it ends after %d bytes in the middle of an image; copy it again", s.read)
@@ -204,12 +211,12 @@ func (s *source) explain(err error) error {
 		return errors.New("it is damaged: its checksum differs; copy it again")
 	}
 	if strings.Contains(err.Error(), "unrecognized image format") {
-		return errors.New("it is an archive, but of no images: neither manifest.json (docker save) nor oci-layout is in it")
+		return errors.New("it is an archive without images: it contains neither manifest.json (docker save) nor oci-layout")
 	}
 	return err
 }
 
-// decompress returns the tar archive that is in the file, whichever way it is compressed.
+// decompress returns the tar archive in the file, with any supported compression.
 func decompress(file io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(file, 1<<16)
 	start, err := buffered.Peek(4)
@@ -234,7 +241,8 @@ func decompress(file io.Reader) (io.ReadCloser, error) {
 	return checkTar(plain)
 }
 
-// checkTar returns stream unread, or an error where it does not begin like a tar archive (the field magic of its first header).
+// checkTar returns stream with all its data, or an error if it does not begin like a tar archive
+// (the field magic of the first header).
 func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	const magicOffset, magic = 257, "ustar"
 	buffered := bufio.NewReader(stream)
@@ -245,7 +253,7 @@ func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	}
 	if err == io.EOF || string(start[magicOffset:]) != magic {
 		stream.Close()
-		return nil, errors.New("not an archive of images: expected what docker save, podman save or skopeo write (tar, tar.gz or tar.zst)")
+		return nil, errors.New("not an archive of images: expected the output of docker save, podman save or skopeo (tar, tar.gz or tar.zst)")
 	}
 	return struct {
 		io.Reader
@@ -253,7 +261,7 @@ func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	}{buffered, stream}, nil
 }
 
-// baseName returns the name, without tag, of an image that has none, from the name of its archive.
+// baseName derives the name, without tag, of an unnamed image from the name of its archive.
 func baseName(path string) string {
 	name := strings.ToLower(filepath.Base(path))
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".tar", ".oci"} {

@@ -60,7 +60,7 @@ func writeDockerArchiveFor(t *testing.T, path, tag, architecture string) {
 	}
 }
 
-// writeLayout writes an OCI image layout as an archive. options may name the image.
+// writeLayout writes an OCI image layout as an archive. options can set the image's name.
 func writeLayout(t *testing.T, path, architecture string, options ...layout.Option) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func named(name string) layout.Option {
 	return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
 }
 
-func TestArchivesAreLoaded(t *testing.T) {
+func TestLoadArchive(t *testing.T) {
 	n := startNode(t)
 	docker := func(tag string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) { writeDockerArchive(t, path, tag) }
@@ -172,13 +172,13 @@ func TestArchivesAreLoaded(t *testing.T) {
 			}
 			eventually.True(t, "kubelet to see it", func() bool { return n.image(t, c.want) != nil })
 			if n.image(t, c.want).GetPinned() {
-				t.Error("it is pinned")
+				t.Error("the image is pinned")
 			}
 		})
 	}
 }
 
-func TestUnusableArchivesSayWhy(t *testing.T) {
+func TestLoadArchiveExplainsUnusableArchives(t *testing.T) {
 	n := startNode(t)
 	foreign := "arm64"
 	if runtime.GOARCH == foreign {

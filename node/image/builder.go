@@ -12,20 +12,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// authorities is the file of the host's certificate authorities, by which builds know public servers.
+// authorities is the file with the host's CA certificates, with which builds verify public servers.
 const authorities = "/etc/ssl/certs/ca-certificates.crt"
 
-// Builder returns the image that builds run in: the builder that slipway has in it, the static runc at path, which starts the steps of a build, and
-// the certificate authorities of the host, if it has any.
+// Builder returns the image of build pods: the builder embedded in slipway, the static runc at
+// path, which runs the steps of a build, and the host's CA certificates, if it has any.
 func Builder(runc string) (Image, error) {
 	builder, content, err := payload.Open(manifest.Builder)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", BuilderName, err)
 	}
 	content.Close()
 	runcSum, err := checksum(runc)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", BuilderName, err)
 	}
 	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), program("usr/bin/runc", runc), entry{
 		path: "usr/bin/slipway-builder", mode: 0o755, size: builder.Size,
@@ -37,9 +37,10 @@ func Builder(runc string) (Image, error) {
 	trusted, err := checksum(authorities)
 	switch {
 	case err == nil:
-		entries = append(entries, dir("etc/ssl", 0o755), dir("etc/ssl/certs", 0o755), entry{path: authorities[1:], mode: 0o644, source: authorities})
+		entries = append(entries, dir("etc/ssl", 0o755), dir("etc/ssl/certs", 0o755),
+			entry{path: authorities[1:], mode: 0o644, source: authorities})
 	case !errors.Is(err, fs.ErrNotExist):
-		return Image{}, fmt.Errorf("make image %s: %w", BuilderName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", BuilderName, err)
 	}
 	return Image{
 		Name:    BuilderName,

@@ -15,17 +15,18 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// layoutVersion is part of each image's Content: it is raised when the images are laid out differently for the same programs.
+// layoutVersion is part of each image's Content. Increase it when the layout of images changes for
+// the same programs.
 const layoutVersion = "1"
 
-// nobody is the user and group that pause runs as.
+// nobody is the user and group of pause.
 const nobody = "65535:65535"
 
-// Pause returns the image of pod sandboxes, made of the static program at path.
+// Pause returns the image of pod sandboxes with the static program at path.
 func Pause(path string) (Image, error) {
 	sum, err := checksum(path)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", PauseName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", PauseName, err)
 	}
 	return Image{
 		Name:    PauseName,
@@ -34,31 +35,32 @@ func Pause(path string) (Image, error) {
 		config: ocispec.ImageConfig{
 			User:       nobody,
 			Entrypoint: []string{"/pause"},
-			// One of each in every pod: the Go runtime needs fewer threads and less memory this way.
+			// Every pod has a pause process: with this setting the Go runtime needs fewer threads
+			// and less memory.
 			Env:        []string{"GOMAXPROCS=1"},
 			WorkingDir: "/",
 		},
 	}, nil
 }
 
-// Tools returns the image of small programs, made of the statically linked busybox at path: each of its applets is in /bin, which
-// /sbin, /usr/bin and /usr/sbin are links to. Its command is sh.
+// Tools returns the image with the statically linked busybox at path. Its applets are in /bin, and
+// /sbin, /usr/bin and /usr/sbin are links to it. Its command is sh.
 func Tools(busybox string) (Image, error) {
 	const remedy = "run: apt-get install busybox-static"
 	static, err := isStatic(busybox)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w; %s", ToolsName, err, remedy)
+		return Image{}, fmt.Errorf("create image %s: %w; %s", ToolsName, err, remedy)
 	}
 	if !static {
-		return Image{}, fmt.Errorf("make image %s: %q is not statically linked; %s", ToolsName, busybox, remedy)
+		return Image{}, fmt.Errorf("create image %s: %q is not statically linked; %s", ToolsName, busybox, remedy)
 	}
 	sum, err := checksum(busybox)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", ToolsName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", ToolsName, err)
 	}
 	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: list programs of %q: %w", ToolsName, busybox, err)
+		return Image{}, fmt.Errorf("create image %s: list programs of %q: %w", ToolsName, busybox, err)
 	}
 	entries := append(account(),
 		dir("bin", 0o755), program("bin/busybox", busybox), link("sbin", "bin"),
@@ -81,11 +83,12 @@ func Tools(busybox string) (Image, error) {
 	}, nil
 }
 
-// Self returns slipway as an image, made of the static program at executable, which is also the commands oc and kubectl there.
+// Self returns the image of slipway, with the static program at executable. In it, oc and kubectl
+// are links to slipway.
 func Self(executable string) (Image, error) {
 	id, err := buildID(executable)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", SelfName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", SelfName, err)
 	}
 	return Image{
 		Name:    SelfName,
@@ -104,7 +107,7 @@ func Self(executable string) (Image, error) {
 	}, nil
 }
 
-// checksum returns the SHA-256 of the file at path in hexadecimal.
+// checksum returns the SHA-256 of a file in hexadecimal.
 func checksum(path string) (string, error) {
 	content, err := os.Open(path)
 	if err != nil {
@@ -118,8 +121,8 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// buildID returns what identifies the content of the program at path: the identity that the Go linker writes into a program (go tool
-// buildid), which is there without reading all of a large file, or else its checksum.
+// buildID identifies the content of the program at path. It is the build ID of the Go linker (go
+// tool buildid), which does not require reading the whole file, or else the checksum.
 func buildID(path string) (string, error) {
 	binary, err := elf.Open(path)
 	if err != nil {
@@ -143,7 +146,7 @@ func buildID(path string) (string, error) {
 	return string(note[header : header+size]), nil
 }
 
-// isStatic reports whether the program at path runs without a dynamic linker.
+// isStatic reports whether the program at path needs no dynamic linker.
 func isStatic(path string) (bool, error) {
 	binary, err := elf.Open(path)
 	if pathError := (&fs.PathError{}); errors.As(err, &pathError) {
@@ -153,8 +156,8 @@ func isStatic(path string) (bool, error) {
 		return false, fmt.Errorf("%q is not a program of this platform: %w", path, err)
 	}
 	defer binary.Close()
-	for _, part := range binary.Progs {
-		if part.Type == elf.PT_INTERP {
+	for _, segment := range binary.Progs {
+		if segment.Type == elf.PT_INTERP {
 			return false, nil
 		}
 	}

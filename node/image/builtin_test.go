@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBuildIDIsTheLinkers(t *testing.T) {
+func TestBuildIDOfGoProgram(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestBuildIDIsTheLinkers(t *testing.T) {
 	}
 }
 
-func TestProgramWithoutBuildIDIsKnownByItsChecksum(t *testing.T) {
+func TestBuildIDFallsBackToChecksum(t *testing.T) {
 	got, err := buildID("/bin/busybox")
 	if err != nil {
 		t.Fatal(err)

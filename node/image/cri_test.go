@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// node is a real containerd with clients.
+// node is a real containerd with its clients.
 type node struct {
 	store    Store
 	programs payload.Programs
@@ -49,7 +49,7 @@ func startNode(t *testing.T) *node {
 	}
 }
 
-// image returns what kubelet sees of the image, or nil.
+// image returns the image as kubelet sees it, or nil.
 func (n *node) image(t *testing.T, name string) *criapi.Image {
 	t.Helper()
 	status, err := n.images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}}, grpc.WaitForReady(true))
@@ -59,7 +59,8 @@ func (n *node) image(t *testing.T, name string) *criapi.Image {
 	return status.GetImage()
 }
 
-// run runs a container of the image in a pod on the host's network, and returns its id. Both are gone with the test.
+// run runs a container of the image in a pod on the host's network, and returns its ID. Both are
+// removed when the test ends.
 func (n *node) run(t *testing.T, image string) string {
 	t.Helper()
 	ctx := t.Context()

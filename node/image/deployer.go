@@ -10,14 +10,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// deployerPath is where the program is in the image of deployers.
+// deployerPath is the path of the program in the image.
 const deployerPath = "usr/bin/slipway-deployer"
 
-// Deployer returns the image of deployer pods: the deployer that slipway has in it, alone.
+// Deployer returns the image of deployer pods, which contains only the deployer embedded in
+// slipway.
 func Deployer() (Image, error) {
 	deployer, content, err := payload.Open(manifest.Deployer)
 	if err != nil {
-		return Image{}, fmt.Errorf("make image %s: %w", DeployerName, err)
+		return Image{}, fmt.Errorf("create image %s: %w", DeployerName, err)
 	}
 	content.Close()
 	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), entry{

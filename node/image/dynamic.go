@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// dynamic returns the entries of programs of this host, each with the loader and the libraries that it needs where they are on this host, and what
-// identifies their content. directories are those that the image has without them.
+// dynamic returns entries for programs of this host, with the loader and the libraries that they
+// need, at the same paths as on this host, and an ID of their content. directories are directories
+// that the image already has.
 func dynamic(directories []string, programs ...entry) (entries []entry, content string, err error) {
 	sources := map[string]bool{}
 	all := slices.Clone(programs)
-	for _, one := range programs {
-		files, err := libraries(one.source)
+	for _, p := range programs {
+		files, err := libraries(p.source)
 		if err != nil {
 			return nil, "", err
 		}
@@ -36,66 +37,66 @@ func dynamic(directories []string, programs ...entry) (entries []entry, content 
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	sum := sha256.New()
-	for _, one := range all {
-		content, err := checksum(one.source)
+	for _, e := range all {
+		content, err := checksum(e.source)
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintln(sum, one.path, content)
-		entries = append(append(entries, missing(one.path, parents)...), one)
+		fmt.Fprintln(sum, e.path, content)
+		entries = append(append(entries, missing(e.path, parents)...), e)
 	}
 	return entries, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// missing returns the directories above a path that parents does not have yet, and adds them to it.
-func missing(name string, parents map[string]bool) (made []entry) {
+// missing returns the parent directories of a path that parents lacks, and adds them to parents.
+func missing(name string, parents map[string]bool) (dirs []entry) {
 	for up := path.Dir(name); up != "." && !parents[up]; up = path.Dir(up) {
 		parents[up] = true
-		made = append(made, dir(up, 0o755))
+		dirs = append(dirs, dir(up, 0o755))
 	}
-	return made
+	return dirs
 }
 
-// libraries returns the paths of the loader of a dynamically linked program and of the libraries that it finds for it.
-func libraries(program string) (found []string, err error) {
+// libraries returns the paths of the loader of a dynamically linked program and of its libraries.
+func libraries(program string) (paths []string, err error) {
 	loader, err := interpreter(program)
 	if err != nil || loader == "" {
 		return nil, err
 	}
-	var problem strings.Builder
+	var stderr strings.Builder
 	command := exec.Command(loader, "--list", program)
-	command.Stderr = &problem
-	listed, err := command.Output()
+	command.Stderr = &stderr
+	output, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list libraries of %q: %w: %s", program, err, strings.TrimSpace(problem.String()))
+		return nil, fmt.Errorf("list libraries of %q: %w: %s", program, err, strings.TrimSpace(stderr.String()))
 	}
-	found = []string{loader}
-	for line := range strings.Lines(string(listed)) {
-		// "libz.so.1 => /lib/libz.so.1 (0x7f...)"; the loader itself and what is in the kernel have no arrow.
-		name, at, is := strings.Cut(line, " => ")
-		if !is {
+	paths = []string{loader}
+	for line := range strings.Lines(string(output)) {
+		// "libz.so.1 => /lib/libz.so.1 (0x7f...)"; the loader and the kernel's vDSO have no arrow.
+		name, path, ok := strings.Cut(line, " => ")
+		if !ok {
 			continue
 		}
-		library, _, _ := strings.Cut(at, " (")
+		library, _, _ := strings.Cut(path, " (")
 		if library = strings.TrimSpace(library); !filepath.IsAbs(library) {
-			return nil, fmt.Errorf("list libraries of %q: %s is not found", program, strings.TrimSpace(name))
+			return nil, fmt.Errorf("list libraries of %q: %s is missing", program, strings.TrimSpace(name))
 		}
-		found = append(found, library)
+		paths = append(paths, library)
 	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
-// interpreter returns the path of the loader that a program names; none for one that is statically linked.
+// interpreter returns the path of a program's loader, "" for a statically linked program.
 func interpreter(program string) (string, error) {
 	binary, err := elf.Open(program)
 	if err != nil {
 		return "", err
 	}
 	defer binary.Close()
-	for _, part := range binary.Progs {
-		if part.Type == elf.PT_INTERP {
-			name, err := io.ReadAll(part.Open())
+	for _, segment := range binary.Progs {
+		if segment.Type == elf.PT_INTERP {
+			name, err := io.ReadAll(segment.Open())
 			if err != nil {
 				return "", fmt.Errorf("read loader of %q: %w", program, err)
 			}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzArchive proves that what is no archive of images is refused before it reaches the store.
+// FuzzArchive proves that a file that is not an archive of images is rejected before it reaches the
+// store.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"), "a.tar.gz")
 	f.Add([]byte("\x28\xb5\x2f\xfd\x00"), "../../etc/passwd")

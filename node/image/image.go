@@ -1,11 +1,14 @@
-// Package image puts container images into the containerd of a host without a registry: those that slipway makes of programs on the
-// host (pause, tools, slipway itself), and archives that an administrator brings along.
+// Package image loads container images into a host's containerd without a registry: images that
+// slipway creates from programs on the host (pause, tools, slipway itself), and archives of an
+// administrator.
 //
-// The images that are made here are reproducible: the same programs give the same digest on each host and at each start, and
-// an image that is there already is not made again. They are pinned, so that kubelet does not remove them when the disk gets full.
+// Created images are reproducible: the same programs result in the same digest on each host and at
+// each start, and existing images are not created again. They are pinned, so that kubelet keeps
+// them when the disk is full.
 //
-// Where there are registries, containerd is given the directory registries.d of the data directory. It has a directory for each
-// registry, named <host>[:port] (or _default for all others), with a file hosts.toml. To ask a mirror first:
+// For registries, containerd reads the directory registries.d of the data directory. It contains a
+// directory for each registry, named <host>[:port] (or _default for all others), with a file
+// hosts.toml. To use a mirror first:
 //
 //	# registries.d/registry.example.com/hosts.toml
 //	server = "https://registry.example.com"
@@ -14,7 +17,7 @@
 //	  capabilities = ["pull", "resolve"]
 //	  ca = "/etc/ssl/certs/mirror.example.com.crt"
 //
-// containerd reads the file at each pull. The format is described in containerd's docs/hosts.md.
+// containerd reads the file at each pull. containerd's docs/hosts.md describes the format.
 package image
 
 import (
@@ -26,53 +29,59 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The images that slipway makes. They exist on each host and are in no registry: pods use them with the pull policy IfNotPresent or Never.
+// The images that slipway creates. They exist on each host and in no registry: pods need the pull
+// policy IfNotPresent or Never.
 const (
 	// PauseName is the image of pod sandboxes.
 	PauseName = "localhost/slipway-pause:current"
-	// ToolsName is an image with a shell and the usual small programs, for jobs, examples and diagnosis.
+	// ToolsName is an image with a shell and common small programs, for jobs, examples and
+	// diagnosis.
 	ToolsName = "localhost/slipway-tools:current"
-	// SelfName is slipway as an image, for the parts of slipway that run in pods.
+	// SelfName is slipway as an image, for its components that run in pods.
 	SelfName = "localhost/slipway:current"
-	// DeployerName is what deployer pods run.
+	// DeployerName is the image of deployer pods.
 	DeployerName = "localhost/slipway-deployer:current"
-	// BuilderName is what the pods of builds run.
+	// BuilderName is the image of build pods.
 	BuilderName = "localhost/slipway-builder:current"
-	// RouterName is what the pods of routers run, on hosts with HAProxy.
+	// RouterName is the image of router pods, on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
-	// FailoverName is what the pods of `oc adm ipfailover` run, on hosts with keepalived.
+	// FailoverName is the image of pods of `oc adm ipfailover`, on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"
 )
 
-// namespace is the one of containerd's that the CRI plugin, and so kubelet, uses.
+// namespace is containerd's namespace of the CRI plugin, and thus of kubelet.
 const namespace = "k8s.io"
 
 const (
-	// labelPinned with the value pinned is the CRI plugin's mark of images that kubelet must not remove.
+	// labelPinned with the value pinned is the CRI plugin's label of images that kubelet must keep.
 	labelPinned, pinned = "io.cri-containerd.pinned", "pinned"
-	// labelContent has the Content of the Image that was loaded.
+	// labelContent contains the Content of the loaded Image.
 	labelContent = "slipway.io/content"
-	// labelArchive identifies the archive that the image comes from.
+	// labelArchive identifies the archive of the image.
 	labelArchive = "slipway.io/archive"
 )
 
-// Image is an image that is made on this host: a layer, above those of its base and of archives if it has them.
+// Image is an image that is created on this host: a layer above the layers of its base and of
+// archives, if it has them.
 type Image struct {
 	// Name is its reference.
 	Name string
-	// Content identifies its content: two images with the same Name and Content are the same. It is known without making the layer.
+	// Content identifies the content: two images with the same Name and Content are the same. It is
+	// computed without creating the layer.
 	Content string
 
-	// base is the name of the image of the store that it stands on; empty for none.
+	// base is the name of the base image in the store; empty for none.
 	base    string
 	entries []entry
 	config  ocispec.ImageConfig
-	// layers are those of the base, and diffIDs the digests of what is in them.
+	// layers are the layers of the base, and diffIDs the digests of their content.
 	layers  []ocispec.Descriptor
 	diffIDs []digest.Digest
-	// archives are the paths of tar files, plain or compressed, whose contents are layers above those of the base.
+	// archives are the paths of tar files, with or without compression, which become layers above
+	// those of the base.
 	archives []string
-	// unpackedOnly: the layer's archive is not kept once it is unpacked, which saves the space of a large image a second time.
+	// unpackedOnly means that the archive of the layer is deleted after unpacking, which saves the
+	// space of a second copy of a large image.
 	unpackedOnly bool
 }
 
@@ -80,11 +89,12 @@ type Image struct {
 type Store struct {
 	// Socket is containerd's Unix socket.
 	Socket string
-	// Snapshotter is the one that containerd is configured to use.
+	// Snapshotter is the snapshotter in containerd's configuration.
 	Snapshotter string
 }
 
-// connect returns a client; the caller closes it. containerd need not be running yet: calls fail until it is.
+// connect returns a client; the caller closes it. If containerd does not run yet, calls fail until
+// it does.
 func (s Store) connect() (*client.Client, error) {
 	c, err := client.New(s.Socket, client.WithDefaultNamespace(namespace))
 	if err != nil {

@@ -13,17 +13,18 @@ import (
 
 // entry is a file, directory or symbolic link of an image, owned by root.
 type entry struct {
-	// path has no leading slash; that of a directory ends with one.
+	// path has no leading slash. The path of a directory ends with a slash.
 	path string
 	mode int64
 	// link is the target of a symbolic link.
 	link string
-	// data is the content of a file, or source the path of a file on the host that has it, or open opens it, of a size in bytes.
+	// The content of a file is data, or the file source on the host, or the reader that open
+	// returns, with size in bytes.
 	data   []byte
 	source string
 	open   func() (io.ReadCloser, error)
 	size   int64
-	// capability is the number of the one that a program has whoever runs it; 0 for none.
+	// capability is the number of the file capability of a program; 0 for none.
 	capability int
 }
 
@@ -34,7 +35,8 @@ func file(path string, mode int64, data string) entry {
 func link(path, target string) entry    { return entry{path: path, mode: 0o777, link: target} }
 func program(path, source string) entry { return entry{path: path, mode: 0o755, source: source} }
 
-// account returns the files that programs need to know the users root and nobody, and to look up hosts in /etc/hosts before DNS.
+// account returns the files with the users root and nobody, and the order of host lookups:
+// /etc/hosts before DNS.
 func account() []entry {
 	return []entry{
 		dir("etc", 0o755),
@@ -46,7 +48,7 @@ func account() []entry {
 	}
 }
 
-// writeTar writes entries as a tar archive that is the same at each time and on each host: sorted and with one fixed time.
+// writeTar writes entries as a reproducible tar archive: sorted and with one fixed time.
 func writeTar(w io.Writer, entries []entry) error {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	archive := tar.NewWriter(w)

@@ -15,19 +15,21 @@ import (
 type Summary struct {
 	// Name is its reference.
 	Name string `json:"name"`
-	// Digest is that of its manifest or index.
+	// Digest is the digest of its manifest or index.
 	Digest string `json:"digest"`
-	// Size is the size of its compressed layers and configuration in bytes, or 0 where it is not for this platform.
+	// Size is the size of its compressed layers and configuration in bytes, 0 if the image is not
+	// for this platform.
 	Size int64 `json:"size"`
-	// Loaded is when this name was given to this content.
+	// Loaded is the time when this name was assigned to this content.
 	Loaded time.Time `json:"loaded"`
-	// Pinned: kubelet does not remove it.
+	// Pinned means that kubelet keeps the image.
 	Pinned bool `json:"pinned"`
-	// Archive is the file of the data directory's images that it comes from, if any.
+	// Archive is the file in the data directory's images from which the image was loaded, if any.
 	Archive string `json:"archive,omitempty"`
 }
 
-// List returns the images of the store by name. Names that the CRI plugin adds to each (by digest) are left out.
+// List returns the images of the store by name, without the names by digest that the CRI plugin
+// adds to each.
 func (s Store) List(ctx context.Context) ([]Summary, error) {
 	c, err := s.connect()
 	if err != nil {

@@ -24,13 +24,13 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// leaseTime is how long containerd keeps what an interrupted Load has written.
-const leaseTime = time.Hour
+// leasePeriod limits how long containerd keeps the blobs of an interrupted Load.
+const leasePeriod = time.Hour
 
-// Load makes img, puts it into the store, pinned, and unpacks it, replacing an image of that name. It reports whether there was
-// anything to do: where img is there already, nothing is made, read or written.
+// Load creates img in the store, pinned and unpacked, and replaces an image of that name. It
+// returns false if img already exists; then it creates, reads and writes nothing.
 //
-// Making the image gives way to other work of the host. An interrupted Load leaves what was there before.
+// It runs with low priority. An interrupted Load keeps the previous image.
 func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	c, err := s.connect()
 	if err != nil {
@@ -52,7 +52,8 @@ func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	return true, nil
 }
 
-// onBase puts img on the layers of its base, if it names one. They need not be kept: they are unpacked, and img shares that.
+// onBase adds the layers of its base to img, if it names one. The layers can be missing as
+// archives: they are unpacked, and img shares them.
 func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, error) {
 	if img.base == "" {
 		return img, nil
@@ -61,7 +62,8 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 	if err != nil {
 		return img, fmt.Errorf("find base %s: %w", img.base, err)
 	}
-	if unpacked, err := base.IsUnpacked(ctx, s.Snapshotter); err != nil || !unpacked {
+	unpacked, err := base.IsUnpacked(ctx, s.Snapshotter)
+	if err != nil || !unpacked {
 		return img, errors.Join(fmt.Errorf("use base %s: it is not unpacked", img.base), err)
 	}
 	manifest, err := images.Manifest(ctx, c.ContentStore(), base.Target(), platforms.Default())
@@ -78,21 +80,22 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 }
 
 func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
-	// The lease keeps the blobs that nothing refers to yet, and ends by itself should we not end it. Its end removes what is not needed any more.
-	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime))
+	// The content lease keeps blobs without references. It expires if this process cannot delete
+	// it. Deleting it removes blobs that are no longer needed.
+	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leasePeriod))
 	if err != nil {
 		return err
 	}
 	defer c.LeasesService().Delete(context.WithoutCancel(ctx), lease, leases.SynchronousDelete)
 	ctx = leases.WithLease(ctx, lease.ID)
 
-	made, err := writeLayers(ctx, c.ContentStore(), img)
+	added, err := writeLayers(ctx, c.ContentStore(), img)
 	if err != nil {
 		return err
 	}
 	diffIDs := slices.Clone(img.diffIDs)
-	for _, layer := range made {
-		diffIDs = append(diffIDs, layer.Digest) // it is not compressed
+	for _, layer := range added {
+		diffIDs = append(diffIDs, layer.Digest) // the layer is not compressed
 	}
 	config, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageConfig, ocispec.Image{
 		Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH},
@@ -103,10 +106,10 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 		return err
 	}
 	references := map[string]string{"containerd.io/gc.ref.content.config": config.Digest.String()}
-	layers := slices.Concat(img.layers, made)
-	for i, one := range layers {
+	layers := slices.Concat(img.layers, added)
+	for i, layer := range layers {
 		if !img.unpackedOnly {
-			references[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = one.Digest.String()
+			references[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = layer.Digest.String()
 		}
 	}
 	manifest, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageManifest, ocispec.Manifest{
@@ -129,7 +132,7 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 	return replace(ctx, c.ImageService(), record)
 }
 
-// replace creates or changes the image of the record's name.
+// replace creates or updates the image with the record's name.
 func replace(ctx context.Context, store images.Store, record images.Image) error {
 	_, err := store.Create(ctx, record)
 	if errdefs.IsAlreadyExists(err) {
@@ -138,15 +141,15 @@ func replace(ctx context.Context, store images.Store, record images.Image) error
 	return err
 }
 
-// writeLayers writes the layers of img that are not those of its base.
-func writeLayers(ctx context.Context, store content.Store, img Image) (made []ocispec.Descriptor, err error) {
+// writeLayers writes the layers of img that are not in its base.
+func writeLayers(ctx context.Context, store content.Store, img Image) (layers []ocispec.Descriptor, err error) {
 	add := func(name string, write func(io.Writer) error) error {
 		return politely(func() error {
-			layer, err := writeLayer(ctx, store, fmt.Sprintf("slipway-layer-%s-%d", img.Name, len(made)), write)
+			layer, err := writeLayer(ctx, store, fmt.Sprintf("slipway-layer-%s-%d", img.Name, len(layers)), write)
 			if err != nil {
-				return fmt.Errorf("make layer of %s: %w", name, err)
+				return fmt.Errorf("create layer of %s: %w", name, err)
 			}
-			made = append(made, layer)
+			layers = append(layers, layer)
 			return nil
 		})
 	}
@@ -155,10 +158,10 @@ func writeLayers(ctx context.Context, store content.Store, img Image) (made []oc
 			return nil, err
 		}
 	}
-	return made, add("files", func(w io.Writer) error { return writeTar(w, img.entries) })
+	return layers, add("files", func(w io.Writer) error { return writeTar(w, img.entries) })
 }
 
-// copyArchive writes the content of a tar file, which may be compressed.
+// copyArchive writes the content of a tar file, which can be compressed.
 func copyArchive(w io.Writer, path string) error {
 	file, err := openSource(path, nil)
 	if err != nil {
@@ -176,15 +179,17 @@ func copyArchive(w io.Writer, path string) error {
 	return nil
 }
 
-// writeLayer writes a layer under a reference of its own and returns its descriptor. The layer is never in memory or in a file of ours: it streams into the
-// store. It is not compressed, as it would be decompressed again within the second, on the same host.
-func writeLayer(ctx context.Context, store content.Store, ref string, write func(io.Writer) error) (ocispec.Descriptor, error) {
+// writeLayer writes a layer under a unique reference and returns its descriptor. The layer streams
+// into the store, without a copy in memory or in a file. It is not compressed, because it is
+// unpacked immediately on the same host.
+func writeLayer(ctx context.Context, store content.Store, ref string,
+	write func(io.Writer) error) (ocispec.Descriptor, error) {
 	writer, err := content.OpenWriter(ctx, store, content.WithRef(ref))
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	defer writer.Close()
-	// What an interrupted attempt left is of no use.
+	// Discard the data of an interrupted attempt.
 	if err := writer.Truncate(0); err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -210,7 +215,8 @@ func writeLayer(ctx context.Context, store content.Store, ref string, write func
 }
 
 // writeJSON writes value as a blob with labels and returns its descriptor.
-func writeJSON(ctx context.Context, store content.Store, mediaType string, value any, labels map[string]string) (ocispec.Descriptor, error) {
+func writeJSON(ctx context.Context, store content.Store, mediaType string, value any,
+	labels map[string]string) (ocispec.Descriptor, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return ocispec.Descriptor{}, err
@@ -220,7 +226,7 @@ func writeJSON(ctx context.Context, store content.Store, mediaType string, value
 	return blob, err
 }
 
-// counter counts the bytes that are written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -17,33 +17,39 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// retryDelay is the time between two looks at something that is not there yet.
-const retryDelay = 50 * time.Millisecond
+// pollInterval is the interval of polling.
+const pollInterval = 50 * time.Millisecond
 
-// Loader is the part of a node that loads the images every node has, once at its start.
+// Loader is the component that loads the images of every node, once after its start.
 type Loader struct {
-	// Store is where to. Its containerd need not be running yet.
+	// Store is the target store. Its containerd need not run yet.
 	Store Store
-	// Pause is the path of the program of pod sandboxes, Runc that of runc, Busybox that of a static busybox, and Executable that of slipway
-	// (/proc/self/exe, so that it is this slipway even when a newer one has taken its path).
+	// Pause, Runc, Busybox and Executable are the paths of the program of pod sandboxes, of runc,
+	// of a static busybox, and of slipway (/proc/self/exe, so that an upgrade of the file has no
+	// effect).
 	Pause, Runc, Busybox, Executable string
-	// HAProxy finds the path of HAProxy, or says what it lacks. Nil: there is no image of routers.
+	// HAProxy returns the path of HAProxy, or an error if it is unsuitable. If nil, the router
+	// image is not created.
 	HAProxy func() (string, error)
-	// Keepalived finds the paths of keepalived and what its scripts need, or says what it lacks. Nil: there is no image of shared addresses.
+	// Keepalived returns the paths of keepalived and the programs of its scripts, or an error if
+	// one is missing. If nil, the image of shared addresses is not created.
 	Keepalived func() ([]string, error)
-	// Archives is a directory of image archives. Those that have changed since they were loaded are loaded. It need not exist.
+	// Archives is a directory of image archives. New and changed archives are loaded. It need not
+	// exist.
 	Archives string
-	// Calm is closed when the node has started: large images wait for it. Nil: they do not wait.
+	// Calm is closed when the node has started. Large images wait for it, unless it is nil.
 	Calm <-chan struct{}
-	// HasDeployer is told, if it is not nil, that the image of deployers is there, again and again until it returns no error.
+	// HasDeployer is called, unless it is nil, after the deployer image is loaded, until it returns
+	// no error.
 	HasDeployer func(context.Context) error
 }
 
-// Name returns the name of the part.
+// Name returns the component's name.
 func (l Loader) Name() string { return "images" }
 
-// Run loads the image of pod sandboxes and that of small programs and calls ready: pods can start. Then it loads the others one by
-// one. Only the first must succeed; an image that cannot be loaded is logged. Run returns when ctx ends.
+// Run loads the image of pod sandboxes and the image of small programs, and calls ready, because
+// pods can start. Then it loads the others one by one. Only the first must succeed. Run logs an
+// image that cannot be loaded. It returns when ctx ends.
 func (l Loader) Run(ctx context.Context, ready func()) error {
 	err := l.loadPause(ctx)
 	if ctx.Err() != nil {
@@ -71,14 +77,15 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// try logs what a step could not do: the node serves without it.
+// try logs the error of a step: the node works without the image.
 func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	if err := step(ctx); err != nil && ctx.Err() == nil {
-		slog.ErrorContext(ctx, "image not loaded", "part", l.Name(), "error", err)
+		slog.ErrorContext(ctx, "image not loaded", "component", l.Name(), "error", err)
 	}
 }
 
-// loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plugin knows it.
+// loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plugin
+// has it.
 func (l Loader) loadPause(ctx context.Context) error {
 	err := poll(ctx, func() bool {
 		_, err := os.Stat(l.Store.Socket)
@@ -89,7 +96,9 @@ func (l Loader) loadPause(ctx context.Context) error {
 	}
 	connection, err := grpc.NewClient("unix://"+l.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: retryDelay, Multiplier: 1, MaxDelay: retryDelay}, MinConnectTimeout: 5 * time.Second, // a busy machine is slow to answer
+			// A busy machine responds slowly.
+			Backoff:           backoff.Config{BaseDelay: pollInterval, Multiplier: 1, MaxDelay: pollInterval},
+			MinConnectTimeout: 5 * time.Second,
 		}))
 	if err != nil {
 		return fmt.Errorf("connect to containerd: %w", err)
@@ -110,7 +119,8 @@ func (l Loader) loadPause(ctx context.Context) error {
 	if err := l.load(ctx, pause); err != nil {
 		return err
 	}
-	// The plugin learns of it by an event. A pod that starts before would make it look for the image in a registry.
+	// The plugin gets an event about the image. It would look in a registry for a pod that starts
+	// before.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil
@@ -125,7 +135,7 @@ func (l Loader) loadTools(ctx context.Context) error {
 	return l.load(ctx, tools)
 }
 
-// loadDeployer loads the image of deployers, and tells.
+// loadDeployer loads the deployer image, and calls HasDeployer.
 func (l Loader) loadDeployer(ctx context.Context) error {
 	deployer, err := Deployer()
 	if err != nil {
@@ -134,15 +144,16 @@ func (l Loader) loadDeployer(ctx context.Context) error {
 	if err := l.load(ctx, deployer); err != nil || l.HasDeployer == nil {
 		return err
 	}
-	return l.tell(ctx)
+	return l.reportDeployer(ctx)
 }
 
-// tell tells HasDeployer until it takes it, and logs what is in the way, once as long as that is the same.
-func (l Loader) tell(ctx context.Context) error {
+// reportDeployer calls HasDeployer until it succeeds. It logs an error unless it is the same as the
+// previous one.
+func (l Loader) reportDeployer(ctx context.Context) error {
 	logged := ""
 	for err := l.HasDeployer(ctx); err != nil; err = l.HasDeployer(ctx) {
 		if reason := err.Error(); reason != logged {
-			slog.WarnContext(ctx, "node not marked as one that has the image of deployers, trying again", "part", l.Name(), "error", err)
+			slog.WarnContext(ctx, "node not marked as having the deployer image, retrying", "component", l.Name(), "error", err)
 			logged = reason
 		}
 		select {
@@ -162,7 +173,8 @@ func (l Loader) loadSelf(ctx context.Context) error {
 	return l.load(ctx, self)
 }
 
-// loadRouter loads the image of routers. A host without HAProxy has none, as its own router says.
+// loadRouter loads the router image. It ignores a host without HAProxy, because the node's own
+// router reports this.
 func (l Loader) loadRouter(ctx context.Context) error {
 	if l.HAProxy == nil {
 		return nil
@@ -178,7 +190,8 @@ func (l Loader) loadRouter(ctx context.Context) error {
 	return l.load(ctx, router)
 }
 
-// loadFailover loads the image of shared addresses. A host without keepalived has none, and its pods say so.
+// loadFailover loads the image of shared addresses. It ignores a host without keepalived, because
+// the pods report this.
 func (l Loader) loadFailover(ctx context.Context) error {
 	if l.Keepalived == nil {
 		return nil
@@ -206,12 +219,12 @@ func (l Loader) load(ctx context.Context, img Image) error {
 	start := time.Now()
 	loaded, err := l.Store.Load(ctx, img)
 	if loaded {
-		slog.InfoContext(ctx, "image loaded", "part", l.Name(), "image", img.Name, "took", time.Since(start))
+		slog.InfoContext(ctx, "image loaded", "component", l.Name(), "image", img.Name, "duration", time.Since(start))
 	}
 	return err
 }
 
-// loadArchives loads the archives that have not been loaded as they are.
+// loadArchives loads the archives that are new or changed.
 func (l Loader) loadArchives(ctx context.Context) error {
 	files, err := os.ReadDir(l.Archives)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,12 +258,12 @@ func (l Loader) loadArchives(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("load images of %q: %w", path, err))
 			continue
 		}
-		slog.InfoContext(ctx, "images loaded", "part", l.Name(), "archive", path, "images", names)
+		slog.InfoContext(ctx, "images loaded", "component", l.Name(), "path", path, "images", names)
 	}
 	return errors.Join(errs...)
 }
 
-// archivesOf returns which archives the images of the store come from, by what labelArchive says.
+// archivesOf returns the archives of the images in the store, according to labelArchive.
 func archivesOf(ctx context.Context, c *client.Client) (map[string]bool, error) {
 	records, err := c.ImageService().List(ctx)
 	if err != nil {
@@ -265,13 +278,13 @@ func archivesOf(ctx context.Context, c *client.Client) (map[string]bool, error) 
 	return archives, nil
 }
 
-// poll returns nil when done is true, and the reason of ctx when ctx ends before.
+// poll returns nil when done returns true, and the cause of ctx when ctx ends before.
 func poll(ctx context.Context, done func() bool) error {
 	for !done() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(retryDelay):
+		case <-time.After(pollInterval):
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func names(images []Summary) []string {
 	return names
 }
 
-func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
+func TestLoaderLoadsImagesOfNode(t *testing.T) {
 	n := startNode(t)
 	archives := t.TempDir()
 	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:1")
@@ -69,7 +69,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 		}
 	}
 
-	// The same again, also after a restart of containerd: nothing is written.
+	// Running again, also after a restart of containerd, writes nothing.
 	n.daemon.Restart(t)
 	runLoader(t, l, all)
 	if diff := cmp.Diff(first, list(t, n.store)); diff != "" {
@@ -79,7 +79,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 		eventually.True(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
 	}
 
-	// Another archive, and a newer version of one.
+	// Add an archive, and replace another by a newer version.
 	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:2")
 	runLoader(t, l, func() bool { return len(list(t, n.store)) == len(want)+1 })
 }
@@ -87,7 +87,7 @@ func TestLoaderLoadsTheImagesOfANode(t *testing.T) {
 func TestToolsRunInAPod(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
-	// The pod is on the machine's network, where the port may be in use.
+	// The pod is on the machine's network, where another process can use the port.
 	script := `set -e
 echo hello >/tmp/index.html
 port=18099
@@ -101,7 +101,7 @@ stat -c %a /tmp`
 		t.Errorf("%q, want %q", got, want)
 	}
 
-	// It goes on without containerd, and the next one knows it.
+	// The container continues without containerd, and the restarted containerd finds it.
 	n.daemon.Restart(t)
 	if got, want := n.exec(t, container, "sh", "-c", "wget -q -O - http://127.0.0.1:$(cat /tmp/port)/"), "hello\n"; got != want {
 		t.Errorf("after a restart of containerd %q, want %q", got, want)
@@ -201,7 +201,7 @@ func TestInterruptedLoadCanBeRepeated(t *testing.T) {
 	}
 }
 
-func TestUnusableBusyboxIsNamedWithTheRemedy(t *testing.T) {
+func TestToolsErrorNamesUnusableBusyboxAndRemedy(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestUnusableBusyboxIsNamedWithTheRemedy(t *testing.T) {
 	}
 }
 
-func TestItIsLoggedOnceWhatKeepsANodeFromItsMark(t *testing.T) {
+func TestReportDeployerLogsAnErrorOnce(t *testing.T) {
 	var logged bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
@@ -225,7 +225,7 @@ func TestItIsLoggedOnceWhatKeepsANodeFromItsMark(t *testing.T) {
 		answers = answers[1:]
 		return next
 	}}
-	if err := loader.tell(t.Context()); err != nil || len(answers) != 0 {
+	if err := loader.reportDeployer(t.Context()); err != nil || len(answers) != 0 {
 		t.Errorf("%v, %d answers are left", err, len(answers))
 	}
 	if count := strings.Count(logged.String(), "no right"); count != 1 {

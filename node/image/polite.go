@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// politely runs work on a thread of its own that gives way to all others, in processor time and disk access. Where the host does not allow
-// that, it runs all the same.
+// politely runs work on a separate thread with the lowest CPU and I/O priority. If the host does
+// not support priorities, it runs work anyway.
 func politely(work func() error) error {
 	return thread.Run(func() error {
 		const lowest = 19

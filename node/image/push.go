@@ -21,23 +21,25 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// connectTimeout is how long a registry may take to accept a connection.
+// connectTimeout limits the time to connect to a registry.
 const connectTimeout = 30 * time.Second
 
-// Registry is a registry that images are pushed to.
+// Registry is the target of a push.
 type Registry struct {
-	// Address is the host and port to connect to, whatever the names of images say.
+	// Address is the host:port to connect to, independent of the names of images.
 	Address string
-	// Authorities are the certificates in PEM that the registry is trusted by.
+	// Authorities are the CA certificates of the registry in PEM.
 	Authorities []byte
-	// User and Password are what it is told.
+	// User and Password are the credentials.
 	User, Password string
 }
 
-// Push copies the image of a name, for this host's platform, to a registry under the name to, such as
-// docker-registry.default.svc:5000/shop/base:latest, and returns its digest there. Layers that the registry has are not sent again.
+// Push copies an image, for this host's platform, to a registry under the name to, such as
+// docker-registry.default.svc:5000/shop/base:latest, and returns its digest there. It does not send
+// layers that the registry has.
 //
-// Errors name the image: it is not on this host, some of it is not kept as an archive, the registry refuses it.
+// Errors name the image: it is not on this host, its layers are not stored as archives, or the
+// registry rejects it.
 func (s Store) Push(ctx context.Context, name, to string, registry Registry) (digest.Digest, error) {
 	c, err := s.connect()
 	if err != nil {
@@ -58,11 +60,11 @@ func (s Store) Push(ctx context.Context, name, to string, registry Registry) (di
 	return target.Digest, nil
 }
 
-// pushable is the manifest of an image all of whose parts are in the store.
+// pushable returns the manifest of an image whose blobs are all in the store.
 func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descriptor, error) {
 	record, err := c.ImageService().Get(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return ocispec.Descriptor{}, errors.New("it is not on this host; `slipway images list` shows those that are")
+		return ocispec.Descriptor{}, errors.New("it is not on this host; `slipway images list` lists the host's images")
 	}
 	if err != nil {
 		return ocispec.Descriptor{}, err
@@ -73,22 +75,24 @@ func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descr
 	}
 	_, _, _, missing, err := images.Check(ctx, c.ContentStore(), target, platforms.Default())
 	if err == nil && len(missing) > 0 {
-		err = errors.New("its layers are not kept as archives on this host, as those of slipway's own large images; one of a file can be loaded again: slipway images load")
+		err = errors.New("its layers are not stored as archives on this host, like those of slipway's own large images; " +
+			"load an image of a file again with: slipway images load")
 	}
 	return target, err
 }
 
-// manifestHere is the manifest for this host's platform that an image's target is or lists.
+// manifestHere returns the manifest for this host's platform: the target itself, or an entry of its
+// index.
 func manifestHere(ctx context.Context, store content.Store, target ocispec.Descriptor) (ocispec.Descriptor, error) {
 	if !images.IsIndexType(target.MediaType) {
 		return target, nil
 	}
-	listed, err := images.Children(ctx, store, target)
+	manifests, err := images.Children(ctx, store, target)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	platform := &matcher{MatchComparer: platforms.Default()}
-	for _, manifest := range listed {
+	for _, manifest := range manifests {
 		if images.IsManifestType(manifest.MediaType) && platform.has(ctx, store, manifest) {
 			return manifest, nil
 		}
@@ -96,7 +100,7 @@ func manifestHere(ctx context.Context, store content.Store, target ocispec.Descr
 	return ocispec.Descriptor{}, platform.none()
 }
 
-// resolver speaks to the registry.
+// resolver returns a client for the registry.
 func (r Registry) resolver() (remotes.Resolver, error) {
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(r.Authorities) {
@@ -110,7 +114,8 @@ func (r Registry) resolver() (remotes.Resolver, error) {
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthClient(client), docker.WithAuthCreds(credentials))
 	return docker.NewResolver(docker.ResolverOptions{Hosts: func(host string) ([]docker.RegistryHost, error) {
 		return []docker.RegistryHost{{
-			Client: client, Authorizer: authorizer, Host: host, Scheme: "https", Path: "/v2", Capabilities: docker.HostCapabilityResolve | docker.HostCapabilityPush,
+			Client: client, Authorizer: authorizer, Host: host, Scheme: "https", Path: "/v2",
+			Capabilities: docker.HostCapabilityResolve | docker.HostCapabilityPush,
 		}}, nil
 	}}), nil
 }

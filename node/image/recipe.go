@@ -20,25 +20,28 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Recipe says how to make an image of another one: a Dockerfile of one stage that adds files and settings. It needs no container to run in, so it may have
-// FROM, ARG, ENV, ADD of an archive to /, COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD; others, RUN foremost, are an error.
+// Recipe describes an image that is derived from another: a Dockerfile with one stage that adds
+// files and settings. Building it needs no container, so it can have FROM, ARG, ENV, ADD of an
+// archive to /, COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD. Other instructions, above
+// all RUN, are errors.
 type Recipe struct {
-	// File is the path of the Dockerfile, and Context that of the directory from which it copies.
+	// File is the path of the Dockerfile. Context is the directory from which it copies.
 	File, Context string
 	// Name is the image's reference.
 	Name string
-	// Arguments are values for its ARG.
+	// Arguments are values for its ARGs.
 	Arguments map[string]string
 }
 
-// Build makes an image of a recipe and puts it into the store, replacing one of that name. The base is an image of the store, or scratch: nothing
-// is pulled. It returns the full name. Errors give the line of the recipe.
+// Build builds the image of a recipe in the store, and replaces an image of that name. The base is
+// an image of the store, or scratch: Build pulls nothing. It returns the full name. Errors contain
+// the line of the recipe.
 func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 	name, err := reference.ParseDockerRef(recipe.Name)
 	if err != nil {
 		return "", fmt.Errorf("name image %q: %w", recipe.Name, err)
 	}
-	built, err := recipe.read()
+	parsed, err := recipe.read()
 	if err != nil {
 		return "", fmt.Errorf("read recipe %q: %w", recipe.File, err)
 	}
@@ -47,7 +50,7 @@ func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	if err := s.build(ctx, c, name.String(), built, recipe.Context); err != nil {
+	if err := s.build(ctx, c, name.String(), parsed, recipe.Context); err != nil {
 		return "", fmt.Errorf("build image %s: %w", name, err)
 	}
 	return name.String(), nil
@@ -69,17 +72,18 @@ func (s Store) build(ctx context.Context, c *client.Client, name string, r *read
 	return s.load(ctx, c, img)
 }
 
-// reading is a recipe that has been read: its base and its commands, with their variables replaced where that does not depend on the base.
+// reading is a parsed recipe: its base and its commands. Variables are replaced unless they depend
+// on the base.
 type reading struct {
 	base      string
 	commands  []instructions.Command
-	arguments map[string]string // given, and with the defaults of those before FROM
+	arguments map[string]string // from the caller, and defaults of ARGs before FROM
 	declared  map[string]string // ARG after FROM
-	known     map[string]bool   // names of both
+	names     map[string]bool   // names of both
 	lex       *shell.Lex
 }
 
-// read parses the recipe. What was given for an ARG that it does not have is an error.
+// read parses the recipe. It fails if the caller sets an ARG that the recipe lacks.
 func (r Recipe) read() (*reading, error) {
 	file, err := os.Open(r.File)
 	if err != nil {
@@ -95,10 +99,10 @@ func (r Recipe) read() (*reading, error) {
 		return nil, err
 	}
 	if len(stages) != 1 {
-		return nil, fmt.Errorf("it has %d stages; only recipes of one can be built without a builder", len(stages))
+		return nil, fmt.Errorf("it has %d stages; without a builder, a recipe must have one", len(stages))
 	}
 	read := &reading{
-		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, known: map[string]bool{},
+		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, names: map[string]bool{},
 		lex: shell.NewLex(parsed.EscapeToken),
 	}
 	for _, arg := range before {
@@ -110,8 +114,8 @@ func (r Recipe) read() (*reading, error) {
 		return nil, err
 	}
 	for _, command := range read.commands {
-		arg, is := command.(*instructions.ArgCommand)
-		if !is {
+		arg, ok := command.(*instructions.ArgCommand)
+		if !ok {
 			continue
 		}
 		if err := read.argument(read.declared, arg.Args, r.Arguments); err != nil {
@@ -119,19 +123,20 @@ func (r Recipe) read() (*reading, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Arguments)) {
-		if !read.known[name] {
+		if !read.names[name] {
 			return nil, fmt.Errorf("it has no ARG %s", name)
 		}
 	}
 	return read, nil
 }
 
-// argument sets the values of an ARG: what is given, or the default, in which those before it can be used.
-func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, given map[string]string) error {
+// argument sets the values of an ARG: from the caller, or the default, which can refer to earlier
+// ARGs.
+func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, fromCaller map[string]string) error {
 	for _, arg := range args {
-		r.known[arg.Key] = true
-		value, is := given[arg.Key]
-		if !is {
+		r.names[arg.Key] = true
+		value, ok := fromCaller[arg.Key]
+		if !ok {
 			value = r.arguments[arg.Key]
 			if arg.Value != nil {
 				var err error
@@ -154,12 +159,12 @@ func (r *reading) expand(word string, values map[string]string) (string, error) 
 	return expanded, err
 }
 
-// apply runs the commands on an image that is like its base.
+// apply applies the commands to an image, which contains its base.
 func (r *reading) apply(img *Image, dir string) error {
 	for _, command := range r.commands {
-		if expandable, is := command.(instructions.SupportsSingleWordExpansion); is {
+		if expandable, ok := command.(instructions.SupportsSingleWordExpansion); ok {
 			values := maps.Clone(r.declared)
-			for _, variable := range img.config.Env { // they win over arguments
+			for _, variable := range img.config.Env { // environment variables override arguments
 				name, value, _ := strings.Cut(variable, "=")
 				values[name] = value
 			}
@@ -175,9 +180,9 @@ func (r *reading) apply(img *Image, dir string) error {
 	return nil
 }
 
-var errNoOptions = errors.New("options are not known here; build it with podman or docker and load the archive")
+var errNoOptions = errors.New("options are not supported; build the image with podman or docker and load its archive")
 
-// run does what one command says.
+// run applies one command.
 func run(command instructions.Command, img *Image, dir string) error {
 	config := &img.config
 	switch command := command.(type) {
@@ -216,12 +221,13 @@ func run(command instructions.Command, img *Image, dir string) error {
 		}
 		return copyFiles(command.SourcesAndDest, img, dir)
 	default:
-		return errors.New("it needs a builder such as podman or docker; build the image there and load its archive with: slipway images load")
+		return errors.New("the instruction needs a builder such as podman or docker; build the image there and load its archive with: " +
+			"slipway images load")
 	}
 	return nil
 }
 
-// expose adds ports such as 8080 and 53/udp to those that the image says it serves.
+// expose adds ports such as 8080 and 53/udp to the image's configuration.
 func expose(config *ocispec.ImageConfig, ports []string) error {
 	exposed := maps.Clone(config.ExposedPorts)
 	if exposed == nil {
@@ -240,8 +246,8 @@ func expose(config *ocispec.ImageConfig, ports []string) error {
 }
 
 func setVariable(config *ocispec.ImageConfig, name, value string) {
-	kept := slices.DeleteFunc(slices.Clone(config.Env), func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
-	config.Env = append(kept, name+"="+value)
+	env := slices.DeleteFunc(slices.Clone(config.Env), func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
+	config.Env = append(env, name+"="+value)
 }
 
 func commandLine(line instructions.ShellDependantCmdLine) []string {
@@ -258,10 +264,10 @@ func absolute(base, name string) string {
 	return path.Join("/", base, name)
 }
 
-// line is where a command begins.
+// line returns the first line of a command.
 func line(command instructions.Command) int {
-	for _, place := range command.Location() {
-		return place.Start.Line
+	for _, location := range command.Location() {
+		return location.Start.Line
 	}
 	return 0
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// loadBuiltin puts the image of pod sandboxes and that of small programs into the store.
+// loadBuiltin loads the image of pod sandboxes and the image of small programs.
 func loadBuiltin(t *testing.T, n *node) {
 	t.Helper()
 	for _, make := range []func() (Image, error){
@@ -28,7 +28,7 @@ func loadBuiltin(t *testing.T, n *node) {
 	}
 }
 
-// recipeOf makes a directory with files to copy and the recipe.
+// recipeOf creates a directory with files to copy and the recipe.
 func recipeOf(t *testing.T, lines ...string) Recipe {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func recipeOf(t *testing.T, lines ...string) Recipe {
 	return Recipe{File: filepath.Join(dir, "Dockerfile"), Context: dir, Name: "localhost/built:1"}
 }
 
-func TestAnImageIsBuiltOfARecipe(t *testing.T) {
+func TestBuildRecipe(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
 	recipe := recipeOf(t,
@@ -65,7 +65,7 @@ func TestAnImageIsBuiltOfARecipe(t *testing.T) {
 		`ENTRYPOINT ["/bin/sleep", "600"]`,
 	)
 	recipe.Arguments = map[string]string{"BASE": ToolsName, "NAME": "loop"}
-	for range 2 { // it replaces what has the name
+	for range 2 { // the second build replaces the image
 		name, err := n.store.Build(t.Context(), recipe)
 		if err != nil || name != "localhost/built:1" {
 			t.Fatalf("name %q, error %v", name, err)
@@ -73,7 +73,7 @@ func TestAnImageIsBuiltOfARecipe(t *testing.T) {
 	}
 	eventually.True(t, "kubelet to see it", func() bool { return n.image(t, "localhost/built:1") != nil })
 	if built := n.image(t, "localhost/built:1"); !built.Pinned {
-		t.Error("kubelet may remove it, and there is no registry that has it")
+		t.Error("the image is not pinned: kubelet can remove it, and no registry has it")
 	}
 	container := n.run(t, "localhost/built:1")
 	const script = `pwd; /loop; echo "$NAME $OTHER $THIRD"; cat tree/a tree/below/b; echo; ls usr/bin; stat -c %u /loop`
@@ -81,7 +81,7 @@ func TestAnImageIsBuiltOfARecipe(t *testing.T) {
 	if got := n.exec(t, container, "sh", "-c", script); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	// An image that was built is a base like any other.
+	// A built image can be a base.
 	next := recipeOf(t, "FROM localhost/built:1", "COPY driver /again")
 	next.Name = "localhost/next"
 	if name, err := n.store.Build(t.Context(), next); err != nil || name != "localhost/next:latest" {
@@ -89,7 +89,7 @@ func TestAnImageIsBuiltOfARecipe(t *testing.T) {
 	}
 }
 
-func TestARecipeBeginsWithAnArchiveOfAFileSystem(t *testing.T) {
+func TestBuildRecipeFromScratchWithArchive(t *testing.T) {
 	n := startNode(t)
 	recipe := recipeOf(t, "FROM scratch", "ADD root.tar /", "COPY driver /tree/a", "EXPOSE 8080 53/udp", "USER 1001")
 	program, err := os.ReadFile(busybox)
@@ -114,7 +114,7 @@ func TestARecipeBeginsWithAnArchiveOfAFileSystem(t *testing.T) {
 	}
 }
 
-func TestARecipeThatCannotBeBuiltSaysWhy(t *testing.T) {
+func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
 	from := "FROM " + ToolsName
@@ -122,14 +122,14 @@ func TestARecipeThatCannotBeBuiltSaysWhy(t *testing.T) {
 		lines []string
 		want  string
 	}{
-		{[]string{from, "RUN true"}, "line 2: RUN: it needs a builder such as podman or docker"},
+		{[]string{from, "RUN true"}, "line 2: RUN: the instruction needs a builder such as podman or docker"},
 		{[]string{from, "COPY missing /"}, "line 2: COPY: missing is not in "},
 		{[]string{from, "COPY ../../../etc/passwd /"}, "line 2: COPY: ../../../etc/passwd is not in "},
-		{[]string{from, "COPY --from=other driver /"}, "line 2: COPY: options are not known here"},
+		{[]string{from, "COPY --from=other driver /"}, "line 2: COPY: options are not supported"},
 		{[]string{from, "ADD missing.tar /"}, "line 2: ADD: missing.tar is not a file in "},
 		{[]string{from, "ADD driver /"}, "driver: it is not a tar file"},
-		{[]string{from, "ADD driver /tree"}, "line 2: ADD: only archives are added here, and only to /"},
-		{[]string{from, "ADD --chown=1 driver /"}, "line 2: ADD: options are not known here"},
+		{[]string{from, "ADD driver /tree"}, "line 2: ADD: only archives can be added, and only to /"},
+		{[]string{from, "ADD --chown=1 driver /"}, "line 2: ADD: options are not supported"},
 		{[]string{from, "COPY driver /", "ADD driver /"}, "line 3: ADD: add archives before files are copied"},
 		{[]string{from, "EXPOSE 80-90"}, `line 2: EXPOSE: "80-90" is not a port`},
 		{[]string{"FROM example.com/nowhere:1"}, `use base "example.com/nowhere:1": it is not on this host`},

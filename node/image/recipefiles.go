@@ -21,7 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// baseImage is an image of the store as the beginning of another.
+// baseImage returns an image of the store as the base of another.
 func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Image, error) {
 	full, err := reference.ParseDockerRef(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Im
 	}
 	record, err := c.ImageService().Get(ctx, full.String())
 	if errdefs.IsNotFound(err) {
-		return Image{}, fmt.Errorf("it is not on this host; load it, or choose one that slipway images list shows, such as %s", ToolsName)
+		return Image{}, fmt.Errorf("it is not on this host; load it, or choose an image of `slipway images list`, such as %s", ToolsName)
 	}
 	if err != nil {
 		return Image{}, err
@@ -48,19 +48,20 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Im
 	}
 	for _, layer := range manifest.Layers {
 		if _, err := c.ContentStore().Info(ctx, layer.Digest); err != nil {
-			return Image{}, fmt.Errorf("its layers are not kept on this host; load it from an archive, or choose another: %w", err)
+			return Image{}, fmt.Errorf("its layers are not stored on this host; load it from an archive, or choose another: %w", err)
 		}
 	}
 	if len(manifest.Layers) != len(config.RootFS.DiffIDs) {
-		return Image{}, errors.New("its layers and its configuration do not fit")
+		return Image{}, errors.New("its layers do not match its configuration")
 	}
 	return Image{config: config.Config, layers: manifest.Layers, diffIDs: config.RootFS.DiffIDs}, nil
 }
 
-// addArchives adds the content of archives of dir to the root of the image, as ADD does with tar files. They come before what is copied.
+// addArchives adds the content of archives of dir to the root of the image, like ADD with tar
+// files. It must precede copied files.
 func addArchives(what instructions.SourcesAndDest, img *Image, dir string) error {
 	if len(what.SourceContents) > 0 || absolute(img.config.WorkingDir, what.DestPath) != "/" {
-		return errors.New("only archives are added here, and only to /")
+		return errors.New("only archives can be added, and only to /")
 	}
 	if len(img.entries) > 0 {
 		return errors.New("add archives before files are copied")
@@ -75,29 +76,30 @@ func addArchives(what instructions.SourcesAndDest, img *Image, dir string) error
 	return nil
 }
 
-// copyFiles adds files and directories of dir to the image, as COPY says: a directory's content, and several files, go into the directory that
-// is named; one file gets the name unless that ends with a slash. Links stay links.
+// copyFiles adds files and directories of dir to the image like COPY: the content of a directory,
+// and several files, are copied into the target directory. A single file gets the name of the
+// target, unless that ends with a slash. Symbolic links are kept.
 func copyFiles(what instructions.SourcesAndDest, img *Image, dir string) error {
 	if len(what.SourceContents) > 0 {
-		return errors.New("content in the recipe itself is not known here; put it into a file")
+		return errors.New("inline content is not supported; put it into a file")
 	}
 	target := absolute(img.config.WorkingDir, what.DestPath)
 	into := strings.HasSuffix(what.DestPath, "/") || len(what.SourcePaths) > 1
 	for _, source := range what.SourcePaths {
-		found, err := filepath.Glob(filepath.Join(dir, path.Join("/", source)))
+		matches, err := filepath.Glob(filepath.Join(dir, path.Join("/", source)))
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
+		if len(matches) == 0 {
 			return fmt.Errorf("%s is not in %s", source, dir)
 		}
-		for _, from := range found {
+		for _, from := range matches {
 			to := target
 			info, err := os.Lstat(from)
 			if err != nil {
 				return err
 			}
-			if !info.IsDir() && (into || len(found) > 1) {
+			if !info.IsDir() && (into || len(matches) > 1) {
 				to = path.Join(target, filepath.Base(from))
 			}
 			if err := copyTree(from, to, img); err != nil {
@@ -109,11 +111,11 @@ func copyFiles(what instructions.SourcesAndDest, img *Image, dir string) error {
 }
 
 func copyTree(from, to string, img *Image) error {
-	return filepath.WalkDir(from, func(name string, found fs.DirEntry, err error) error {
+	return filepath.WalkDir(from, func(name string, item fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		info, err := found.Info()
+		info, err := item.Info()
 		if err != nil {
 			return err
 		}
@@ -123,9 +125,9 @@ func copyTree(from, to string, img *Image) error {
 		}
 		e := entry{path: strings.TrimPrefix(path.Join(to, inside), "/"), mode: int64(info.Mode().Perm())}
 		switch {
-		case found.IsDir() && inside == ".":
-			return nil // what is there keeps its owner and mode; otherwise it is made
-		case found.IsDir():
+		case item.IsDir() && inside == ".":
+			return nil // an existing directory keeps its owner and mode; a missing one is created
+		case item.IsDir():
 			e.path += "/"
 		case info.Mode().IsRegular():
 			e.source = name

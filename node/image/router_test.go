@@ -14,14 +14,14 @@ import (
 
 const haproxyProgram = "/usr/sbin/haproxy"
 
-func TestHAProxyOfTheHostRunsInAPod(t *testing.T) {
+func TestRouterImageRunsHostsHAProxy(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
 	router, err := Router(haproxyProgram)
 	if err != nil {
 		t.Fatal(err)
 	}
-	router.base = ToolsName // which has a shell to look around with
+	router.base = ToolsName // which has a shell for the checks
 	if loaded, err := n.store.Load(t.Context(), router); err != nil || !loaded {
 		t.Fatalf("%v, %v", loaded, err)
 	}
@@ -37,7 +37,7 @@ func TestHAProxyOfTheHostRunsInAPod(t *testing.T) {
 	}
 }
 
-func TestTheImageOfRoutersSharesItsBase(t *testing.T) {
+func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 	n := startNode(t)
 	base := filepath.Join(t.TempDir(), "program")
 	load := func(img Image, want bool) {
@@ -54,7 +54,7 @@ func TestTheImageOfRoutersSharesItsBase(t *testing.T) {
 		t.Errorf("without its base it is loaded: %v", err)
 	}
 	before := ""
-	for _, version := range []string{"1", "2"} { // of slipway
+	for _, version := range []string{"1", "2"} { // versions of slipway
 		content, err := os.ReadFile(busybox)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestTheImageOfRoutersSharesItsBase(t *testing.T) {
 	}
 }
 
-func TestAProgramWithoutItsLibrariesMakesNoImage(t *testing.T) {
+func TestLibrariesOfPrograms(t *testing.T) {
 	if found, err := libraries(busybox); err != nil || found != nil {
 		t.Errorf("a static program has the libraries %v, %v", found, err)
 	}

@@ -1,4 +1,4 @@
-// Package containerdtest starts a real containerd for a test, in directories of its own.
+// Package containerdtest starts a real containerd for a test, in temporary directories.
 package containerdtest
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// New returns a Runtime with directories and the embedded programs of this test alone, not started. When the test ends, what is mounted
-// in the directories is unmounted, and they are removed.
+// New returns a Runtime with the embedded programs and directories that only this test uses, not
+// started. When the test ends, it unmounts everything in the directories and removes them.
 func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 	t.Helper()
-	// Not t.TempDir, whose long paths do not fit the address of a Unix socket.
+	// Not t.TempDir: its paths are too long for the address of a Unix socket.
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 	}, programs
 }
 
-// Daemon is a containerd that was started for a test.
+// Daemon is a containerd of a test.
 type Daemon struct {
 	runtime containerd.Runtime
 	command *exec.Cmd
@@ -62,8 +62,8 @@ type Daemon struct {
 	log     bytes.Buffer
 }
 
-// Start starts r and waits until it is ready. It is stopped when the test ends, after the clean-up of what the test does from now on, and its
-// log is shown if the test has failed.
+// Start starts r and waits until it is ready. It stops when the test ends, after later cleanups of
+// the test. Its log is shown if the test failed.
 func Start(t testing.TB, r containerd.Runtime) *Daemon {
 	t.Helper()
 	d := &Daemon{runtime: r}
