@@ -172,6 +172,10 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 			if apierrors.IsAlreadyExists(err) { // not in the cache yet, or not a route of this Ingress
 				err = c.checkOwner(ctx, ingress, want)
 			}
+		case current.Spec.Host != want.Spec.Host:
+			// Routes claim hosts by their age, and anyone can set an owner reference: only a new route may
+			// claim another host.
+			err = c.replace(ctx, current, want)
 		case differ(current, want):
 			changed := current.DeepCopy()
 			changed.Labels, changed.Annotations = want.Labels, want.Annotations
@@ -199,6 +203,17 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 		}
 	}
 	return notes, errors.Join(errs...)
+}
+
+// replace deletes a route and creates the desired one in its place.
+func (c *Controller) replace(ctx context.Context, current, want *routev1.Route) error {
+	routes := c.routes.RouteV1().Routes(want.Namespace)
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.UID))}
+	if err := routes.Delete(ctx, current.Name, options); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err := routes.Create(ctx, want, metav1.CreateOptions{})
+	return err
 }
 
 // checkOwner fails if a route with the desired name does not belong to the Ingress.

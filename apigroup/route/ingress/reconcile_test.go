@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	routefake "github.com/openshift/client-go/route/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -66,6 +67,30 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 	}
 	if writes != 1 {
 		t.Errorf("the status was written %d times", writes)
+	}
+}
+
+// Routes claim hosts by their age, and anyone can set an owner reference to an Ingress.
+func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
+	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1"}}
+	want := routeOf(front, "new.example.com", networkingv1.HTTPIngressPath{Path: "/"}, routev1.RouteSpec{Host: "new.example.com", Path: "/"})
+	old := want.DeepCopy()
+	old.UID, old.Spec.Host = "old", "old.example.com"
+	other := want.DeepCopy()
+	other.Name, other.UID = "other", "other"
+	routes := routefake.NewSimpleClientset(old, other) //nolint:staticcheck // no other fake exists
+	c := &Controller{routes: routes}
+	same := other.DeepCopy()
+	same.Spec.To.Name, same.UID = "web", ""
+	present := map[string]*routev1.Route{old.Name: old, other.Name: other}
+	if notes, err := c.apply(t.Context(), front, present, []*routev1.Route{want, same}, nil); err != nil || len(notes) > 0 {
+		t.Fatalf("%v, %v", notes, err)
+	}
+	for name, uid := range map[string]string{want.Name: "", "other": "other"} {
+		found, err := routes.RouteV1().Routes("shop").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || found.Spec.Host != "new.example.com" || string(found.UID) != uid {
+			t.Errorf("route %q is %+v, %v, want a route with the UID %q", name, found, err, uid)
+		}
 	}
 }
 
