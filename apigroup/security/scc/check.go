@@ -17,6 +17,7 @@ func (r *resolved) check(pod *corev1.Pod, at *field.Path) field.ErrorList {
 	errs = append(errs, r.checkGroups(spec.SecurityContext, at.Child("securityContext"))...)
 	errs = append(errs, r.checkSELinux(spec.SecurityContext.SELinuxOptions, at.Child("securityContext", "seLinuxOptions"))...)
 	errs = append(errs, r.checkSeccomp(spec.SecurityContext.SeccompProfile, at.Child("securityContext", "seccompProfile"))...)
+	errs = append(errs, r.checkAppArmor(spec.SecurityContext.AppArmorProfile, at.Child("securityContext", "appArmorProfile"))...)
 	errs = append(errs, r.checkSysctls(spec.SecurityContext.Sysctls, at.Child("securityContext", "sysctls"))...)
 	errs = append(errs, r.checkVolumes(spec, at.Child("volumes"))...)
 	eachContainer(spec, func(c container) {
@@ -87,6 +88,7 @@ func (r *resolved) checkContainer(context *corev1.SecurityContext, pod *corev1.P
 	if context.SeccompProfile != nil {
 		errs = append(errs, r.checkSeccomp(context.SeccompProfile, at.Child("seccompProfile"))...)
 	}
+	errs = append(errs, r.checkAppArmor(context.AppArmorProfile, at.Child("appArmorProfile"))...)
 	return append(errs, r.checkCapabilities(context.Capabilities, at.Child("capabilities"))...)
 }
 

@@ -1,6 +1,7 @@
 package scc
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,6 +82,17 @@ func (r *resolved) allowsRuntimeProfile() bool {
 	return len(r.SeccompProfiles) == 0 || slices.ContainsFunc(r.SeccompProfiles, func(name string) bool {
 		return name == profileRuntime || name == profileDocker || name == profileUnconfined
 	})
+}
+
+// checkAppArmor rejects every profile except the runtime's, which a pod without a profile has too. SCCs
+// have no field for AppArmor, so those that allow privileged containers, which have no profile, allow
+// every profile.
+func (r *resolved) checkAppArmor(given *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
+	if given == nil || given.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("%s is not allowed; leave the profile out, or set it to %s",
+		given.Type, corev1.AppArmorProfileTypeRuntimeDefault))}
 }
 
 // safeSysctls are the sysctls that a kubelet lets every pod set, because they affect only the pod.

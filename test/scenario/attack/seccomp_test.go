@@ -88,3 +88,18 @@ func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 		s.Exec(name, "unshare", "-Urnm", "true")
 	}
 }
+
+func TestTenantCannotRemoveAppArmorProfile(t *testing.T) {
+	s := tenants(t)
+	pods := kit.CorePath(s.evil, "pods")
+	for _, profile := range []struct{ field, annotation string }{
+		{"{type: Unconfined}", "unconfined"},
+		{"{type: Localhost, localhostProfile: weak}", "localhost/weak"},
+	} {
+		const reason = "is not allowed; leave the profile out"
+		s.mallory.MayNot("POST", pods, sleeper("pod", "{}", "{appArmorProfile: "+profile.field+"}"), reason)
+		s.mallory.MayNot("POST", pods, sleeper("pod", "{container.apparmor.security.beta.kubernetes.io/main: "+profile.annotation+"}", "{}"), reason)
+		container := strings.Replace(sleeper("pod", "{}", "{}"), "command:", "securityContext: {appArmorProfile: "+profile.field+"}, command:", 1)
+		s.mallory.MayNot("POST", pods, container, reason)
+	}
+}
