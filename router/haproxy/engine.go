@@ -22,8 +22,10 @@ type Engine struct {
 	Program string
 	// Dir is the working directory of the Writer.
 	Dir string
-	// Interval is the least time between reloads.
+	// Interval is the least time between reloads. It grows with the number of former processes.
 	Interval time.Duration
+	// MaxFormer is how many former processes with connections may be left; 0 means 32.
+	MaxFormer int
 	// Script, if set, is run in place of HAProxy: whatever it does, HAProxy reads its configuration anew.
 	Script string
 	// Grace is how long requests may go on when the engine stops.
@@ -205,6 +207,26 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	}
 }
 
+// manyFormer is the number of former processes above which the time between reloads grows.
+const manyFormer = 8
+
+// interval is the least time between reloads with a number of former processes. Each of them takes memory until its last
+// connection ends. A user who changes a route all the time and keeps connections open shall neither fill the
+// memory nor soon end the connections of others.
+func (e *Engine) interval(former int) time.Duration {
+	return e.Interval * time.Duration(max(1, former-manyFormer+1))
+}
+
+// endOldest ends the oldest former processes, and their connections, if there are too many.
+func (e *Engine) endOldest(now *running) {
+	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
+	if extra := len(now.former) - cmp.Or(e.MaxFormer, 32); extra > 0 {
+		slog.Warn("connections over former processes of HAProxy are ended, since there are too many", "processes", extra)
+		stopAll(now.former[:extra], 0)
+		now.former = slices.Delete(now.former, 0, extra)
+	}
+}
+
 // begin finds what there is in the directory: processes, and files of routes, which are removed when they are not needed.
 func (e *Engine) begin() (*running, error) {
 	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
@@ -265,8 +287,9 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	if all && now.served.settled() {
 		return 0
 	}
-	due := now.reloaded.Add(e.Interval)
-	if soon := now.served.since.Add(e.Interval); all && !now.served.scarce() && soon.After(due) {
+	interval := e.interval(len(now.former))
+	due := now.reloaded.Add(interval)
+	if soon := now.served.since.Add(interval); all && !now.served.scarce() && soon.After(due) {
 		due = soon
 	}
 	if now.retry.After(due) {

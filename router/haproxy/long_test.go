@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
@@ -78,6 +79,43 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	close(more)
 	if rest, err := io.ReadAll(download.Body); err != nil || string(rest) != "second half" {
 		t.Errorf("the rest of the download is %q (%v)", rest, err)
+	}
+}
+
+// Whoever has a route can have HAProxy reloaded again and again, and keep a connection open over each.
+func TestFormerProcessesHaveALimit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.echo("long", make(chan struct{}))
+	b.pod("web", "web", nil)
+	b.route("long", "long.com", "long")
+	b.route("web", "web.com", "web")
+	b.engine.MaxFormer = 2
+	b.run()
+	b.until("http://web.com", "web")
+	for i := range 4 {
+		_, stream := b.dial("GET / HTTP/1.1\nHost: long.com\n\n")
+		if response, err := http.ReadResponse(stream, nil); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", response, err)
+		}
+		before, name := b.reloaded(), fmt.Sprint("next", i)
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // which no spare backend has
+		b.apply()
+		b.until("http://"+name+".com", "web")
+		eventually.True(t, "there was a reload", func() bool { return b.reloaded() > before })
+	}
+	eventually.True(t, "there are the present process and two former ones, each with a worker", func() bool {
+		pids, _, err := ofDir(b.writer.Dir)
+		return err == nil && len(pids) == 6
+	})
+}
+
+func TestManyFormerProcessesSlowReloadsDown(t *testing.T) {
+	e := &Engine{Interval: time.Second}
+	for former, want := range map[int]time.Duration{0: time.Second, 8: time.Second, 9: 2 * time.Second, 32: 25 * time.Second} {
+		if got := e.interval(former); got != want {
+			t.Errorf("with %d former processes it is %s, want %s", former, got, want)
+		}
 	}
 }
 

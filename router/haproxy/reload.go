@@ -147,6 +147,7 @@ func (e *Engine) finish(now *running, err error) error {
 	now.files, now.tidied = maps.Clone(r.files), r.config.Files
 	if r.next != nil {
 		now.former = append(now.former, r.before...)
+		e.endOldest(now)
 		now.process, now.left = r.next, nil
 	}
 	now.served = &served{
