@@ -34,7 +34,8 @@ import (
 // world is an OAuth server with its objects in memory, served over TLS.
 type world struct {
 	*server
-	t      *testing.T
+	t      testing.TB
+	served http.Handler
 	url    string
 	tls    *tls.Config
 	tokens *storetest.Objects[*oauthv1.OAuthAccessToken]
@@ -50,7 +51,7 @@ type world struct {
 const app = "https://app.example.com/callback"
 
 // newWorld makes a server where everyone can log in; change adjusts it.
-func newWorld(t *testing.T, change func(*Config)) *world {
+func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	w := &world{
 		t:      t,
@@ -101,7 +102,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 	for path, one := range w.routes {
 		mux.Handle(path, one)
 	}
-	handler = mux
+	handler, w.served = mux, mux
 	return w
 }
 

@@ -32,14 +32,15 @@ type collection struct {
 
 	going      map[string]bool // images that a dry run takes for removed
 	candidates map[string]bool // blobs that may go; everything if nil
-	used       map[string]bool // blobs that stay
+	used       map[string]bool // blobs that stay if they are linked
+	linked     map[string]bool // blobs to which the links of a repository lead that stay
 	found      record.Garbage
 	visits     []*visit
 }
 
 // run finds the garbage and removes it.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
-	c.used, c.going = map[string]bool{}, map[string]bool{}
+	c.used, c.going, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	removed := map[string]map[string]bool{} // repository, manifest
 	if !c.request.Everything {
 		c.candidates = map[string]bool{}
@@ -99,11 +100,18 @@ func (c *collection) keepImages() {
 }
 
 // sweep removes layers from repositories and blobs from the disk: the layers first, so that no repository ever names a blob that is gone.
+//
+// A blob without a link goes, even if an image names it. A manifest can name layers that its project never
+// had, such as those of another project. No quota counts them, and no client can pull them.
 func (c *collection) sweep(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
+		for id := range v.kept {
+			c.linked[id.String()] = true
+		}
 		for _, layer := range v.layers {
 			if v.used[layer.name.String()] || !c.goes(ctx, layer, path.Join(linkDir(v.name, layersDir, layer.name), linkFile)) {
+				c.linked[layer.id.String()] = true
 				continue
 			}
 			c.found.Layers = append(c.found.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
@@ -117,7 +125,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	}
 	err := c.content.Blobs().Enumerate(ctx, func(id digest.Digest) error {
 		data := blobPath(id)
-		if c.used[id.String()] || !c.goes(ctx, link{id, id}, data) {
+		if c.used[id.String()] && c.linked[id.String()] || !c.goes(ctx, link{id, id}, data) {
 			return nil
 		}
 		if file, err := c.driver.Stat(ctx, data); err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/opencontainers/go-digest"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
@@ -223,4 +224,43 @@ func TestGarbageIsRemovedByPostAlone(t *testing.T) {
 	if w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", w.Code)
 	}
+}
+
+func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
+	for name, request := range map[string]func(digest string) record.GarbageRequest{
+		"everything": func(string) record.GarbageRequest { return record.GarbageRequest{Everything: true} },
+		"one image": func(digest string) record.GarbageRequest {
+			return record.GarbageRequest{Images: []record.GarbageImage{{Digest: digest, Repositories: []string{"shop/app"}}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newTestRegistry(t)
+			layer := g.layer()
+			old, evil := g.push("shop/app", layer), g.push("evil/app", g.layer())
+			// The record of mallory's image names alice's layer, as a foreign one of its manifest.
+			images := map[string][]string{evil: {digestOf(t, layer)}}
+			streams := map[string][]string{"evil/app": {evil}}
+			later := time.Now().Add(2 * uploadAge)
+			g.collect(collection{request: request(old), images: images, streams: streams, now: later})
+			if g.has("shop/app", old) {
+				t.Fatal("the image is still there")
+			}
+			if exists(t, g.store, digestOf(t, layer)) {
+				t.Error("the layer stays on the disk, though no repository has it")
+			}
+			if !g.has("evil/app", evil) {
+				t.Error("the image that stays lost something of its own")
+			}
+		})
+	}
+}
+
+// exists says whether the content of a digest is stored.
+func exists(t *testing.T, s *store, id string) bool {
+	t.Helper()
+	_, err := s.driver.Stat(t.Context(), blobPath(digest.Digest(id)))
+	if err != nil && !missing(err) {
+		t.Fatal(err)
+	}
+	return err == nil
 }
