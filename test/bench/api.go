@@ -7,6 +7,8 @@ import (
 	"time"
 
 	client "k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 const (
@@ -104,19 +106,19 @@ func (r *report) requests() (all []apiTimes) {
 }
 
 // api is the table of requests to the API.
-func (r *report) api() table {
-	t := table{heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
+func (r *report) api() stats.Table {
+	t := stats.Table{Heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
 	for _, result := range r.requests() {
 		for _, of := range []struct {
 			name  string
 			value func([]float64) float64
-		}{{"p50", median}, {"p99", func(v []float64) float64 { return percentile(v, 99) }}} {
-			kubernetes, ours := of.value(seconds(result.times[0])), of.value(seconds(result.times[1]))
+		}{{"p50", stats.Median}, {"p99", func(v []float64) float64 { return stats.Percentile(v, 99) }}} {
+			kubernetes, ours := of.value(stats.Seconds(result.times[0])), of.value(stats.Seconds(result.times[1]))
 			outcome := "met"
 			if ours/kubernetes > mostAPI {
 				outcome = "missed"
 			}
-			t.rows = append(t.rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*ours),
+			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*ours),
 				fmt.Sprintf("%.2f", ours/kubernetes), fmt.Sprintf("<= %.2f", mostAPI), outcome})
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -36,18 +38,18 @@ type apps struct {
 
 // measureApps measures a cluster of its own and removes it.
 func measureApps(ctx context.Context, dir, program, oc string, rounds int) (result *apps, err error) {
-	h, err := newHost(filepath.Join(dir, "apps"), "/slipway-bench-apps")
+	h, err := host.New(filepath.Join(dir, "apps"), "/slipway-bench-apps")
 	if err != nil {
 		return nil, err
 	}
 	var s side
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), host.CleanupTime)
 		defer cancel()
 		if s != nil {
 			err = errors.Join(err, s.discard(ctx))
 		}
-		err = errors.Join(err, h.remove(ctx))
+		err = errors.Join(err, h.Remove(ctx))
 	}()
 	if s, err = newSlipway(h, program); err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func measureApps(ctx context.Context, dir, program, oc string, rounds int) (resu
 // workshop is the cluster of applications.
 type workshop struct {
 	*cluster
-	host   *host
+	host   *host.Host
 	oc     string // the program
 	admin  string // the administrator's kubeconfig
 	apps   appsclient.AppsV1Interface
@@ -78,7 +80,7 @@ type workshop struct {
 	result *apps
 }
 
-func newWorkshop(c *cluster, config *rest.Config, h *host, oc string) (*workshop, error) {
+func newWorkshop(c *cluster, config *rest.Config, h *host.Host, oc string) (*workshop, error) {
 	configs, err := appsclient.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func newWorkshop(c *cluster, config *rest.Config, h *host, oc string) (*workshop
 	if err != nil {
 		return nil, err
 	}
-	admin := h.path("data", "admin.kubeconfig")
+	admin := h.Path("data", "admin.kubeconfig")
 	return &workshop{c, h, oc, admin, configs, images, &apps{}}, nil
 }
 

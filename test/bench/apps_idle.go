@@ -76,8 +76,8 @@ func (w *workshop) makeIdle(ctx context.Context) error {
 		return err
 	}
 	command := exec.CommandContext(ctx, w.oc, "idle", idleName, "--kubeconfig", w.admin)
-	command.Env = append(os.Environ(), "HOME="+w.host.dir)
-	err := w.host.start(command)
+	command.Env = append(os.Environ(), "HOME="+w.host.Dir)
+	err := w.host.Start(command)
 	if err == nil {
 		err = command.Wait()
 	}
@@ -92,7 +92,7 @@ func (w *workshop) makeIdle(ctx context.Context) error {
 
 // fetch gets a page from within the host's network.
 func (w *workshop) fetch(ctx context.Context, address string) error {
-	client := &http.Client{Transport: &http.Transport{DialContext: w.host.dial, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DialContext: w.host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // The aims: a ratio, and seconds.
@@ -17,7 +20,7 @@ const (
 
 // runApps measures applications, prints it and writes it.
 func runApps(ctx context.Context, o options) error {
-	machine, started := describeMachine(), time.Now()
+	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return fmt.Errorf("make working directory: %w", err)
@@ -32,24 +35,24 @@ func runApps(ctx context.Context, o options) error {
 		return fmt.Errorf("measure applications: %w", err)
 	}
 	conditions := fmt.Sprintf("%s.\n%s; %d rollouts of each kind, in turns.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), len(result.config))
-	fmt.Print("\n" + conditions + "\n" + result.table().text())
+	fmt.Print("\n" + conditions + "\n" + result.table().Text())
 	if o.markdown == "" {
 		return nil
 	}
-	return appsSection.Write(o.markdown, conditions+"\n"+result.table().markdown())
+	return appsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
 // table is what was measured, with the aims. Rollouts are compared pair by pair: those of a pair
 // were made one after the other.
-func (a *apps) table() table {
-	t := table{heading: []string{"applications", "p50", "p90", "aim", ""}}
+func (a *apps) table() stats.Table {
+	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {
-		values := seconds(took)
-		row := []string{name, fmt.Sprintf("%.3f s", median(values)), fmt.Sprintf("%.3f s", percentile(values, 90)), aim, ""}
+		values := stats.Seconds(took)
+		row := []string{name, fmt.Sprintf("%.3f s", stats.Median(values)), fmt.Sprintf("%.3f s", stats.Percentile(values, 90)), aim, ""}
 		if aim != "" {
 			row[4] = outcome(met)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	add("rollout of a Deployment, one pod", a.deployment, "", false)
 	add("rollout of a DeploymentConfig, the same pod", a.config, "", false)
@@ -57,10 +60,10 @@ func (a *apps) table() table {
 	for i := range a.config {
 		ratios = append(ratios, a.config[i].Seconds()/a.deployment[i].Seconds())
 	}
-	ratio := median(ratios)
-	t.rows = append(t.rows, []string{"ratio, pair by pair", fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.2f", percentile(ratios, 90)), fmt.Sprintf("p50 <= %.1f", mostRollout), outcome(ratio <= mostRollout)})
-	add("image change to ReplicationController", a.image, fmt.Sprintf("p90 < %d s", mostImageChange), percentile(seconds(a.image), 90) < mostImageChange)
-	add(fmt.Sprintf("template of %d objects processed", templateObjects), a.template, fmt.Sprintf("p50 < %.0f ms", 1000*mostTemplate), median(seconds(a.template)) < mostTemplate)
+	ratio := stats.Median(ratios)
+	t.Rows = append(t.Rows, []string{"ratio, pair by pair", fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.2f", stats.Percentile(ratios, 90)), fmt.Sprintf("p50 <= %.1f", mostRollout), outcome(ratio <= mostRollout)})
+	add("image change to ReplicationController", a.image, fmt.Sprintf("p90 < %d s", mostImageChange), stats.Percentile(stats.Seconds(a.image), 90) < mostImageChange)
+	add(fmt.Sprintf("template of %d objects processed", templateObjects), a.template, fmt.Sprintf("p50 < %.0f ms", 1000*mostTemplate), stats.Median(stats.Seconds(a.template)) < mostTemplate)
 	add("first answer of an idle service", a.wake, "", false)
 	return t
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/payload"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	mostCold, mostCached   = 1.2, 0.5
 	mostStart, mostTrigger = 3.0, 1.0
 	// The prefixes of images, as pods know the registry and as this machine does.
-	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, address + ":5000/" + buildProject
+	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
 // buildDockerfile is what both sides build: files to copy, and steps that read and write them.
@@ -57,7 +58,7 @@ type builds struct {
 // cluster's registry too.
 type yard struct {
 	*cluster
-	host       *host
+	host       *host.Host
 	kubeconfig string // the administrator's
 	work       string // the source
 	oc         string
@@ -149,10 +150,10 @@ func (y *yard) run(ctx context.Context, args ...string) (string, error) {
 // command runs a program beside the cluster and returns what it prints.
 func (y *yard) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(os.Environ(), "HOME="+y.host.dir, "REGISTRY_AUTH_FILE="+y.host.path("auth.json"))
+	command.Env = append(os.Environ(), "HOME="+y.host.Dir, "REGISTRY_AUTH_FILE="+y.host.Path("auth.json"))
 	var output strings.Builder
 	command.Stdout, command.Stderr = &output, &output
-	err := y.host.start(command)
+	err := y.host.Start(command)
 	if err == nil {
 		err = command.Wait()
 	}
@@ -201,5 +202,5 @@ func inside(build *buildv1.Build) (sum time.Duration) {
 
 // buildah runs it with a storage of its own.
 func (y *yard) buildah(ctx context.Context, args ...string) (string, error) {
-	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.path("buildah"), "--runroot=" + y.host.path("buildah-run"), "--storage-driver=overlay"}, args...)...)
+	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.Path("buildah"), "--runroot=" + y.host.Path("buildah-run"), "--storage-driver=overlay"}, args...)...)
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // runBuilds measures builds, prints it and writes it.
 func runBuilds(ctx context.Context, o options) error {
-	machine, started := describeMachine(), time.Now()
+	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return fmt.Errorf("make working directory: %w", err)
@@ -25,42 +28,42 @@ func runBuilds(ctx context.Context, o options) error {
 	}
 	conditions := fmt.Sprintf("%s.\n%s; medians of %d builds of each kind on each side, %d started builds and %d triggered ones.\n",
 		machine, started.UTC().Format("2006-01-02 15:04 MST"), o.rounds, startedBuilds, triggeredBuilds)
-	fmt.Print("\n" + conditions + "\n" + result.table().text() + "\n" + result.delays().text())
+	fmt.Print("\n" + conditions + "\n" + result.table().Text() + "\n" + result.delays().Text())
 	if o.markdown == "" {
 		return nil
 	}
-	return buildsSection.Write(o.markdown, conditions+"\n"+result.table().markdown()+"\n"+result.delays().markdown())
+	return buildsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown()+"\n"+result.delays().Markdown())
 }
 
 // table is a Dockerfile on both sides.
-func (r *builds) table() table {
-	t := table{heading: []string{"Dockerfile build and push", "Slipway", "buildah", "ratio", "aim", ""}}
+func (r *builds) table() stats.Table {
+	t := stats.Table{Heading: []string{"Dockerfile build and push", "Slipway", "buildah", "ratio", "aim", ""}}
 	for _, kind := range []struct {
 		name  string
 		times built
 		most  float64
 	}{{"cold", r.cold, mostCold}, {"cached", r.cached, mostCached}} {
-		buildah := median(seconds(kind.times.buildah))
+		buildah := stats.Median(stats.Seconds(kind.times.buildah))
 		row := func(name string, ours float64, aim, result string) {
-			t.rows = append(t.rows, []string{name, fmt.Sprintf("%.2f s", ours), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", ours/buildah), aim, result})
+			t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f s", ours), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", ours/buildah), aim, result})
 		}
-		whole := median(seconds(kind.times.ours))
+		whole := stats.Median(stats.Seconds(kind.times.ours))
 		row(kind.name+", `oc start-build --wait`", whole, fmt.Sprintf("<= %.2f", kind.most), outcome(whole/buildah <= kind.most))
-		row(kind.name+", of which the stages of the build", median(seconds(kind.times.inside)), "", "")
+		row(kind.name+", of which the stages of the build", stats.Median(stats.Seconds(kind.times.inside)), "", "")
 	}
 	return t
 }
 
 // delays is how soon a build begins.
-func (r *builds) delays() table {
-	t := table{heading: []string{"until a build begins", "p50", "longest", "aim", ""}}
+func (r *builds) delays() stats.Table {
+	t := stats.Table{Heading: []string{"until a build begins", "p50", "longest", "aim", ""}}
 	for _, row := range []struct {
 		name string
 		took []time.Duration
 		most float64
 	}{{"request for a build to running pod", r.started, mostStart}, {"push of a base image to build", r.triggered, mostTrigger}} {
-		p50 := median(seconds(row.took))
-		t.rows = append(t.rows, []string{row.name, fmt.Sprintf("%.2f s", p50), fmt.Sprintf("%.2f s", percentile(seconds(row.took), 100)),
+		p50 := stats.Median(stats.Seconds(row.took))
+		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.2f s", p50), fmt.Sprintf("%.2f s", stats.Percentile(stats.Seconds(row.took), 100)),
 			fmt.Sprintf("p50 < %.0f s", row.most), outcome(p50 < row.most)})
 	}
 	return t

@@ -24,6 +24,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // pushBase puts an image with a shell and as much noise as a small distribution into the registry.
@@ -35,8 +37,8 @@ func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
 	// For buildah: arguments are seen by everybody.
-	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, address, login)
-	if err := os.WriteFile(y.host.path("auth.json"), file, 0o600); err != nil {
+	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
+	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err
 	}
 	content, err := baseLayer(noise)
@@ -89,7 +91,7 @@ func (y *yard) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
 		remote.WithTransport(&http.Transport{
-			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.dial(ctx, network, to) },
+			DialContext:     func(ctx context.Context, network, to string) (net.Conn, error) { return y.host.Dial(ctx, network, to) },
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		}),
 	}

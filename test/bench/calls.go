@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // callsPerOperation is how often each operation is called by the engine, and its driver executed
@@ -86,7 +87,7 @@ func measureCall(ctx context.Context, driver *flexvolume.Driver, path string, op
 		bare, engine = append(bare, forked.Sub(began).Seconds()), append(engine, time.Since(forked).Seconds())
 	}
 	inTime := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-	return callCost{op, inTime(median(bare)), inTime(median(engine))}, nil
+	return callCost{op, inTime(stats.Median(bare)), inTime(stats.Median(engine))}, nil
 }
 
 // callOf is an operation as the driver's arguments, and as a call of the engine.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // pauseImage is the image of pod sandboxes on both sides, and of the pods that are started.
@@ -27,7 +29,7 @@ type cluster struct {
 }
 
 // connectCluster makes the client of the kubeconfig at path for a cluster in the host's namespace.
-func connectCluster(h *host, path string) (*cluster, error) {
+func connectCluster(h *host.Host, path string) (*cluster, error) {
 	config, err := hostConfig(h, path)
 	if err != nil {
 		return nil, err

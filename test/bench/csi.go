@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -41,9 +43,9 @@ type csiResult struct {
 	own, attacher []csiRates // of each round
 	byHand        csiRates   // ours, of volumes that somebody else has made
 	// Ours and the attacher's with one driver, after all volumes were detached.
-	idle      [2]usage
-	many      usage // of our process with csiDrivers drivers and csiMany volumes
-	stockMany usage // of one attacher with one driver and csiMany volumes
+	idle      [2]host.Usage
+	many      host.Usage // of our process with csiDrivers drivers and csiMany volumes
+	stockMany host.Usage // of one attacher with one driver and csiMany volumes
 }
 
 // runCSI measures, prints and writes what serves CSI drivers.
@@ -52,7 +54,7 @@ func runCSI(ctx context.Context, o options) error {
 	if err := buildAttacher(ctx, attacher); err != nil {
 		return err
 	}
-	result := csiResult{machine: describeMachine(), started: time.Now()}
+	result := csiResult{machine: host.Describe(), started: time.Now()}
 	own, stock := csiProgram{o.slipway, ownArguments}, csiProgram{attacher, attacherArguments}
 	fmt.Fprint(os.Stderr, "CSI drivers:")
 	defer fmt.Fprintln(os.Stderr)

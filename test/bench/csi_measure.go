@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // rates lets the program attach and detach volumes: those that it has provisioned, and will delete,
 // or such as somebody else has made. Then it is left alone.
-func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, left usage, err error) {
+func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, left host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
 		return r, left, err
@@ -64,8 +66,8 @@ func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provis
 }
 
 func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *csiRates) error {
-	asked, own := c.requests(), process{pid: c.process.Process.Pid}
-	before, err := own.usage()
+	asked, own := c.requests(), host.Process{PID: c.process.Process.Pid}
+	before, err := own.Usage()
 	if err != nil {
 		return err
 	}
@@ -75,30 +77,30 @@ func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *c
 	if r.detach, err = c.detach(ctx, volumes); err != nil {
 		return err
 	}
-	after, err := own.usage()
+	after, err := own.Usage()
 	count := float64(len(volumes))
 	r.requests, r.processor = float64(c.requests()-asked)/count, (after.Seconds-before.Seconds)/count
 	return err
 }
 
 // memory is what the program uses that serves drivers with many volumes.
-func (p csiProgram) memory(ctx context.Context, drivers int) (usage, error) {
+func (p csiProgram) memory(ctx context.Context, drivers int) (host.Usage, error) {
 	c, err := p.start(ctx, drivers, csiMany)
 	if err != nil {
-		return usage{}, err
+		return host.Usage{}, err
 	}
 	defer c.stop()
 	if err := c.warmUp(ctx); err != nil {
-		return usage{}, err
+		return host.Usage{}, err
 	}
 	return c.idle(ctx, csiIdle)
 }
 
-func (c *csiCluster) idle(ctx context.Context, long time.Duration) (usage, error) {
+func (c *csiCluster) idle(ctx context.Context, long time.Duration) (host.Usage, error) {
 	if err := pause(ctx, long); err != nil {
-		return usage{}, err
+		return host.Usage{}, err
 	}
-	return process{pid: c.process.Process.Pid}.usage()
+	return host.Process{PID: c.process.Process.Pid}.Usage()
 }
 
 // newVolume makes a volume in the storage of a driver, and its PersistentVolume.

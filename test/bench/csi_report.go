@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // The aims of what serves CSI drivers: ratios, and memory in bytes.
@@ -15,8 +17,8 @@ const (
 )
 
 // table compares both sides.
-func (r csiResult) table() table {
-	t := table{heading: []string{"CSI drivers", "Slipway", "external-attacher", "ratio", "aim", ""}}
+func (r csiResult) table() stats.Table {
+	t := stats.Table{Heading: []string{"CSI drivers", "Slipway", "external-attacher", "ratio", "aim", ""}}
 	add := func(name, own, stock string, ratio float64, aim string, met bool) {
 		outcome := ""
 		if aim != "" {
@@ -25,7 +27,7 @@ func (r csiResult) table() table {
 		if aim != "" && !met {
 			outcome = fmt.Sprintf("missed: %.2f", ratio)
 		}
-		t.rows = append(t.rows, []string{name, own, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
+		t.Rows = append(t.Rows, []string{name, own, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
 	}
 	own, attacher := medians(r.own), medians(r.attacher)
 	attach, detach := own.attach/attacher.attach, own.detach/attacher.detach
@@ -54,7 +56,7 @@ func medians(rounds []csiRates) csiRates {
 		for _, r := range rounds {
 			values = append(values, value(r))
 		}
-		return median(values)
+		return stats.Median(values)
 	}
 	return csiRates{
 		provision: of(func(r csiRates) float64 { return r.provision }),
@@ -77,6 +79,6 @@ func (r csiResult) conditions() string {
 		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.own), csiVolumes, csiWorkers, csiLatency, csiWrite, medians(r.own).life)
 }
 
-func (r csiResult) text() string { return "\n" + r.conditions() + "\n" + r.table().text() }
+func (r csiResult) text() string { return "\n" + r.conditions() + "\n" + r.table().Text() }
 
-func (r csiResult) markdown() string { return r.conditions() + "\n" + r.table().markdown() }
+func (r csiResult) markdown() string { return r.conditions() + "\n" + r.table().Markdown() }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // The aims of the FlexVolume engine, which has no counterpart that could be measured alone.
@@ -31,14 +33,14 @@ func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 }
 
 // engine is the table of the FlexVolume engine.
-func (r *report) engine() table {
-	t := table{heading: []string{"FlexVolume engine", "measured", "aim", ""}}
+func (r *report) engine() stats.Table {
+	t := stats.Table{Heading: []string{"FlexVolume engine", "measured", "aim", ""}}
 	add := func(name, measured, aim string, met bool) {
 		outcome := "met"
 		if !met {
 			outcome = "missed"
 		}
-		t.rows = append(t.rows, []string{name, measured, aim, outcome})
+		t.Rows = append(t.Rows, []string{name, measured, aim, outcome})
 	}
 	for _, call := range r.calls {
 		added := call.engine - call.bare

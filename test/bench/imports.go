@@ -12,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // importTags are those of the repository that is imported.
@@ -34,7 +37,7 @@ type importRow struct {
 
 // runImports measures imports of a thousand tags on a cluster of its own, prints and writes it.
 func runImports(ctx context.Context, o options) error {
-	machine, started := describeMachine(), time.Now()
+	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return fmt.Errorf("make working directory: %w", err)
@@ -52,21 +55,21 @@ func runImports(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("measure imports: %w", err)
 	}
-	t := table{heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "control plane at most"}}
+	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "control plane at most"}}
 	for _, row := range rows {
-		t.rows = append(t.rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), mebibytes(row.most)})
+		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), mebibytes(row.most)})
 	}
 	conditions := fmt.Sprintf("%s.\n%s; each answer of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), answerDelay.Milliseconds())
-	fmt.Print("\n" + conditions + "\n" + t.text())
+	fmt.Print("\n" + conditions + "\n" + t.Text())
 	if o.markdown == "" {
 		return nil
 	}
-	return importsSection.Write(o.markdown, conditions+"\n"+t.markdown())
+	return importsSection.Write(o.markdown, conditions+"\n"+t.Markdown())
 }
 
 // importer is the cluster that imports.
 type importer struct {
-	host    *host
+	host    *host.Host
 	streams imageclient.ImageStreamInterface
 	imports imageclient.ImageStreamImportInterface
 	from    *farRegistry
@@ -194,12 +197,12 @@ func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func())
 	go func() {
 		defer close(done)
 		_ = poll(ctx, 200*time.Millisecond, func(context.Context) (bool, error) {
-			processes, err := i.host.processes()
+			processes, err := i.host.Processes()
 			for _, p := range processes {
-				if p.name != "slipway control-plane" {
+				if p.Name != "slipway control-plane" {
 					continue
 				}
-				if now, err := memoryOf(p.pid, "RssAnon"); err == nil {
+				if now, err := memoryOf(p.PID, "RssAnon"); err == nil {
 					*most = max(*most, now)
 				}
 			}

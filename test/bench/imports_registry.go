@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // answerDelay is what each answer of the far registry takes, as one does that is in the same
@@ -31,14 +33,14 @@ type farRegistry struct {
 	requests   atomic.Int64
 }
 
-func newFarRegistry(h *host, tags int) (*farRegistry, error) {
+func newFarRegistry(h *host.Host, tags int) (*farRegistry, error) {
 	f := &farRegistry{content: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	if err := f.fill(tags, "first"); err != nil {
 		return nil, err
 	}
 	f.server = &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
 	var listener net.Listener
-	err := h.do(func() (err error) {
+	err := h.Do(func() (err error) {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 		return err
 	})

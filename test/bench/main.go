@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/markdown"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users
@@ -115,7 +116,7 @@ func runClusters(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
-	report := &report{Machine: describeMachine(), Rounds: o.rounds, Idle: o.idle, Started: time.Now()}
+	report := &report{Machine: host.Describe(), Rounds: o.rounds, Idle: o.idle, Started: time.Now()}
 	if err := report.measureEngine(ctx, work); err != nil {
 		return fmt.Errorf("measure FlexVolume engine: %w", err)
 	}
@@ -123,14 +124,14 @@ func runClusters(ctx context.Context, o options) error {
 	if err := copyPrograms(programs, o); err != nil {
 		return err
 	}
-	sides := []func(*host) (side, error){
-		func(h *host) (side, error) { return newSlipway(h, filepath.Join(programs, "slipway")) },
-		func(h *host) (side, error) { return newStock(h, programs) },
+	sides := []func(*host.Host) (side, error){
+		func(h *host.Host) (side, error) { return newSlipway(h, filepath.Join(programs, "slipway")) },
+		func(h *host.Host) (side, error) { return newStock(h, programs) },
 	}
 	for number := range o.rounds {
 		for which, open := range sides {
 			name := sideNames[which]
-			h, err := newHost(filepath.Join(work, name), "/slipway-bench-"+name)
+			h, err := host.New(filepath.Join(work, name), "/slipway-bench-"+name)
 			if err != nil {
 				return err
 			}

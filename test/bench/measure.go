@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // side is one of the two clusters that are compared.
@@ -42,19 +45,19 @@ type round struct {
 	Requests []apiTimes
 	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time
 	// per second.
-	Idle []usage
+	Idle []host.Usage
 }
 
 // measure runs one round of one side on a fresh host, and removes the host in any case.
-func measure(ctx context.Context, h *host, open func(*host) (side, error), o options) (result round, err error) {
+func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, error), o options) (result round, err error) {
 	var s side
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), host.CleanupTime)
 		defer cancel()
 		if s != nil {
 			err = errors.Join(err, s.discard(ctx))
 		}
-		err = errors.Join(err, h.remove(ctx))
+		err = errors.Join(err, h.Remove(ctx))
 	}()
 	if s, err = open(h); err != nil {
 		return result, err
@@ -75,17 +78,17 @@ func measure(ctx context.Context, h *host, open func(*host) (side, error), o opt
 }
 
 // measureFirst measures the cluster's first life and returns the last word of its kubelet.
-func measureFirst(ctx context.Context, h *host, s side, o options, result *round) (word time.Time, err error) {
+func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *round) (word time.Time, err error) {
 	var c *cluster
 	if result.Cold, c, word, err = timedStart(ctx, s, word); err != nil {
 		return word, fmt.Errorf("first start: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, " ready %.2fs", result.Cold.Seconds())
-	begin, err := h.usage()
+	begin, err := h.Usage()
 	if err != nil {
 		return word, err
 	}
-	result.ColdSeconds = total(begin, func(u usage) float64 { return u.Seconds })
+	result.ColdSeconds = host.Total(begin, func(u host.Usage) float64 { return u.Seconds })
 
 	if err := s.prepare(ctx); err != nil {
 		return word, err
@@ -96,7 +99,7 @@ func measureFirst(ctx context.Context, h *host, s side, o options, result *round
 	if result.Idle, err = measureIdle(ctx, h, o.idle); err != nil {
 		return word, err
 	}
-	fmt.Fprintf(os.Stderr, ", idle PSS %s", mebibytes(total(result.Idle, func(u usage) float64 { return float64(u.PSS) })))
+	fmt.Fprintf(os.Stderr, ", idle PSS %s", mebibytes(host.Total(result.Idle, func(u host.Usage) float64 { return float64(u.PSS) })))
 
 	for number := range o.pods {
 		name := fmt.Sprintf("pod-%d", number)
@@ -109,12 +112,12 @@ func measureFirst(ctx context.Context, h *host, s side, o options, result *round
 			return word, err
 		}
 	}
-	fmt.Fprintf(os.Stderr, ", pod %.2fs", median(seconds(result.Pods)))
+	fmt.Fprintf(os.Stderr, ", pod %.2fs", stats.Median(stats.Seconds(result.Pods)))
 	if err := measureVolumes(ctx, h, c, o, result); err != nil {
 		return word, err
 	}
 	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
-		median(seconds(result.Volumes)), result.Count, result.Together.Seconds(), median(seconds(result.Hanging)))
+		stats.Median(stats.Seconds(result.Volumes)), result.Count, result.Together.Seconds(), stats.Median(stats.Seconds(result.Hanging)))
 	if _, ours := s.(*slipway); ours {
 		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {
 			return word, err
@@ -137,11 +140,11 @@ func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cl
 
 // measureIdle leaves the cluster alone and returns what its processes use then. Their processor
 // time is that of the last two thirds, because work that belongs to the start goes on for a while.
-func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, error) {
+func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
 	if err := pause(ctx, idle/3); err != nil {
 		return nil, err
 	}
-	before, err := h.usage()
+	before, err := h.Usage()
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +153,7 @@ func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, err
 		return nil, err
 	}
 	took := time.Since(began).Seconds()
-	after, err := h.usage()
+	after, err := h.Usage()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ func measureIdle(ctx context.Context, h *host, idle time.Duration) ([]usage, err
 	for _, u := range before {
 		earlier[u.Name] += u.Seconds
 	}
-	after = merge(after)
+	after = host.Merge(after)
 	for i := range after {
 		after[i].Seconds = (after[i].Seconds - earlier[after[i].Name]) / took
 	}

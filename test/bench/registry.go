@@ -20,6 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 const (
@@ -46,7 +49,7 @@ func runRegistry(ctx context.Context, o options) error {
 	if err != nil {
 		return errors.New("find the stock registry: run: apt-get install docker-registry; systemctl disable --now docker-registry")
 	}
-	machine, started := describeMachine(), time.Now()
+	machine, started := host.Describe(), time.Now()
 	image, err := random.Image(registryLayer, registryLayers)
 	if err != nil {
 		return fmt.Errorf("make image: %w", err)
@@ -64,16 +67,16 @@ func runRegistry(ctx context.Context, o options) error {
 	conditions := fmt.Sprintf("%s.\n%s; medians of %d rounds, an image of %d layers with %d MiB each, pulled %d times.\n",
 		machine, started.UTC().Format("2006-01-02 15:04 MST"), o.rounds, registryLayers, registryLayer>>20, registryPulls)
 	compared := compareRegistries(rounds[0], rounds[1])
-	fmt.Print("\n" + conditions + "\n" + compared.text())
+	fmt.Print("\n" + conditions + "\n" + compared.Text())
 	if o.markdown == "" {
 		return nil
 	}
-	return registrySection.Write(o.markdown, conditions+"\n"+compared.markdown())
+	return registrySection.Write(o.markdown, conditions+"\n"+compared.Markdown())
 }
 
 // compareRegistries is the table of both.
-func compareRegistries(own, stock []registryRound) table {
-	t := table{heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
+func compareRegistries(own, stock []registryRound) stats.Table {
+	t := stats.Table{Heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
 	row := func(name string, of func(registryRound) float64, print func(float64) string, least float64) {
 		var values [2][]float64
 		for which, rounds := range [][]registryRound{own, stock} {
@@ -81,12 +84,12 @@ func compareRegistries(own, stock []registryRound) table {
 				values[which] = append(values[which], of(r))
 			}
 		}
-		a, b := median(values[0]), median(values[1])
+		a, b := stats.Median(values[0]), stats.Median(values[1])
 		cells := []string{name, print(a), print(b), fmt.Sprintf("%.2f", a/b), "", ""}
 		if least > 0 {
 			cells[4], cells[5] = fmt.Sprintf(">= %.2f", least), outcome(a/b >= least)
 		}
-		t.rows = append(t.rows, cells)
+		t.Rows = append(t.Rows, cells)
 	}
 	throughput := func(v float64) string { return fmt.Sprintf("%.0f MiB/s", v) }
 	row("push", func(r registryRound) float64 { return r.push }, throughput, leastRegistry)

@@ -5,6 +5,9 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // report is everything that was measured.
@@ -40,8 +43,8 @@ type aim struct {
 
 // rows are the comparisons of the report. Values are medians over the rounds.
 func rows() []row {
-	idle := func(quantity func(usage) float64) func([]round) float64 {
-		return over(func(r round) float64 { return total(r.Idle, quantity) })
+	idle := func(quantity func(host.Usage) float64) func([]round) float64 {
+		return over(func(r round) float64 { return host.Total(r.Idle, quantity) })
 	}
 	pods := func(r round) []time.Duration { return r.Pods }
 	volumes := func(r round) []time.Duration { return r.Volumes }
@@ -50,13 +53,13 @@ func rows() []row {
 		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, aim{most: 1.25, limit: 10}},
 		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, aim{}},
 		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, aim{}},
-		{"idle: proportional set size", idle(func(u usage) float64 { return float64(u.PSS) }), mebibytes, aim{most: 0.5}},
-		{"idle: anonymous memory", idle(func(u usage) float64 { return float64(u.Anonymous) }), mebibytes, aim{most: 0.85}},
-		{"idle: processor time per second", idle(func(u usage) float64 { return u.Seconds }), milliseconds, aim{}},
-		{"pod created to running, median", all(pods, median), inSeconds, aim{most: 1}},
-		{"pod created to running, p90", all(pods, func(v []float64) float64 { return percentile(v, 90) }), inSeconds, aim{}},
-		{"pod with attachable FlexVolume", all(volumes, median), inSeconds, aim{most: 0.3}},
-		{"such a pod, another driver hangs", all(beside, median), upToLimit, aim{most: 1.1, alone: all(volumes, median)}},
+		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), mebibytes, aim{most: 0.5}},
+		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), mebibytes, aim{most: 0.85}},
+		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), milliseconds, aim{}},
+		{"pod created to running, median", all(pods, stats.Median), inSeconds, aim{most: 1}},
+		{"pod created to running, p90", all(pods, func(v []float64) float64 { return stats.Percentile(v, 90) }), inSeconds, aim{}},
+		{"pod with attachable FlexVolume", all(volumes, stats.Median), inSeconds, aim{most: 0.3}},
+		{"such a pod, another driver hangs", all(beside, stats.Median), upToLimit, aim{most: 1.1, alone: all(volumes, stats.Median)}},
 		{"many such pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), perSecond, aim{least: 1.5}},
 	}
 }
@@ -66,7 +69,7 @@ func all(times func(round) []time.Duration, of func([]float64) float64) func([]r
 	return func(rounds []round) float64 {
 		var values []float64
 		for _, r := range rounds {
-			values = append(values, seconds(times(r))...)
+			values = append(values, stats.Seconds(times(r))...)
 		}
 		return of(values)
 	}
@@ -79,7 +82,7 @@ func over(value func(round) float64) func([]round) float64 {
 		for _, r := range rounds {
 			values = append(values, value(r))
 		}
-		return median(values)
+		return stats.Median(values)
 	}
 }
 
@@ -129,8 +132,8 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 }
 
 // comparison is the table of both sides.
-func (r *report) comparison() table {
-	t := table{heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
+func (r *report) comparison() stats.Table {
+	t := stats.Table{Heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
 	for _, row := range rows() {
 		own, stock := row.value(r.Sides[0]), row.value(r.Sides[1])
 		compared := stock
@@ -138,20 +141,20 @@ func (r *report) comparison() table {
 			compared = row.aim.alone(r.Sides[0])
 		}
 		aim, outcome := row.judge(own, own/compared)
-		t.rows = append(t.rows, []string{row.name, row.print(own), row.print(stock), fmt.Sprintf("%.2f", own/stock), aim, outcome})
+		t.Rows = append(t.Rows, []string{row.name, row.print(own), row.print(stock), fmt.Sprintf("%.2f", own/stock), aim, outcome})
 	}
 	return t
 }
 
 // processes is the table of the idle processes of both sides.
-func (r *report) processes() table {
-	t := table{heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
+func (r *report) processes() stats.Table {
+	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
 	for which, rounds := range r.Sides {
 		if len(rounds) == 0 {
 			continue
 		}
 		for _, process := range rounds[0].Idle {
-			of := func(quantity func(usage) float64) func([]round) float64 {
+			of := func(quantity func(host.Usage) float64) func([]round) float64 {
 				return over(func(r round) float64 {
 					for _, u := range r.Idle {
 						if u.Name == process.Name {
@@ -161,11 +164,11 @@ func (r *report) processes() table {
 					return 0
 				})
 			}
-			t.rows = append(t.rows, []string{
+			t.Rows = append(t.Rows, []string{
 				strings.ToUpper(sideNames[which][:1]) + sideNames[which][1:] + ": " + strings.TrimPrefix(process.Name, "slipway "),
-				mebibytes(of(func(u usage) float64 { return float64(u.PSS) })(rounds)),
-				mebibytes(of(func(u usage) float64 { return float64(u.Anonymous) })(rounds)),
-				milliseconds(of(func(u usage) float64 { return u.Seconds })(rounds)),
+				mebibytes(of(func(u host.Usage) float64 { return float64(u.PSS) })(rounds)),
+				mebibytes(of(func(u host.Usage) float64 { return float64(u.Anonymous) })(rounds)),
+				milliseconds(of(func(u host.Usage) float64 { return u.Seconds })(rounds)),
 			})
 		}
 	}
@@ -183,10 +186,10 @@ const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the
 
 // text is the report for a terminal of 100 columns.
 func (r *report) text() string {
-	return "\n" + r.conditions() + "\n" + r.comparison().text() + "\n" + r.api().text() + "\n" + r.engine().text() + "\n" + r.processes().text() + "\n" + sumNote
+	return "\n" + r.conditions() + "\n" + r.comparison().Text() + "\n" + r.api().Text() + "\n" + r.engine().Text() + "\n" + r.processes().Text() + "\n" + sumNote
 }
 
 // markdown is the report for a document.
 func (r *report) markdown() string {
-	return r.conditions() + "\n" + r.comparison().markdown() + "\n" + r.api().markdown() + "\n" + r.engine().markdown() + "\n" + r.processes().markdown() + "\n" + sumNote
+	return r.conditions() + "\n" + r.comparison().Markdown() + "\n" + r.api().Markdown() + "\n" + r.engine().Markdown() + "\n" + r.processes().Markdown() + "\n" + sumNote
 }

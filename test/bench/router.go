@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // routerResult is everything that was measured of the router.
@@ -35,7 +37,7 @@ func runRouter(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	result := routerResult{machine: describeMachine(), started: time.Now(), rounds: o.rounds, load: o.load}
+	result := routerResult{machine: host.Describe(), started: time.Now(), rounds: o.rounds, load: o.load}
 	fmt.Fprint(os.Stderr, "router:")
 	defer fmt.Fprintln(os.Stderr)
 	if result.loads, err = measureLoads(ctx, program, o); err != nil {

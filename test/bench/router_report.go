@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // The aims of the router: ratios, and times.
@@ -14,14 +16,14 @@ const (
 )
 
 // requests compares the router with HAProxy alone.
-func (r routerResult) requests() table {
-	t := table{heading: []string{"requests", "Slipway", "HAProxy alone", "ratio", "aim", "", "p99, Slipway", "p99, HAProxy"}}
+func (r routerResult) requests() stats.Table {
+	t := stats.Table{Heading: []string{"requests", "Slipway", "HAProxy alone", "ratio", "aim", "", "p99, Slipway", "p99, HAProxy"}}
 	of := func(loads []requestLoad, value func(requestLoad) float64) float64 {
 		var values []float64
 		for _, load := range loads {
 			values = append(values, value(load))
 		}
-		return median(values)
+		return stats.Median(values)
 	}
 	rate := func(l requestLoad) float64 { return l.rate }
 	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
@@ -30,8 +32,8 @@ func (r routerResult) requests() table {
 		for i := range load.own {
 			ratios = append(ratios, load.own[i].rate/load.static[i].rate)
 		}
-		ratio := median(ratios)
-		t.rows = append(t.rows, []string{
+		ratio := stats.Median(ratios)
+		t.Rows = append(t.Rows, []string{
 			load.name, fmt.Sprintf("%.0f/s", of(load.own, rate)), fmt.Sprintf("%.0f/s", of(load.static, rate)), fmt.Sprintf("%.2f", ratio),
 			fmt.Sprintf(">= %.2f", leastRequests), outcome(printed(ratio) >= printed(leastRequests)),
 			fmt.Sprintf("%.2f ms", of(load.own, p99)), fmt.Sprintf("%.2f ms", of(load.static, p99)),
@@ -41,12 +43,12 @@ func (r routerResult) requests() table {
 }
 
 // many is what was measured with many routes.
-func (r routerResult) many() table {
-	t := table{heading: []string{"routes"}}
+func (r routerResult) many() stats.Table {
+	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {
-		t.heading = append(t.heading, fmt.Sprint(scale.routes))
+		t.Heading = append(t.Heading, fmt.Sprint(scale.routes))
 	}
-	t.heading = append(t.heading, "aim", "")
+	t.Heading = append(t.Heading, "aim", "")
 	add := func(name string, value func(routerScale) string, aim string, met func(routerScale) bool) {
 		row := []string{name}
 		result := ""
@@ -56,13 +58,13 @@ func (r routerResult) many() table {
 				result = outcome(met(scale))
 			}
 		}
-		t.rows = append(t.rows, append(row, aim, result))
+		t.Rows = append(t.Rows, append(row, aim, result))
 	}
 	times := func(of func(routerScale) []time.Duration, percent int) func(routerScale) string {
-		return func(s routerScale) string { return milliseconds(percentile(seconds(of(s)), percent)) }
+		return func(s routerScale) string { return milliseconds(stats.Percentile(stats.Seconds(of(s)), percent)) }
 	}
 	within := func(of func(routerScale) []time.Duration, most time.Duration) func(routerScale) bool {
-		return func(s routerScale) bool { return percentile(seconds(of(s)), 99) < most.Seconds() }
+		return func(s routerScale) bool { return stats.Percentile(stats.Seconds(of(s)), 99) < most.Seconds() }
 	}
 	created := func(s routerScale) []time.Duration { return s.created }
 	changed := func(s routerScale) []time.Duration { return s.changed }
@@ -87,9 +89,9 @@ func (r routerResult) conditions() string {
 }
 
 func (r routerResult) text() string {
-	return "\n" + r.conditions() + "\n" + r.requests().text() + "\n" + r.many().text()
+	return "\n" + r.conditions() + "\n" + r.requests().Text() + "\n" + r.many().Text()
 }
 
 func (r routerResult) markdown() string {
-	return r.conditions() + "\n" + r.requests().markdown() + "\n" + r.many().markdown()
+	return r.conditions() + "\n" + r.requests().Markdown() + "\n" + r.many().Markdown()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -37,7 +39,7 @@ type routerScale struct {
 	reload           float64 // seconds, mean
 	reloads          float64
 	seconds          float64 // of processor time in a second, of the router's process
-	router, haproxy  usage
+	router, haproxy  host.Usage
 }
 
 // measureScale fills a router with routes and changes some of them all the time.
@@ -250,8 +252,8 @@ func (c *routerCluster) get(ctx context.Context, host string) string {
 	return string(body)
 }
 
-func (c *routerCluster) routerUsage() (usage, error) {
-	return process{pid: c.router.Process.Pid}.usage()
+func (c *routerCluster) routerUsage() (host.Usage, error) {
+	return host.Process{PID: c.router.Process.Pid}.Usage()
 }
 
 // observe reads what the router's processes use, and its metrics.
@@ -266,12 +268,12 @@ func (c *routerCluster) observe(scale *routerScale) (err error) {
 	below := map[int]bool{c.router.Process.Pid: true}
 	for range 2 { // HAProxy's master, and its worker
 		for _, dir := range dirs {
-			p, err := readProcess(dir)
-			if err != nil || !below[p.parent] || below[p.pid] {
+			p, err := host.ReadProcess(dir)
+			if err != nil || !below[p.Parent] || below[p.PID] {
 				continue
 			}
-			below[p.pid] = true
-			used, err := p.usage()
+			below[p.PID] = true
+			used, err := p.Usage()
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // slipwayNode is the configuration that keeps a cluster out of the way of others on the machine.
@@ -25,17 +27,17 @@ slipway:
 
 // slipway is the side that is started with `slipway up`.
 type slipway struct {
-	host    *host
+	host    *host.Host
 	program string
 }
 
-func newSlipway(h *host, program string) (side, error) {
+func newSlipway(h *host.Host, program string) (side, error) {
 	s := &slipway{host: h, program: program}
 	file := s.data("node", "node-config.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
-	content := fmt.Sprintf(slipwayNode, h.path("drivers"), h.cgroupRoot)
+	content := fmt.Sprintf(slipwayNode, h.Path("drivers"), h.CgroupRoot)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
@@ -43,7 +45,7 @@ func newSlipway(h *host, program string) (side, error) {
 }
 
 func (s *slipway) data(names ...string) string {
-	return s.host.path(append([]string{"data"}, names...)...)
+	return s.host.Path(append([]string{"data"}, names...)...)
 }
 
 // start runs `slipway up`, which returns when everything is ready, and takes its word only if API
@@ -76,13 +78,13 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	// A file and not a pipe: what it leaves in the background would keep a pipe open.
-	output, err := os.CreateTemp(s.host.dir, "output-")
+	output, err := os.CreateTemp(s.host.Dir, "output-")
 	if err != nil {
 		return fmt.Errorf("record output: %w", err)
 	}
 	defer output.Close()
 	command.Stdout, command.Stderr = output, output
-	err = s.host.start(command)
+	err = s.host.Start(command)
 	if err == nil {
 		err = command.Wait()
 	}
@@ -96,18 +98,18 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 // onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to
 // use and removes it.
 func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
-	h, err := newHost(dir, cgroupRoot)
+	h, err := host.New(dir, cgroupRoot)
 	if err != nil {
 		return err
 	}
 	var s *slipway
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), host.CleanupTime)
 		defer cancel()
 		if s != nil {
 			err = errors.Join(err, s.discard(ctx))
 		}
-		err = errors.Join(err, h.remove(ctx))
+		err = errors.Join(err, h.Remove(ctx))
 	}()
 	opened, err := newSlipway(h, program)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/node/teardown"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // stopTime is how long a stock program may take to end before it is killed.
@@ -24,7 +25,7 @@ const stopTime = 15 * time.Second
 
 // stock is the side of separate programs.
 type stock struct {
-	host     *host
+	host     *host.Host
 	programs string
 	payload  payload.Programs
 	identity *pki.Identity
@@ -43,7 +44,7 @@ type program struct {
 
 // newStock writes everything that a stock cluster needs before its first start: certificates,
 // configuration files, the pods' network and its control group. None of it counts as time to ready.
-func newStock(h *host, programs string) (side, error) {
+func newStock(h *host.Host, programs string) (side, error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find name of the machine: %w", err)
@@ -53,13 +54,13 @@ func newStock(h *host, programs string) (side, error) {
 		return nil, err
 	}
 	s.identity, err = pki.Ensure(pki.Spec{
-		Dir:             h.path("pki"),
-		AdminKubeconfig: h.path("admin.kubeconfig"),
-		APIHosts:        []string{address, serviceAddress},
-		APIURL:          "https://" + address + ":6443",
-		LoopbackURL:     "https://" + address + ":6443",
+		Dir:             h.Path("pki"),
+		AdminKubeconfig: h.Path("admin.kubeconfig"),
+		APIHosts:        []string{host.Address, serviceAddress},
+		APIURL:          "https://" + host.Address + ":6443",
+		LoopbackURL:     "https://" + host.Address + ":6443",
 		NodeName:        s.nodeName,
-		NodeHosts:       []string{address},
+		NodeHosts:       []string{host.Address},
 		ClusterDomain:   "cluster.local",
 	})
 	if err != nil {
@@ -68,10 +69,10 @@ func newStock(h *host, programs string) (side, error) {
 	if err := s.writeFiles(); err != nil {
 		return nil, err
 	}
-	if err := h.do(func() error { return addBridge(bridge, podGateway) }); err != nil {
+	if err := h.Do(func() error { return host.AddBridge(bridge, podGateway) }); err != nil {
 		return nil, fmt.Errorf("make network of pods: %w", err)
 	}
-	return s, makeCgroups(h.cgroupRoot)
+	return s, makeCgroups(h.CgroupRoot)
 }
 
 // start starts the programs in the order that makes the cluster ready first: etcd, the API server
@@ -118,7 +119,7 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
-		path := s.host.path("log", name+".log")
+		path := s.host.Path("log", name+".log")
 		log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			return fmt.Errorf("open log: %w", err)
@@ -128,7 +129,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 		p.command.Stdout, p.command.Stderr = log, log
 		// containerd looks for its shim there.
 		p.command.Env = append(os.Environ(), "PATH="+s.payload.Dir+":"+os.Getenv("PATH"))
-		err = s.host.start(p.command)
+		err = s.host.Start(p.command)
 		log.Close()
 		if err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
@@ -161,7 +162,7 @@ func (s *stock) waitContainerd(ctx context.Context) error {
 
 // waitProxy returns when the service proxy has written its first rules, as `slipway up` does.
 func (s *stock) waitProxy(ctx context.Context) error {
-	client := &http.Client{Transport: &http.Transport{DialContext: s.host.dial, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DialContext: s.host.Dial, DisableKeepAlives: true}}
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:10256/healthz", nil)
 		if err != nil {
@@ -204,7 +205,7 @@ func (s *stock) stop(ctx context.Context) error {
 		problems = append(problems, s.end(name))
 	}
 	problems = append(problems, teardown.Pods(ctx, s.containerdSocket(), time.Second), s.end("containerd"),
-		teardown.Mounts(s.host.path("kubelet"), s.host.path("run")))
+		teardown.Mounts(s.host.Path("kubelet"), s.host.Path("run")))
 	s.running = nil
 	return errors.Join(problems...)
 }
@@ -232,5 +233,5 @@ func (s *stock) end(name string) error {
 }
 
 func (s *stock) discard(ctx context.Context) error {
-	return errors.Join(s.stop(ctx), teardown.Cgroups(s.host.cgroupRoot))
+	return errors.Join(s.stop(ctx), teardown.Cgroups(s.host.CgroupRoot))
 }

@@ -100,19 +100,19 @@ const conflist = `{"cniVersion": "1.1.0", "name": "bench", "plugins": [{"type": 
 // writeFiles writes the configuration files.
 func (s *stock) writeFiles() error {
 	fields := strings.NewReplacer(
-		"$pki", s.host.path("pki"), "$dir", s.host.dir, "$cgroup", s.host.cgroupRoot, "$dns", dnsAddress,
+		"$pki", s.host.Path("pki"), "$dir", s.host.Dir, "$cgroup", s.host.CgroupRoot, "$dns", dnsAddress,
 		"$containerd", s.containerdSocket(), "$pods", podsCIDR, "$node", s.nodeName, "$image", pauseImage,
 		"$restrict", fmt.Sprint(!lowersOOMScore()), "$payload", s.payload.Dir, "$programs", s.programs,
 		"$bridge", bridge, "$subnet", nodeCIDR)
 	for _, dir := range []string{"log", "manifests"} {
-		if err := os.MkdirAll(s.host.path(dir), 0o755); err != nil {
+		if err := os.MkdirAll(s.host.Path(dir), 0o755); err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
 	}
 	for name, content := range map[string]string{
 		"kubelet.yaml": kubeletFile, "proxy.yaml": proxyFile, "containerd.toml": containerdFile, "cni/10-bench.conflist": conflist,
 	} {
-		path := s.host.path(name)
+		path := s.host.Path(name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
@@ -123,7 +123,7 @@ func (s *stock) writeFiles() error {
 	return nil
 }
 
-func (s *stock) containerdSocket() string { return s.host.path("run", "containerd.sock") }
+func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
 // lowersOOMScore tells whether this process, and so those that it starts, may lower an
 // oom_score_adj: it tries.

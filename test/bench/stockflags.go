@@ -1,5 +1,9 @@
 package main
 
+import (
+	"github.com/slipway-platform/slipway/test/bench/host"
+)
+
 // arguments are the command lines of the stock programs: those that kubeadm writes, except that
 // nothing waits for leases (a control plane of one has nobody to share with) and that etcd serves
 // on loopback alone.
@@ -8,7 +12,7 @@ func (s *stock) arguments() map[string][]string {
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"
 	return map[string][]string{
 		"etcd": {
-			"--name=" + s.nodeName, "--data-dir=" + s.host.path("etcd"),
+			"--name=" + s.nodeName, "--data-dir=" + s.host.Path("etcd"),
 			"--advertise-client-urls=" + client, "--listen-client-urls=" + client,
 			"--initial-advertise-peer-urls=" + peer, "--listen-peer-urls=" + peer, "--initial-cluster=" + s.nodeName + "=" + peer,
 			"--listen-metrics-urls=http://127.0.0.1:2381",
@@ -19,7 +23,7 @@ func (s *stock) arguments() map[string][]string {
 			"--snapshot-count=10000", "--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s",
 		},
 		"kube-apiserver": {
-			"--advertise-address=" + address, "--secure-port=6443", "--allow-privileged=true",
+			"--advertise-address=" + host.Address, "--secure-port=6443", "--allow-privileged=true",
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
 			"--client-ca-file=" + f.CA.Cert,
 			"--tls-cert-file=" + f.APIServer.Cert, "--tls-private-key-file=" + f.APIServer.Key,
@@ -45,18 +49,18 @@ func (s *stock) arguments() map[string][]string {
 			"--service-account-private-key-file=" + f.ServiceAccountKey, "--use-service-account-credentials=true",
 			"--controllers=*,bootstrapsigner,tokencleaner", "--leader-elect=false",
 			// kubeadm leaves it at the directory of the machine.
-			"--flex-volume-plugin-dir=" + s.host.path("drivers"),
+			"--flex-volume-plugin-dir=" + s.host.Path("drivers"),
 		},
 		"kube-scheduler": {
 			"--kubeconfig=" + f.SchedulerKubeconfig, "--authentication-kubeconfig=" + f.SchedulerKubeconfig,
 			"--authorization-kubeconfig=" + f.SchedulerKubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false",
 		},
 		"kubelet": {
-			"--config=" + s.host.path("kubelet.yaml"), "--kubeconfig=" + f.NodeKubeconfig, "--node-ip=" + address,
-			"--hostname-override=" + s.nodeName, "--root-dir=" + s.host.path("kubelet"), "--cert-dir=" + s.host.path("kubelet-pki"),
-			"--volume-plugin-dir=" + s.host.path("drivers"),
+			"--config=" + s.host.Path("kubelet.yaml"), "--kubeconfig=" + f.NodeKubeconfig, "--node-ip=" + host.Address,
+			"--hostname-override=" + s.nodeName, "--root-dir=" + s.host.Path("kubelet"), "--cert-dir=" + s.host.Path("kubelet-pki"),
+			"--volume-plugin-dir=" + s.host.Path("drivers"),
 		},
-		"kube-proxy": {"--config=" + s.host.path("proxy.yaml")},
-		"containerd": {"--config", s.host.path("containerd.toml")},
+		"kube-proxy": {"--config=" + s.host.Path("proxy.yaml")},
+		"containerd": {"--config", s.host.Path("containerd.toml")},
 	}
 }

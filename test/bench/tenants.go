@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -72,7 +74,7 @@ func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, err
 // town is the cluster of tenants.
 type town struct {
 	*cluster
-	host   *host
+	host   *host.Host
 	config *rest.Config // the administrator's
 	oc     string
 	result *tenants
@@ -80,12 +82,12 @@ type town struct {
 
 // hostConfig is the connection of the kubeconfig at path for a client outside of the host's
 // namespace.
-func hostConfig(h *host, path string) (*rest.Config, error) {
+func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
 	}
-	config.Dial, config.QPS = h.dial, -1
+	config.Dial, config.QPS = h.Dial, -1
 	return config, nil
 }
 
@@ -100,7 +102,7 @@ func (t *town) measure(ctx context.Context, password string) error {
 		return fmt.Errorf("use tokens: %w", err)
 	}
 	user := rest.AnonymousClientConfig(t.config)
-	user.BearerToken, user.Dial, user.QPS = tokens[0], t.host.dial, -1
+	user.BearerToken, user.Dial, user.QPS = tokens[0], t.host.Dial, -1
 	for i := range ownProjects {
 		if err := t.makeProject(ctx, i); err != nil {
 			return err
@@ -166,7 +168,7 @@ func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 			return fmt.Errorf("count projects: %d, not %d (%w)", len(list.Items), ownProjects, err)
 		}
 	}
-	kubeconfig := t.host.path("tenant.kubeconfig")
+	kubeconfig := t.host.Path("tenant.kubeconfig")
 	if err := writeKubeconfig(kubeconfig, user); err != nil {
 		return err
 	}
@@ -182,9 +184,9 @@ func (t *town) commands(ctx context.Context, args ...string) (took []time.Durati
 	const times = 20
 	for i := range times + 1 {
 		command := exec.CommandContext(ctx, t.oc, args...)
-		command.Env = append(os.Environ(), "HOME="+t.host.dir)
+		command.Env = append(os.Environ(), "HOME="+t.host.Dir)
 		began := time.Now()
-		if err = t.host.start(command); err == nil {
+		if err = t.host.Start(command); err == nil {
 			err = command.Wait()
 		}
 		if err != nil {

@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 // runTenants measures a user among many, prints it and writes it.
 func runTenants(ctx context.Context, o options) error {
-	machine, started := describeMachine(), time.Now()
+	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return fmt.Errorf("make working directory: %w", err)
@@ -25,23 +28,23 @@ func runTenants(ctx context.Context, o options) error {
 		return fmt.Errorf("measure users and projects: %w", err)
 	}
 	conditions := fmt.Sprintf("%s.\n%s; a user with %d of %d projects.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), ownProjects, allProjects)
-	fmt.Print("\n" + conditions + "\n" + result.table().text())
+	fmt.Print("\n" + conditions + "\n" + result.table().Text())
 	if o.markdown == "" {
 		return nil
 	}
-	return tenantsSection.Write(o.markdown, conditions+"\n"+result.table().markdown())
+	return tenantsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
 // table is what was measured, with the aims.
-func (r *tenants) table() table {
-	t := table{heading: []string{"users and projects", "p50", "p99", "aim", ""}}
+func (r *tenants) table() stats.Table {
+	t := stats.Table{Heading: []string{"users and projects", "p50", "p99", "aim", ""}}
 	times := func(name string, took []time.Duration, most float64) {
-		p50, p99 := median(seconds(took)), percentile(seconds(took), 99)
+		p50, p99 := stats.Median(stats.Seconds(took)), stats.Percentile(stats.Seconds(took), 99)
 		row := []string{name, fmt.Sprintf("%.2f ms", 1000*p50), fmt.Sprintf("%.2f ms", 1000*p99), "", ""}
 		if most > 0 {
 			row[3], row[4] = fmt.Sprintf("p50 < %.0f ms", 1000*most), outcome(p50 < most)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	times("request for the user's projects", r.projects, mostProjects)
 	times("`oc get projects`", r.command, mostProjects)
@@ -50,7 +53,7 @@ func (r *tenants) table() table {
 	times("request with a token that was used before", r.hit, 0)
 	times("request with a token that was never used", r.miss, 0)
 	times("pod creation", r.pods, 0)
-	t.rows = append(t.rows,
+	t.Rows = append(t.Rows,
 		[]string{"of which SCC admission, mean", fmt.Sprintf("%.2f ms", 1000*r.scc), "", fmt.Sprintf("< %.0f ms", 1000*mostSCC), outcome(r.scc < mostSCC)},
 		[]string{"logins, two at a time", fmt.Sprintf("%.1f/s", r.loginRate), "", "", ""})
 	return t

@@ -23,7 +23,7 @@ import (
 // measureLogins logs the tenant in as `oc login` does, two at a time, and returns the tokens.
 func (t *town) measureLogins(ctx context.Context, password string) ([]string, error) {
 	anonymous := rest.AnonymousClientConfig(t.config)
-	anonymous.Dial = t.host.dial
+	anonymous.Dial = t.host.Dial
 	transport, err := rest.TransportFor(anonymous)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 // never used, and with one again and again.
 func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 	anonymous := rest.AnonymousClientConfig(t.config)
-	anonymous.Dial, anonymous.QPS = t.host.dial, -1
+	anonymous.Dial, anonymous.QPS = t.host.Dial, -1
 	plain, err := kubernetes.NewForConfig(anonymous)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // drivers are the FlexVolume drivers of the benchmark. Both sides use the same.
@@ -47,8 +48,8 @@ func installDriver(pluginDir, name, file string) (flexvolume.Installation, error
 
 // measureVolumes measures pods with an attachable FlexVolume. Drivers are installed for it and
 // removed again.
-func measureVolumes(ctx context.Context, h *host, c *cluster, o options, result *round) (err error) {
-	if _, err := installDriver(h.path("drivers"), attachable, "attachable"); err != nil {
+func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, result *round) (err error) {
+	if _, err := installDriver(h.Path("drivers"), attachable, "attachable"); err != nil {
 		return err
 	}
 	// The first one also waits until the driver has been found.
@@ -69,14 +70,14 @@ func measureVolumes(ctx context.Context, h *host, c *cluster, o options, result 
 	if result.Hanging, err = measureHanging(ctx, h, c, o.volumes); err != nil {
 		return err
 	}
-	_, err = flexvolume.Remove(h.path("drivers"), attachable)
+	_, err = flexvolume.Remove(h.Path("drivers"), attachable)
 	return err
 }
 
 // measureHanging measures such pods while another driver hangs in its init; not after the first
 // that has taken hangLimit.
-func measureHanging(ctx context.Context, h *host, c *cluster, count int) (all []time.Duration, err error) {
-	dir := filepath.Join(h.path("drivers"), flexvolume.EscapeName(hanging))
+func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (all []time.Duration, err error) {
+	dir := filepath.Join(h.Path("drivers"), flexvolume.EscapeName(hanging))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory of driver: %w", err)
 	}
@@ -85,7 +86,7 @@ func measureHanging(ctx context.Context, h *host, c *cluster, count int) (all []
 		return nil, fmt.Errorf("write file of driver: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if _, err := installDriver(h.path("drivers"), hanging, "hanging"); err != nil {
+	if _, err := installDriver(h.Path("drivers"), hanging, "hanging"); err != nil {
 		return nil, err
 	}
 	for number := range count {

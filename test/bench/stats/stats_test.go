@@ -1,4 +1,4 @@
-package main
+package stats
 
 import (
 	"math"
@@ -22,10 +22,10 @@ func TestMedianAndPercentile(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			given := append([]float64(nil), test.values...)
-			if got := median(test.values); got != test.median {
+			if got := Median(test.values); got != test.median {
 				t.Errorf("median is %v, want %v", got, test.median)
 			}
-			if got := percentile(test.values, 90); got != test.ninety {
+			if got := Percentile(test.values, 90); got != test.ninety {
 				t.Errorf("90th percentile is %v, want %v", got, test.ninety)
 			}
 			if diff := cmp.Diff(given, test.values); diff != "" {
@@ -36,26 +36,13 @@ func TestMedianAndPercentile(t *testing.T) {
 }
 
 func TestNoValuesHaveNoMedian(t *testing.T) {
-	if got := []float64{median(nil), percentile(nil, 90)}; !math.IsNaN(got[0]) || !math.IsNaN(got[1]) {
+	if got := []float64{Median(nil), Percentile(nil, 90)}; !math.IsNaN(got[0]) || !math.IsNaN(got[1]) {
 		t.Errorf("got %v, want not a number", got)
 	}
 }
 
-func TestMergeSumsByNameWithThoseOfPodsLast(t *testing.T) {
-	got := merge([]usage{
-		{"pause", 1, 1, 0.1}, {"kubelet", 30, 10, 1}, {"containerd-shim-runc-v2", 5, 2, 0.2}, {"pause", 3, 1, 0.1}, {"etcd", 20, 15, 2},
-	})
-	want := []usage{{"etcd", 20, 15, 2}, {"kubelet", 30, 10, 1}, {"containerd-shim-runc-v2", 5, 2, 0.2}, {"pause", 4, 2, 0.2}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := total(got, func(u usage) float64 { return float64(u.PSS) }); got != 50 {
-		t.Errorf("the total is %v, want 50: pods' processes do not count", got)
-	}
-}
-
 func TestSecondsKeepFractions(t *testing.T) {
-	if diff := cmp.Diff([]float64{1.5, 0.25}, seconds([]time.Duration{1500 * time.Millisecond, 250 * time.Millisecond})); diff != "" {
+	if diff := cmp.Diff([]float64{1.5, 0.25}, Seconds([]time.Duration{1500 * time.Millisecond, 250 * time.Millisecond})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// process is a running process of a side.
-type process struct {
-	pid, parent int
+// Process is a running process of a side.
+type Process struct {
+	PID, Parent int
 	// name is its program, or for the processes of slipway which one it is.
-	name string
+	Name string
 }
 
-// usage is what a process uses. Memory is in bytes.
-type usage struct {
+// Usage is what a process uses. Memory is in bytes.
+type Usage struct {
 	// Name is that of process.
 	Name string
 	// PSS is the proportional set size: its memory, where what it shares with others counts in
@@ -34,9 +34,9 @@ type usage struct {
 // that Kubernetes runs on.
 const ticksPerSecond = 100
 
-// processes returns the processes in the side's namespace, and all below them: containers are in
+// Processes returns the processes in the side's namespace, and all below them: containers are in
 // namespaces of their own.
-func (h *host) processes() ([]process, error) {
+func (h *Host) Processes() ([]Process, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.network.FD()))
 	if err != nil {
 		return nil, fmt.Errorf("identify network namespace: %w", err)
@@ -45,10 +45,10 @@ func (h *host) processes() ([]process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var others, found []process
+	var others, found []Process
 	members := map[int]bool{}
 	for _, dir := range dirs {
-		p, err := readProcess(dir)
+		p, err := ReadProcess(dir)
 		if err != nil {
 			continue // it has ended, or is the kernel's
 		}
@@ -56,40 +56,40 @@ func (h *host) processes() ([]process, error) {
 			others = append(others, p)
 			continue
 		}
-		found, members[p.pid] = append(found, p), true
+		found, members[p.PID] = append(found, p), true
 	}
 	for grew := true; grew; {
 		grew = false
-		others = slices.DeleteFunc(others, func(p process) bool {
-			if !members[p.parent] {
+		others = slices.DeleteFunc(others, func(p Process) bool {
+			if !members[p.Parent] {
 				return false
 			}
-			found, members[p.pid], grew = append(found, p), true, true
+			found, members[p.PID], grew = append(found, p), true, true
 			return true
 		})
 	}
 	return found, nil
 }
 
-// readProcess reads a process from its directory in /proc. One without a command line is an error:
+// ReadProcess reads a process from its directory in /proc. One without a command line is an error:
 // it is the kernel's, or has ended and waits for its parent.
-func readProcess(dir string) (process, error) {
+func ReadProcess(dir string) (Process, error) {
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
-		return process{}, err
+		return Process{}, err
 	}
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil {
-		return process{}, err
+		return Process{}, err
 	}
 	if len(line) == 0 {
-		return process{}, os.ErrNotExist
+		return Process{}, os.ErrNotExist
 	}
 	stat, err := readStat(dir)
 	if err != nil {
-		return process{}, err
+		return Process{}, err
 	}
-	return process{pid: pid, parent: stat.parent, name: programName(line)}, nil
+	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
 // programName is how a process with this command line, as /proc has it, is called in the report.
@@ -143,15 +143,15 @@ func parseStat(line string) (stat, error) {
 	return s, nil
 }
 
-// usage returns what each process of the side uses.
-func (h *host) usage() ([]usage, error) {
-	processes, err := h.processes()
+// Usage returns what each process of the side uses.
+func (h *Host) Usage() ([]Usage, error) {
+	processes, err := h.Processes()
 	if err != nil {
 		return nil, err
 	}
-	var all []usage
+	var all []Usage
 	for _, p := range processes {
-		u, err := p.usage()
+		u, err := p.Usage()
 		if os.IsNotExist(err) {
 			continue // it has ended
 		}
@@ -163,19 +163,19 @@ func (h *host) usage() ([]usage, error) {
 	return all, nil
 }
 
-func (p process) usage() (usage, error) {
-	dir := filepath.Join("/proc", strconv.Itoa(p.pid))
+func (p Process) Usage() (Usage, error) {
+	dir := filepath.Join("/proc", strconv.Itoa(p.PID))
 	stat, err := readStat(dir)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup"))
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
-	u := usage{Name: p.name, Seconds: stat.seconds}
+	u := Usage{Name: p.Name, Seconds: stat.seconds}
 	if u.PSS, err = rollupField(string(rollup), "Pss"); err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	u.Anonymous, err = rollupField(string(rollup), "Anonymous")
 	return u, err

@@ -1,4 +1,4 @@
-package main
+package stats
 
 import (
 	"slices"
@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// table is a heading and rows of as many cells. The first column is text, the others are numbers.
-type table struct {
-	heading []string
-	rows    [][]string
+// Table is a heading and rows of as many cells. The first column is text, the others are numbers.
+type Table struct {
+	Heading []string
+	Rows    [][]string
 }
 
-// text draws the table with columns two blanks apart.
-func (t table) text() string {
-	widths := make([]int, len(t.heading))
-	all := slices.Concat([][]string{t.heading}, t.rows)
+// Text draws the table with columns two blanks apart.
+func (t Table) Text() string {
+	widths := make([]int, len(t.Heading))
+	all := slices.Concat([][]string{t.Heading}, t.Rows)
 	for _, row := range all {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
@@ -37,17 +37,17 @@ func (t table) text() string {
 	return b.String()
 }
 
-// markdown draws the table in Markdown.
-func (t table) markdown() string {
+// Markdown draws the table in Markdown.
+func (t Table) Markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	line(t.heading)
+	line(t.Heading)
 	rule := []string{"---"}
-	for range t.heading[1:] {
+	for range t.Heading[1:] {
 		rule = append(rule, "---:")
 	}
 	line(rule)
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		line(row)
 	}
 	return b.String()

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func TestProgramName(t *testing.T) {
@@ -57,22 +58,22 @@ func TestRollupFieldIsTheOneOfThatName(t *testing.T) {
 const sleeper = "sleep 300 & sleep 301 & wait"
 
 func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
-	h, err := newHost(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
+	h, err := New(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command("sh", "-c", sleeper)
-	if err := h.start(command); err != nil {
+	if err := h.Start(command); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	err = poll(t.Context(), time.Millisecond, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
 		// A child is a second sh until it has become sleep.
-		processes, err := h.processes()
+		processes, err := h.Processes()
 		sleeping := 0
 		for _, p := range processes {
-			if p.name == "sleep" {
+			if p.Name == "sleep" {
 				sleeping++
 			}
 		}
@@ -81,12 +82,12 @@ func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
 	if err != nil {
 		t.Fatalf("wait for two sleepers in the namespace: %v", err)
 	}
-	all, err := h.usage()
+	all, err := h.Usage()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, u := range merge(all) {
+	for _, u := range Merge(all) {
 		names = append(names, u.Name)
 		if u.PSS <= 0 || u.Anonymous <= 0 {
 			t.Errorf("%s uses %d and %d bytes", u.Name, u.PSS, u.Anonymous)
@@ -96,12 +97,12 @@ func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
 		t.Errorf("programs (-want +got):\n%s", diff)
 	}
 
-	err = h.remove(t.Context())
+	err = h.Remove(t.Context())
 	if err == nil || strings.Count(err.Error(), "(sleep)") != 2 {
 		t.Errorf("got error %v, want one that names what was left behind", err)
 	}
 	<-ended // it was killed
-	if _, err := os.Stat(h.dir); !os.IsNotExist(err) {
+	if _, err := os.Stat(h.Dir); !os.IsNotExist(err) {
 		t.Errorf("directory: got %v, want that it does not exist", err)
 	}
 }
@@ -111,12 +112,12 @@ func TestWorkOnOtherThreadsLeavesTheProcessWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := newHost(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
+	h, err := New(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 50 {
-		err := h.do(func() error {
+		err := h.Do(func() error {
 			if inside, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || inside == before {
 				return fmt.Errorf("thread is in namespace %s, %w", inside, err)
 			}
@@ -126,13 +127,13 @@ func TestWorkOnOtherThreadsLeavesTheProcessWhereItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if processes, err := h.processes(); err != nil || len(processes) > 0 {
+	if processes, err := h.Processes(); err != nil || len(processes) > 0 {
 		t.Errorf("got processes %v, %v; want none: ours is elsewhere", processes, err)
 	}
 	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
 		t.Errorf("the process is in namespace %s, %v; want %s", after, err, before)
 	}
-	if err := h.remove(t.Context()); err != nil {
+	if err := h.Remove(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

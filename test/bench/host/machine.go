@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeMachine says on what is measured and how busy it was before.
-func describeMachine() string {
+// Describe says on what is measured and how busy it was before.
+func Describe() string {
 	var info unix.Sysinfo_t
 	memory := "unknown memory"
 	if unix.Sysinfo(&info) == nil {

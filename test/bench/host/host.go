@@ -1,4 +1,6 @@
-package main
+// Package host creates a network namespace, a directory and a cgroup for each side of a comparison,
+// and measures the processes in them.
+package host
 
 import (
 	"context"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/vishvananda/netlink"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 	"github.com/slipway-platform/slipway/node/teardown"
@@ -23,26 +26,26 @@ import (
 // address is the machine's address in the namespace of each side, from the range for benchmarks
 // (RFC 2544); nothing answers at the gateway.
 const (
-	address = "198.18.0.10"
+	Address = "198.18.0.10"
 	gateway = "198.18.0.1"
 )
 
 // cleanupTime is how long a side may take to go away after it was measured or the measurement was
 // interrupted.
-const cleanupTime = 2 * time.Minute
+const CleanupTime = 2 * time.Minute
 
 const dialTimeout = 5 * time.Second
 
-// host is what one side has for itself: a network namespace without a name, which goes with the
+// Host is what one side has for itself: a network namespace without a name, which goes with the
 // last process in it, a directory, and the name of a control group.
-type host struct {
-	dir        string
-	cgroupRoot string
+type Host struct {
+	Dir        string
+	CgroupRoot string
 	network    *netnamespace.Namespace
 }
 
-// newHost makes the directory and the namespace with lo, an address and a default route.
-func newHost(dir, cgroupRoot string) (*host, error) {
+// New makes the directory and the namespace with lo, an address and a default route.
+func New(dir, cgroupRoot string) (*Host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
@@ -50,8 +53,8 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{dir: dir, cgroupRoot: cgroupRoot, network: network}
-	if err := h.do(connect); err != nil {
+	h := &Host{Dir: dir, CgroupRoot: cgroupRoot, network: network}
+	if err := h.Do(connect); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect network namespace: %w", err), network.Close())
 	}
 	return h, nil
@@ -60,7 +63,7 @@ func newHost(dir, cgroupRoot string) (*host, error) {
 // connect makes the devices of the calling thread's namespace. The device with the address is a
 // bridge without ports, because not every kernel has dummy devices.
 func connect() error {
-	if err := errors.Join(addBridge("eth0", address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
+	if err := errors.Join(AddBridge("eth0", Address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
 		return err
 	}
 	if err := netlink.RouteAdd(&netlink.Route{Gw: net.ParseIP(gateway)}); err != nil {
@@ -69,8 +72,8 @@ func connect() error {
 	return nil
 }
 
-// addBridge makes a bridge with an address in CIDR notation in the calling thread's namespace.
-func addBridge(name, cidr string) error {
+// AddBridge makes a bridge with an address in CIDR notation in the calling thread's namespace.
+func AddBridge(name, cidr string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
 	bridge := &netlink.Bridge{LinkAttrs: attrs}
@@ -84,50 +87,50 @@ func addBridge(name, cidr string) error {
 	return netnamespace.SetUp(name, prefix)
 }
 
-// do runs f on a thread that is in the namespace.
-func (h *host) do(f func() error) error { return h.network.Do(f) }
+// Do runs f on a thread that is in the namespace.
+func (h *Host) Do(f func() error) error { return h.network.Do(f) }
 
-// dial connects within the namespace, for clients outside of it.
-func (h *host) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial connects within the namespace, for clients outside of it.
+func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	return h.network.Dial(ctx, network, address)
 }
 
-// start starts a command in the namespace and in a process group of its own, out of reach of the
+// Start starts a command in the namespace and in a process group of its own, out of reach of the
 // keyboard's interrupt.
-func (h *host) start(command *exec.Cmd) error {
+func (h *Host) Start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return h.do(command.Start)
+	return h.Do(command.Start)
 }
 
-// path is a path below the directory.
-func (h *host) path(names ...string) string {
-	return filepath.Join(append([]string{h.dir}, names...)...)
+// Path is a path below the directory.
+func (h *Host) Path(names ...string) string {
+	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// remove ends and removes whatever is left of the side, and returns an error that names what its
+// Remove ends and removes whatever is left of the side, and returns an error that names what its
 // own stop has left behind.
-func (h *host) remove(ctx context.Context) error {
+func (h *Host) Remove(ctx context.Context) error {
 	var left []string
-	processes, err := h.processes()
+	processes, err := h.Processes()
 	for _, p := range processes {
-		left = append(left, fmt.Sprintf("process %d (%s)", p.pid, p.name))
+		left = append(left, fmt.Sprintf("process %d (%s)", p.PID, p.Name))
 	}
 	problems := []error{err, h.kill(ctx)}
 
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(h.dir))
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(h.Dir))
 	problems = append(problems, err)
 	for _, m := range mounts {
 		left = append(left, "mount "+m.Mountpoint)
 	}
-	problems = append(problems, teardown.Mounts(h.dir))
-	groups, err := filepath.Glob("/sys/fs/cgroup/*" + h.cgroupRoot)
+	problems = append(problems, teardown.Mounts(h.Dir))
+	groups, err := filepath.Glob("/sys/fs/cgroup/*" + h.CgroupRoot)
 	problems = append(problems, err)
 	for _, group := range groups {
 		left = append(left, "control group "+group)
 	}
-	problems = append(problems, teardown.Cgroups(h.cgroupRoot), h.network.Close(), os.RemoveAll(h.dir))
+	problems = append(problems, teardown.Cgroups(h.CgroupRoot), h.network.Close(), os.RemoveAll(h.Dir))
 	if len(left) > 0 {
 		problems = append(problems, fmt.Errorf("its stop left behind, and the benchmark removed: %s", strings.Join(left, ", ")))
 	}
@@ -135,11 +138,11 @@ func (h *host) remove(ctx context.Context) error {
 }
 
 // kill ends every process of the side.
-func (h *host) kill(ctx context.Context) error {
-	return poll(ctx, 10*time.Millisecond, func(context.Context) (bool, error) {
-		processes, err := h.processes()
+func (h *Host) kill(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
+		processes, err := h.Processes()
 		for _, p := range processes {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL) // one that has just ended needs none
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one that has just ended needs none
 		}
 		return len(processes) == 0, err
 	})

@@ -1,0 +1,45 @@
+package host
+
+import (
+	"slices"
+	"strings"
+)
+
+// perPod are the programs that run once a pod, the same ones on both sides. They are listed, and
+// not summed up.
+var perPod = []string{"containerd-shim-runc-v2", "pause"}
+
+// Total sums a quantity of all processes but those of pods.
+func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
+	for _, u := range all {
+		if !slices.Contains(perPod, u.Name) {
+			sum += quantity(u)
+		}
+	}
+	return sum
+}
+
+// Merge sums the processes of the same name and sorts by name, those of pods last.
+func Merge(all []Usage) []Usage {
+	var merged []Usage
+	for _, u := range all {
+		i := slices.IndexFunc(merged, func(m Usage) bool { return m.Name == u.Name })
+		if i < 0 {
+			merged = append(merged, u)
+			continue
+		}
+		merged[i].PSS += u.PSS
+		merged[i].Anonymous += u.Anonymous
+		merged[i].Seconds += u.Seconds
+	}
+	slices.SortFunc(merged, func(a, b Usage) int {
+		if x, y := slices.Contains(perPod, a.Name), slices.Contains(perPod, b.Name); x != y {
+			if x {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return merged
+}

@@ -1,0 +1,40 @@
+// Package stats computes statistics and draws tables.
+package stats
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Median is the middle value, or the mean of the two middle ones; NaN without values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// Percentile is the smallest value that at least percent of all values do not exceed (nearest
+// rank); NaN without values.
+func Percentile(values []float64, percent int) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := (percent*len(sorted) + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
+
+func Seconds(durations []time.Duration) []float64 {
+	var values []float64
+	for _, d := range durations {
+		values = append(values, d.Seconds())
+	}
+	return values
+}

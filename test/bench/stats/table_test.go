@@ -1,0 +1,19 @@
+package stats
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTablesAlignNumbersAtTheRight(t *testing.T) {
+	given := Table{Heading: []string{"", "PSS"}, Rows: [][]string{{"etcd", "5 MiB"}, {"größer", "500 MiB"}}}
+	text := "            PSS\netcd      5 MiB\ngrößer  500 MiB\n"
+	if diff := cmp.Diff(text, given.Text()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	markdown := "|  | PSS |\n| --- | ---: |\n| etcd | 5 MiB |\n| größer | 500 MiB |\n"
+	if diff := cmp.Diff(markdown, given.Markdown()); diff != "" {
+		t.Errorf("markdown (-want +got):\n%s", diff)
+	}
+}
