@@ -64,7 +64,7 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 			done, warned = version, ""
 		case ctx.Err() == nil && !errors.Is(err, errNotLoaded) && err.Error() != warned:
 			warned = err.Error()
-			slog.Warn("store objects with secrets again", "error", err, "again in", checkInterval)
+			slog.Warn("store objects with secrets again", "error", err, "retryAfter", checkInterval)
 		}
 		if count > 0 {
 			slog.Info("objects with secrets are stored under the present encryption", "objects", count)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func (c *Certificates) certify(ctx context.Context, key controller.Key) error {
 
 // asPermanentError reports whether retries alone cannot resolve an error.
 func asPermanentError(err error) (error, bool) {
-	if permanent, ok := err.(permanentError); ok {
+	if permanent, ok := errors.AsType[permanentError](err); ok {
 		return permanent.error, true
 	}
 	return err, apierrors.IsInvalid(err) || apierrors.IsForbidden(err)

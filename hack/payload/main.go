@@ -65,7 +65,7 @@ func run(ctx context.Context, dir string, names []string) error {
 			return err
 		}
 		slog.Info("built program", "name", program.Name, "bytes", program.Size, "compressed", compressed,
-			"took", time.Since(start).Round(time.Second/10))
+			"duration", time.Since(start).Round(time.Second/10))
 	}
 	return nil
 }

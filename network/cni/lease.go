@@ -55,7 +55,7 @@ func (s leases) lock(name string, mode int) (func(), error) {
 		return nil, fmt.Errorf("open lock of leases: %w", err)
 	}
 	for {
-		if err = unix.Flock(int(file.Fd()), mode); err != unix.EINTR {
+		if err = unix.Flock(int(file.Fd()), mode); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

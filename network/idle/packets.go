@@ -14,7 +14,7 @@ import (
 
 // Constants of linux/netfilter/nfnetlink_log.h.
 const (
-	messagePacket = unix.NFNL_SUBSYS_ULOG<<8 | 0
+	messagePacket = unix.NFNL_SUBSYS_ULOG << 8
 	messageConfig = unix.NFNL_SUBSYS_ULOG<<8 | 1
 
 	attributePayload = 9

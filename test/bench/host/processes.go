@@ -163,6 +163,7 @@ func (h *Host) Usage() ([]Usage, error) {
 	return all, nil
 }
 
+// Usage returns what the process uses now. The process must not have ended.
 func (p Process) Usage() (Usage, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(p.PID))
 	stat, err := readStat(dir)

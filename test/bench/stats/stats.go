@@ -31,6 +31,7 @@ func Percentile(values []float64, percent int) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
+// Seconds converts durations to seconds.
 func Seconds(durations []time.Duration) []float64 {
 	var values []float64
 	for _, d := range durations {
