@@ -156,7 +156,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	// HAProxy's user connects to sockets in these directories, from the first one as its working
 	// directory. The modes of the sockets say who can.
 	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
-		if err := os.Chmod(dir, 0o711); err != nil {
+		if err := makeSearchable(dir); err != nil {
 			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
 		}
 	}
@@ -299,4 +299,18 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 		e.start(ctx, now, config, number)
 	}
 	return max(wait, 0)
+}
+
+// makeSearchable lets every user search a directory. A directory that is searchable is left alone: a
+// pod's volume can belong to another user.
+func makeSearchable(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	const search = 0o011
+	if mode := info.Mode().Perm(); mode&search != search {
+		return os.Chmod(dir, mode|search)
+	}
+	return nil
 }

@@ -52,3 +52,26 @@ func TestOnlyHAProxyConnectsToItself(t *testing.T) {
 		}
 	}
 }
+
+func TestSearchableDirectoryOfAnotherUserIsLeftAlone(t *testing.T) {
+	tests := map[string]struct{ mode, want os.FileMode }{
+		"of a node":      {0o700, 0o711},
+		"a pod's volume": {0o777, 0o777},
+	}
+	for name, tt := range tests {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, tt.mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := makeSearchable(dir); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != tt.want {
+			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, tt.want)
+		}
+	}
+	// Only the owner can change the mode: /proc is searchable, and its mode cannot be changed.
+	if err := makeSearchable("/proc/self"); err != nil {
+		t.Error(err)
+	}
+}
