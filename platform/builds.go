@@ -7,13 +7,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/storage/local"
 )
-
-// builderImage is the image of build pods.
-const builderImage = "localhost/slipway-builder:current"
 
 // builds are the controllers of builds.
 func (h *host) builds() (Component, error) {
@@ -25,7 +23,7 @@ func (h *host) builds() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := buildcontroller.NewSettings(decided)
+	settings := buildcontroller.NewSettingsStore(decided)
 	h.adjust(func(next *config.Config) (func(), error) {
 		decided, err := buildDecisions(next)
 		return func() { settings.Replace(decided) }, err
@@ -34,7 +32,7 @@ func (h *host) builds() (Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &buildcontroller.Controllers{Client: client, Image: builderImage, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
+	made := &buildcontroller.Controllers{Client: client, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile, Settings: settings, Metrics: metrics}
 	if !h.Node.Slipway.LocalStorage.Disabled {
 		made.CacheDriver, made.CacheLabel = local.DriverName, localStorageLabel
 	}
@@ -42,12 +40,12 @@ func (h *host) builds() (Component, error) {
 }
 
 // buildDecisions are what a configuration says for all builds.
-func buildDecisions(c *config.Config) (*buildcontroller.Decisions, error) {
+func buildDecisions(c *config.Config) (*buildcontroller.Settings, error) {
 	plugins, err := c.Master.AdmissionPlugins()
 	if err != nil {
 		return nil, err
 	}
-	decided := &buildcontroller.Decisions{}
+	decided := &buildcontroller.Settings{}
 	for _, plugin := range plugins {
 		content := bytes.NewReader(plugin.Configuration)
 		switch plugin.Name {

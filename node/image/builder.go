@@ -8,6 +8,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/slipway-platform/slipway/internal/buildpod"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
@@ -27,8 +28,8 @@ func Builder(runc string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("create image %s: %w", BuilderName, err)
 	}
-	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), program("usr/bin/runc", runc), entry{
-		path: "usr/bin/slipway-builder", mode: 0o755, size: builder.Size,
+	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), program(buildpod.Runc[1:], runc), entry{
+		path: buildpod.Program[1:], mode: 0o755, size: builder.Size,
 		open: func() (io.ReadCloser, error) {
 			_, content, err := payload.Open(manifest.Builder)
 			return content, err
@@ -47,7 +48,7 @@ func Builder(runc string) (Image, error) {
 		Content: fmt.Sprintf("%s %s %s %s", layoutVersion, builder.SHA256, runcSum, trusted),
 		entries: entries,
 		config: ocispec.ImageConfig{
-			Entrypoint: []string{"/usr/bin/slipway-builder"},
+			Entrypoint: []string{buildpod.Program},
 			Env:        []string{"PATH=/usr/bin"},
 			WorkingDir: "/",
 		},

@@ -27,6 +27,8 @@ import (
 	client "github.com/containerd/containerd/v2/client"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
 // The images that slipway creates. They exist on each host and in no registry: pods need the pull
@@ -41,9 +43,9 @@ const (
 	SelfName = "localhost/slipway:current"
 	// DeployerName is the image of deployer pods.
 	DeployerName = "localhost/slipway-deployer:current"
-	// BuilderName is the image of build pods.
-	BuilderName = "localhost/slipway-builder:current"
-	// RouterName is the image of router pods, on hosts with HAProxy.
+	// BuilderName is what the pods of builds run.
+	BuilderName = buildpod.Image
+	// RouterName is what the pods of routers run, on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
 	// FailoverName is the image of pods of `oc adm ipfailover`, on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"

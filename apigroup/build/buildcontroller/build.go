@@ -23,36 +23,37 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// buildLoop gives each build its pod when its turn has come, and writes down what becomes of it.
-type buildLoop struct {
-	maker
+// buildController creates the pod of each build that does not have to wait, and sets the build's
+// status.
+type buildController struct {
+	podFactory
 	core    coreclient.CoreV1Interface
-	creator coreclient.PodsGetter // makes the pods, so that its rights count, and not ours
+	creator coreclient.PodsGetter // creates pods with the rights of its service account
 	client  buildclient.BuildsGetter
-	known   cache.Indexer // of builds, with the indexers of buildIndexers
+	indexer cache.Indexer // of builds, with buildIndexers
 	builds  buildlisters.BuildLister
 	pods    corelisters.PodLister
 	events  record.EventRecorder
 }
 
-func (l *buildLoop) loop(builds, pods, streams cache.SharedIndexInformer) controller.Loop {
-	built := func(object any) []controller.Key {
+func (l *buildController) loop(builds, pods, streams cache.SharedIndexInformer) controller.Loop {
+	buildKey := func(object any) []controller.Key {
 		pod := object.(*corev1.Pod)
 		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Annotations[buildv1.BuildAnnotation]}}
 	}
 	return controller.Loop{
 		Name: "builds",
 		Watches: []controller.Watch{
-			{Informer: builds, Keys: l.withNext}, {Informer: pods, Keys: built},
-			{Informer: streams, Keys: l.forStream},
+			{Informer: builds, Keys: l.keysWithNext}, {Informer: pods, Keys: buildKey},
+			{Informer: streams, Keys: l.keysWaitingForStream},
 		},
-		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
 	}
 }
 
-// forStream are the builds that wait for an image stream to push to, or for an image to begin with.
-func (l *buildLoop) forStream(object any) (keys []controller.Key) {
-	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything()) // listing from the cache does not fail
+// keysWaitingForStream returns the builds that wait for their output image stream, or for an image.
+func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
+	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything()) // the cache returns no errors
 	for _, build := range builds {
 		reason := build.Status.Reason
 		if build.Status.Phase == buildv1.BuildPhaseNew && (reason == buildv1.StatusReasonInvalidOutputReference || reason == buildv1.StatusReasonInvalidImageReference) {
@@ -62,7 +63,7 @@ func (l *buildLoop) forStream(object any) (keys []controller.Key) {
 	return keys
 }
 
-func (l *buildLoop) reconcile(ctx context.Context, key controller.Key) error {
+func (l *buildController) reconcile(ctx context.Context, key controller.Key) error {
 	build, err := l.builds.Builds(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -74,91 +75,93 @@ func (l *buildLoop) reconcile(ctx context.Context, key controller.Key) error {
 	case build.DeletionTimestamp != nil:
 		return nil
 	case instantiate.Ended(build):
-		return l.stop(ctx, build)
+		return l.removeLatePod(ctx, build)
 	case build.Status.Cancelled:
 		return l.cancel(ctx, build)
 	case build.Spec.Strategy.JenkinsPipelineStrategy != nil:
 		return nil
 	case build.Status.Phase == buildv1.BuildPhaseNew:
-		return l.begin(ctx, build)
+		return l.createPod(ctx, build)
 	}
-	return l.follow(ctx, build)
+	return l.syncPod(ctx, build)
 }
 
-// begin makes the pod of a build whose turn it is.
-func (l *buildLoop) begin(ctx context.Context, build *buildv1.Build) error {
-	wait, err := l.turn(ctx, build)
+// createPod creates the pod of a build that does not have to wait.
+func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) error {
+	wait, err := l.mustWait(ctx, build)
 	if err != nil {
 		return err
 	}
 	if wait {
-		return controller.After(another)
+		return controller.After(requeueInterval)
 	}
 	pod, output, err := l.pod(ctx, build)
 	if err != nil {
-		return l.postpone(ctx, build, err)
+		return l.setPending(ctx, build, err)
 	}
-	made, err := l.creator.Pods(build.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	existing, err := l.creator.Pods(build.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		made, err = l.core.Pods(build.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-		if err == nil && !metav1.IsControlledBy(made, build) {
+		existing, err = l.core.Pods(build.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && !metav1.IsControlledBy(existing, build) {
 			return l.end(ctx, build, outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodExists, "The pod for this build already exists and is older than the build."})
 		}
 	}
-	if apierrors.IsForbidden(err) && l.makesRoom(build) {
-		return controller.After(room)
+	if apierrors.IsForbidden(err) && l.siblingJustEnded(build) {
+		return controller.After(quotaRequeueInterval)
 	}
 	if err != nil {
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-		return l.postpone(ctx, build, &problem{
+		return l.setPending(ctx, build, &reasonError{
 			reason: buildv1.StatusReasonCannotCreateBuildPod, message: "Failed creating build pod.", cause: fmt.Errorf("create build pod %q: %w", pod.Name, err),
-			final: apierrors.IsInvalid(err), // as it will be each time: neither the build nor what is made of it changes
+			final: apierrors.IsInvalid(err), // permanent: the pod's specification does not change
 		})
 	}
 	next := build.DeepCopy()
-	metav1.SetMetaDataAnnotation(&next.ObjectMeta, buildv1.BuildPodNameAnnotation, made.Name)
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, buildv1.BuildPodNameAnnotation, existing.Name)
 	next.Status.Phase, next.Status.Reason, next.Status.Message = buildv1.BuildPhasePending, "", ""
 	next.Status.OutputDockerImageReference = output
 	return l.update(ctx, next)
 }
 
-// problem is why a build cannot begin yet, or never if it is final, in the words that its status has for it.
-type problem struct {
+// reasonError means that a build cannot start, with the reason and message for its status. final
+// means that it can never start.
+type reasonError struct {
 	reason  buildv1.StatusReason
 	message string
 	cause   error
 	final   bool
 }
 
-func (p *problem) Error() string { return p.cause.Error() }
+func (p *reasonError) Error() string { return p.cause.Error() }
 
-func (p *problem) Unwrap() error { return p.cause }
+func (p *reasonError) Unwrap() error { return p.cause }
 
-// postpone writes down why a build cannot begin, and has it tried again unless that is of no use.
-func (l *buildLoop) postpone(ctx context.Context, build *buildv1.Build, why error) error {
-	var known *problem
-	if !errors.As(why, &known) {
-		known = &problem{reason: buildv1.StatusReasonCannotCreateBuildPodSpec, message: "Failed to create pod spec.", cause: why}
+// setPending sets the reason why a build cannot start, and returns the error, so that the build is
+// retried. A build that can never start ends.
+func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, err error) error {
+	var reason *reasonError
+	if !errors.As(err, &reason) {
+		reason = &reasonError{reason: buildv1.StatusReasonCannotCreateBuildPodSpec, message: "Failed to create pod spec.", cause: err}
 	}
-	if known.final {
-		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, known.reason, known.message + " " + known.cause.Error()})
+	if reason.final {
+		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, reason.reason, reason.message + " " + reason.cause.Error()})
 	}
-	if build.Status.Reason != known.reason {
+	if build.Status.Reason != reason.reason {
 		next := build.DeepCopy()
-		next.Status.Reason, next.Status.Message = known.reason, known.message
+		next.Status.Reason, next.Status.Message = reason.reason, reason.message
 		if err := l.update(ctx, next); err != nil {
 			return err
 		}
 	}
-	return why
+	return err
 }
 
-// follow writes down what has become of a build's pod.
-func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
-	if pushed(build) {
+// syncPod updates a build from the status of its pod.
+func (l *buildController) syncPod(ctx context.Context, build *buildv1.Build) error {
+	if isPushed(build) {
 		return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
 	}
-	pod, err := l.find(ctx, build)
+	pod, err := l.podOf(ctx, build)
 	if err != nil {
 		return err
 	}
@@ -167,7 +170,7 @@ func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
 	}
 	switch pod.Status.Phase {
 	case corev1.PodRunning:
-		if succeeded(pod) {
+		if isSucceeded(pod) {
 			return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
 		}
 		if build.Status.Phase == buildv1.BuildPhaseRunning {
@@ -185,11 +188,11 @@ func (l *buildLoop) follow(ctx context.Context, build *buildv1.Build) error {
 	return nil
 }
 
-// find is the pod of a build, nil if it has none any more.
-func (l *buildLoop) find(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
+// podOf returns the pod of a build, or nil if the pod does not exist.
+func (l *buildController) podOf(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	name := instantiate.PodName(build.Name)
 	pod, err := l.pods.Pods(build.Namespace).Get(name)
-	if apierrors.IsNotFound(err) { // the cache may be behind
+	if apierrors.IsNotFound(err) { // the cache can be stale
 		pod, err = l.core.Pods(build.Namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	switch {
@@ -203,51 +206,52 @@ func (l *buildLoop) find(ctx context.Context, build *buildv1.Build) (*corev1.Pod
 	return pod, nil
 }
 
-// cancel removes the pod of a build that is not to go on.
-func (l *buildLoop) cancel(ctx context.Context, build *buildv1.Build) error {
-	pod, err := l.find(ctx, build)
+// cancel deletes the pod of a canceled build.
+func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) error {
+	pod, err := l.podOf(ctx, build)
 	if err != nil {
 		return err
 	}
 	if pod != nil {
-		if err := l.remove(ctx, pod); err != nil {
+		if err := l.deletePod(ctx, pod); err != nil {
 			return err
 		}
 	}
-	return l.end(ctx, build, cancelled(build))
+	return l.end(ctx, build, canceledOutcome(build))
 }
 
-// farewell is how long the pod of a complete build has for its own end, for which the build has not waited.
-const farewell = time.Minute
+// podEndTimeout is how long the pod of a complete build can take to end.
+const podEndTimeout = time.Minute
 
-// stop removes a pod that goes on after its build has ended, as it does where somebody has written the end by hand. One that has ended keeps its log.
-func (l *buildLoop) stop(ctx context.Context, build *buildv1.Build) error {
+// removeLatePod deletes the pod of an ended build if it still runs, for example because a user has
+// set the phase of the build. It keeps an ended pod and its log.
+func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(instantiate.PodName(build.Name))
 	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return nil // the cache has no other error than that there is none
+		return nil // the cache returns only NotFound
 	}
 	if end := build.Status.CompletionTimestamp; end != nil && build.Status.Phase == buildv1.BuildPhaseComplete {
-		if left := farewell - time.Since(end.Time); left > 0 {
-			return controller.After(left)
+		if remaining := podEndTimeout - time.Since(end.Time); remaining > 0 {
+			return controller.After(remaining)
 		}
 	}
-	return l.remove(ctx, pod)
+	return l.deletePod(ctx, pod)
 }
 
-// remove removes the pod of a build.
-func (l *buildLoop) remove(ctx context.Context, pod *corev1.Pod) error {
+// deletePod deletes the pod of a build.
+func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
 	err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // another pod has its name by now
-		return fmt.Errorf("remove build pod %q: %w", pod.Name, err)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that another pod has the name
+		return fmt.Errorf("delete build pod %q: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// update stores a changed build, unless it has changed meanwhile.
-func (l *buildLoop) update(ctx context.Context, next *buildv1.Build) error {
+// update stores a changed build, unless the stored build has changed, too.
+func (l *buildController) update(ctx context.Context, next *buildv1.Build) error {
 	if _, err := l.client.Builds(next.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("update build %q: %w", next.Name, err)
 	}

@@ -22,33 +22,33 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// newLoop knows builds and pods.
-func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildLoop {
+// newLoop returns a controller whose caches contain builds and pods.
+func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildController {
 	t.Helper()
-	indexer := func() cache.Indexer {
+	newIndexer := func() cache.Indexer {
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	known, made := indexer(), indexer()
-	if err := known.AddIndexers(buildIndexers()); err != nil {
+	indexer, podIndexer := newIndexer(), newIndexer()
+	if err := indexer.AddIndexers(buildIndexers()); err != nil {
 		t.Fatal(err)
 	}
 	var stored, running []runtime.Object
 	for _, build := range builds {
 		stored = append(stored, build)
-		if err := known.Add(build); err != nil {
+		if err := indexer.Add(build); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, pod := range pods {
 		running = append(running, pod)
-		if err := made.Add(pod); err != nil {
+		if err := podIndexer.Add(pod); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kube := fake.NewClientset(running...).CoreV1()
-	return &buildLoop{
-		maker: *newMaker(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
-		known: known, builds: buildlisters.NewBuildLister(known), pods: corelisters.NewPodLister(made), events: record.NewFakeRecorder(10),
+	return &buildController{
+		podFactory: *newPodFactory(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
+		indexer: indexer, builds: buildlisters.NewBuildLister(indexer), pods: corelisters.NewPodLister(podIndexer), events: record.NewFakeRecorder(10),
 	}
 }
 
@@ -62,7 +62,7 @@ func podOf(build *buildv1.Build, phase corev1.PodPhase) *corev1.Pod {
 	}
 }
 
-func TestNoPodGoesOnAfterItsBuildHasEnded(t *testing.T) {
+func TestPodOfEndedBuildIsDeleted(t *testing.T) {
 	for phase, stays := range map[corev1.PodPhase]bool{"Pending": false, "Running": false, "Succeeded": true, "Failed": true} {
 		ended := build()
 		ended.Status.Phase = buildv1.BuildPhaseCancelled
@@ -71,12 +71,12 @@ func TestNoPodGoesOnAfterItsBuildHasEnded(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
-			t.Errorf("a pod that is %s stays %v: %v", phase, !stays, err)
+			t.Errorf("pod in phase %s remains %v: %v", phase, !stays, err)
 		}
 	}
 }
 
-func TestABuildIsCompleteOnceItsImageIsPushed(t *testing.T) {
+func TestBuildIsCompleteWhenImageIsPushed(t *testing.T) {
 	report := buildv1.BuildStatus{Phase: buildv1.BuildPhaseRunning}
 	report.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:0"}
 	for name, tt := range map[string]struct {
@@ -100,12 +100,12 @@ func TestABuildIsCompleteOnceItsImageIsPushed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != tt.want {
-			t.Errorf("a build that is %s has the phase %q, want %q: %v", name, got.Status.Phase, tt.want, err)
+			t.Errorf("%s: phase is %q, want %q: %v", name, got.Status.Phase, tt.want, err)
 		}
 	}
 }
 
-func TestABuildIsCompleteOnceItsContainerHasEndedWell(t *testing.T) {
+func TestBuildIsCompleteWhenContainerSucceeds(t *testing.T) {
 	for code, want := range map[int32]buildv1.BuildPhase{0: buildv1.BuildPhaseComplete, 1: buildv1.BuildPhaseRunning} {
 		running := build()
 		running.Status.Phase = buildv1.BuildPhaseRunning
@@ -117,27 +117,27 @@ func TestABuildIsCompleteOnceItsContainerHasEndedWell(t *testing.T) {
 			t.Error(err)
 		}
 		if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != want {
-			t.Errorf("after code %d the build has the phase %q, want %q: %v", code, got.Status.Phase, want, err)
+			t.Errorf("exit code %d: phase is %q, want %q: %v", code, got.Status.Phase, want, err)
 		}
 	}
 }
 
-func TestThePodOfACompleteBuildHasAMinuteForItsEnd(t *testing.T) {
-	for ago, stays := range map[time.Duration]bool{0: true, 2 * farewell: false} {
+func TestPodOfCompleteBuildIsDeletedAfterTimeout(t *testing.T) {
+	for ago, stays := range map[time.Duration]bool{0: true, 2 * podEndTimeout: false} {
 		complete := build()
 		complete.Status.Phase, complete.Status.CompletionTimestamp = buildv1.BuildPhaseComplete, &metav1.Time{Time: time.Now().Add(-ago)}
 		loop := newLoop(t, []*buildv1.Build{complete}, podOf(complete, corev1.PodRunning))
-		// The error is to look again, when the pod stays.
+		// The error requests a requeue while the pod remains.
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); (err != nil) != stays {
 			t.Errorf("%s after the end: %v", ago, err)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
-			t.Errorf("%s after the end the pod stays %v: %v", ago, !stays, err)
+			t.Errorf("%s after the end: pod remains %v: %v", ago, !stays, err)
 		}
 	}
 }
 
-// invalid refuses all pods.
+// invalid rejects all pods.
 type invalid struct{ coreclient.PodInterface }
 
 func (i invalid) Pods(string) coreclient.PodInterface { return i }
@@ -146,7 +146,7 @@ func (invalid) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions
 	return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), pod.Name, nil)
 }
 
-func TestABuildWhosePodCanNeverBeEnds(t *testing.T) {
+func TestBuildWithInvalidPodEnds(t *testing.T) {
 	never := build()
 	never.Status.Phase = buildv1.BuildPhaseNew
 	loop := newLoop(t, []*buildv1.Build{never})
@@ -155,11 +155,11 @@ func TestABuildWhosePodCanNeverBeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseError || got.Status.Reason != "CannotCreateBuildPod" {
-		t.Errorf("the build is %+v, %v", got.Status, err)
+		t.Errorf("build status is %+v, %v", got.Status, err)
 	}
 }
 
-func TestABuildOfAnAccountThatCannotBeEnds(t *testing.T) {
+func TestBuildWithInvalidServiceAccountEnds(t *testing.T) {
 	never := build()
 	never.Status.Phase, never.Spec.ServiceAccount = buildv1.BuildPhaseNew, "../default"
 	loop := newLoop(t, []*buildv1.Build{never})
@@ -167,11 +167,11 @@ func TestABuildOfAnAccountThatCannotBeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseError || got.Status.Reason != "CannotRetrieveServiceAccount" {
-		t.Errorf("the build is %+v, %v", got.Status, err)
+		t.Errorf("build status is %+v, %v", got.Status, err)
 	}
 }
 
-func TestABuildThatIsNotToGoOnEnds(t *testing.T) {
+func TestCanceledBuildEnds(t *testing.T) {
 	for reason, want := range map[buildv1.StatusReason]string{"": "Cancelled CancelledBuild", "InvalidOutputReference": "Cancelled CancelledBuild", "FetchSourceFailed": "Failed FetchSourceFailed"} {
 		ending := build()
 		ending.Status.Phase, ending.Status.Cancelled, ending.Status.Reason = buildv1.BuildPhaseRunning, true, reason
@@ -181,10 +181,10 @@ func TestABuildThatIsNotToGoOnEnds(t *testing.T) {
 		}
 		got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
 		if err != nil || string(got.Status.Phase)+" "+string(got.Status.Reason) != want {
-			t.Errorf("with reason %q the build is %+v, %v; want %s", reason, got.Status, err, want)
+			t.Errorf("with reason %q build status is %+v, %v; want %s", reason, got.Status, err, want)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("with reason %q the pod stays: %v", reason, err)
+			t.Errorf("reason %q: pod remains: %v", reason, err)
 		}
 	}
 }

@@ -1,9 +1,9 @@
-// Package buildcontroller has the controllers of builds: one starts the first build of each configuration and removes old ones, one starts builds when an image has
-// changed, and one gives each build its pod and follows it. All that they know stands in the API, so they go on after
-// any end where they were.
+// Package buildcontroller contains the controllers of builds. One instantiates the first build of
+// each configuration and deletes old builds, one instantiates builds when an image changes, and one
+// runs builds in pods. They keep all state in the API, so they can be restarted at any time.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster Administration, chapter 14; phases, reasons and messages are those of
-// OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster
+// Administration, chapter 14; phases, reasons and messages are those of OpenShift 3.11.
 package buildcontroller
 
 import (
@@ -26,33 +26,35 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controllers is the part that builds.
+// Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Client is a connection with every right.
+	// Client is the configuration of a client with all rights.
 	Client *rest.Config
-	// Image is the image of build pods, except those of custom builds.
+	// Image is the image of build pods, except for custom builds.
 	Image string
-	// SeccompProfile is the name of a filter of system calls that every node has, under which a builder can start containers.
+	// SeccompProfile is the name of a seccomp profile on every node that allows a builder to start
+	// containers.
 	SeccompProfile string
-	// CacheDriver is the CSI driver of volumes that a node keeps for the next pod that names them; empty: builds begin without what earlier ones have made.
+	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. Empty disables
+	// the caching of layers.
 	CacheDriver string
-	// CacheLabel is the label of the nodes that have CacheDriver.
-	CacheLabel string
-	// Version is the platform's, which builders are told.
+	// Version is the version of the platform, for builders.
 	Version string
-	// Settings are the administrator's; they may change while the part runs, and count for the builds that begin afterwards.
-	Settings *Settings
-	// Metrics, if set, show the builds.
+	// Settings are the administrator's settings. They can change; a change applies to builds that
+	// start later.
+	Settings *SettingsStore
+	// Metrics, if set, counts the builds.
 	Metrics *Metrics
 }
 
-// Name is the part's name.
+// Name implements the component interface.
 func (c *Controllers) Name() string { return "builds" }
 
-// firstRetry is the delay after the first failure, mostly a conflict with another writer; lastRetry is the longest one.
-const firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
+// minBackoff is the delay after the first failure, usually a conflict. maxBackoff is the longest
+// delay.
+const minBackoff, maxBackoff = 50 * time.Millisecond, 30 * time.Second
 
-// Run builds until ctx ends; ready is called when all that exists is known.
+// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(c.Client)
 	config.QPS, config.Burst = 100, 200
@@ -60,7 +62,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
-	// OpenShift's service account for builds: the pods that it makes may have more rights on their node than those of the users whose builds they are.
+	// OpenShift's service account for builds. Its pods can have more rights on their node than pods
+	// of users.
 	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "build-controller"))
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
@@ -73,34 +76,34 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
-	podFactory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
+	kubeInformers := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = buildv1.BuildLabel }))
-	buildFactory := buildinformers.NewSharedInformerFactory(builds, 0)
-	imageFactory := imageinformers.NewSharedInformerFactory(images, 0)
+	buildInformerFactory := buildinformers.NewSharedInformerFactory(builds, 0)
+	imageInformerFactory := imageinformers.NewSharedInformerFactory(images, 0)
 
 	recorder, shutdown := controller.Recorder(ctx, kube, buildscheme.Scheme, "build-controller")
 	defer shutdown()
 
-	made, pods := buildFactory.Build().V1().Builds(), podFactory.Core().V1().Pods()
-	configs, streams := buildFactory.Build().V1().BuildConfigs(), imageFactory.Image().V1().ImageStreams()
-	if err := made.Informer().AddIndexers(buildIndexers()); err != nil {
+	buildInformer, pods := buildInformerFactory.Build().V1().Builds(), kubeInformers.Core().V1().Pods()
+	configs, streams := buildInformerFactory.Build().V1().BuildConfigs(), imageInformerFactory.Image().V1().ImageStreams()
+	if err := buildInformer.Informer().AddIndexers(buildIndexers()); err != nil {
 		return fmt.Errorf("index builds by configuration: %w", err)
 	}
-	c.Metrics.show(made.Lister())
-	known, may := made.Informer().GetIndexer(), rights{kube.AuthorizationV1()}
-	building := &buildLoop{
-		maker: maker{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), may}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
-		known: known, builds: made.Lister(), pods: pods.Lister(), events: recorder,
+	c.Metrics.show(buildInformer.Lister())
+	indexer, access := buildInformer.Informer().GetIndexer(), streamAccess{kube.AuthorizationV1()}
+	runner := &buildController{
+		podFactory: podFactory{c, kube.CoreV1(), kube.StorageV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{
-		building.loop(made.Informer(), pods.Informer(), streams.Informer()),
-		(&configLoop{builds.BuildV1(), configs.Lister(), known, recorder}).loop(configs.Informer(), made.Informer()),
+		runner.loop(buildInformer.Informer(), pods.Informer(), streams.Informer()),
+		(&configController{builds.BuildV1(), configs.Lister(), indexer, recorder}).loop(configs.Informer(), buildInformer.Informer()),
 	}
-	triggered, err := (&imageLoop{builds.BuildV1(), configs.Lister(), streams.Lister(), may, recorder}).loop(configs.Informer(), streams.Informer())
+	imageChanges, err := (&imageChangeController{builds.BuildV1(), configs.Lister(), streams.Lister(), access, recorder}).loop(configs.Informer(), streams.Informer())
 	if err != nil {
 		return err
 	}
-	set = append(set, triggered)
-	defer controller.Start(ctx, podFactory, buildFactory, imageFactory)()
+	set = append(set, imageChanges)
+	defer controller.Start(ctx, kubeInformers, buildInformerFactory, imageInformerFactory)()
 	return set.Run(ctx, ready)
 }

@@ -11,17 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// cacheDir is where our builder finds what its node keeps for the builds of one configuration.
-const cacheDir = "/var/cache/slipway-builder"
+// maxCacheBytes limits the size of a cache volume, even if the limit of ephemeral storage is
+// larger.
+const maxCacheBytes = 1 << 40
 
-// largestCache is the most that such a volume may hold, in bytes, whatever the build may take of its node's disk.
-const largestCache = 1 << 40
-
-// keepCache gives a build's pod the volume that its node keeps for the builds of its configuration: layers and sources of earlier ones. The driver gives a volume to pods of
-// one project alone; a configuration that is made anew has a new one.
-func (m *maker) keepCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
+// mountCache adds the volume with layers and sources of earlier builds of the configuration. The
+// driver isolates the volumes of projects. A recreated configuration gets a new volume.
+func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {
 		return nil
@@ -33,21 +32,20 @@ func (m *maker) keepCache(ctx context.Context, pod *corev1.Pod, build *buildv1.B
 	if err != nil {
 		return err
 	}
-	if ready, err := m.nodesHaveCaches(ctx); err != nil || !ready {
+	if ok, err := m.allNodesHaveDriver(ctx); err != nil || !ok {
 		return err
 	}
-	limit := min(max(workspaceLimit(build.Spec.Resources.Limits).Value(), 1), largestCache)
-	mounts{&pod.Spec}.add(cacheDir, false, corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+	limit := min(max(workLimit(build.Spec.Resources.Limits).Value(), 1), maxCacheBytes)
+	mounts{&pod.Spec}.add(buildpod.CacheDir, false, corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
 		Driver: m.CacheDriver, VolumeAttributes: map[string]string{"cache": string(config.UID), "size": fmt.Sprint(limit)},
 	}})
 	return nil
 }
 
-// nodesHaveCaches reports whether all nodes have the driver, by the label of the Node. On a node
-// without the driver, a pod would wait for it forever. The label stays while a node or its driver
-// restarts, when the CSINode does not contain the driver: the pod then waits for the driver.
-func (m *maker) nodesHaveCaches(ctx context.Context) (bool, error) {
-	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+// allNodesHaveDriver reports whether all nodes have the driver. A pod on a node without it would
+// not start.
+func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
+	nodes, err := m.nodes.CSINodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return false, fmt.Errorf("list nodes with drivers: %w", err)
 	}

@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// cacheOf is the volume that the node keeps for builds, in the pod of one, or nil.
-func cacheOf(t *testing.T, m *maker, build *buildv1.Build) *corev1.CSIVolumeSource {
+// cacheOf returns the cache volume in the pod of a build, or nil.
+func cacheOf(t *testing.T, m *podFactory, build *buildv1.Build) *corev1.CSIVolumeSource {
 	t.Helper()
 	pod, _, err := m.pod(t.Context(), build)
 	if err != nil {
@@ -24,20 +26,20 @@ func cacheOf(t *testing.T, m *maker, build *buildv1.Build) *corev1.CSIVolumeSour
 		if volume.CSI == nil {
 			continue
 		}
-		if mount := pod.Spec.Containers[0].VolumeMounts[i]; mount.Name != volume.Name || mount.MountPath != cacheDir {
-			t.Errorf("it is mounted as %+v", mount)
+		if mount := pod.Spec.Containers[0].VolumeMounts[i]; mount.Name != volume.Name || mount.MountPath != buildpod.CacheDir {
+			t.Errorf("mount is %+v", mount)
 		}
 		return volume.CSI
 	}
 	return nil
 }
 
-func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
-	m := newMaker(t)
-	m.CacheDriver, m.CacheLabel = "local.example.com", "example.com/local"
-	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	m.configs = buildlisters.NewBuildConfigLister(known)
-	if err := known.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
+func TestBuildsOfOneConfigurationShareCacheVolume(t *testing.T) {
+	m := newPodFactory(t)
+	m.CacheDriver = "local.example.com"
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	m.configs = buildlisters.NewBuildConfigLister(indexer)
+	if err := indexer.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
 		t.Fatal(err)
 	}
 	// While the node restarts, its CSINode has no driver.
@@ -48,7 +50,7 @@ func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
 	configured.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app"}
 	configured.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Ki")}
 	if got := cacheOf(t, m, configured); got == nil || got.Driver != m.CacheDriver || got.VolumeAttributes["cache"] != "its-uid" || got.VolumeAttributes["size"] != "1024" {
-		t.Errorf("the volume is %+v", got)
+		t.Errorf("volume is %+v", got)
 	}
 	for name, change := range map[string]func(*buildv1.Build){
 		"without a configuration":         func(b *buildv1.Build) { b.Annotations = nil },
@@ -60,11 +62,11 @@ func TestTheNodeKeepsAVolumeForTheBuildsOfOneConfiguration(t *testing.T) {
 		other := configured.DeepCopy()
 		change(other)
 		if got := cacheOf(t, m, other); got != nil {
-			t.Errorf("a build %s has the volume %+v", name, got)
+			t.Errorf("build %s: volume is %+v", name, got)
 		}
 	}
 	m.nodes = fake.NewClientset(node, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node2"}}).CoreV1()
 	if got := cacheOf(t, m, configured); got != nil {
-		t.Errorf("a pod that may come to a node without the driver has the volume %+v", got)
+		t.Errorf("a node without the driver: volume is %+v", got)
 	}
 }

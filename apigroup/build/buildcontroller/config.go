@@ -20,15 +20,16 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// configLoop starts the first build of configurations that want it, and removes old builds.
-type configLoop struct {
+// configController instantiates the first build of configurations with a ConfigChange trigger, and
+// deletes old builds.
+type configController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
-	known   cache.Indexer // of builds, with the indexers of buildIndexers
+	indexer cache.Indexer // of builds, with buildIndexers
 	events  record.EventRecorder
 }
 
-func (l *configLoop) loop(configs, builds cache.SharedIndexInformer) controller.Loop {
+func (l *configController) loop(configs, builds cache.SharedIndexInformer) controller.Loop {
 	owner := func(object any) []controller.Key {
 		build := object.(*buildv1.Build)
 		return []controller.Key{{Namespace: build.Namespace, Name: instantiate.ConfigOf(build)}}
@@ -36,11 +37,11 @@ func (l *configLoop) loop(configs, builds cache.SharedIndexInformer) controller.
 	return controller.Loop{
 		Name:      "build configurations",
 		Watches:   []controller.Watch{{Informer: configs}, {Informer: builds, Keys: owner}},
-		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
 	}
 }
 
-func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
+func (l *configController) reconcile(ctx context.Context, key controller.Key) error {
 	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -57,26 +58,27 @@ func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if config.Status.LastVersion > 0 || instantiate.Paused(config) || config.Spec.Source.Binary != nil || !instantiate.HasTrigger(config, buildv1.ConfigChangeBuildTriggerType) {
 		return nil
 	}
-	return start(ctx, l.client, l.events, config, &buildv1.BuildRequest{
+	return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{
 		LastVersion: ptr.To[int64](0), TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Build configuration change"}},
 	})
 }
 
-// start starts a build as a trigger does: that somebody else was faster is no error.
-func start(ctx context.Context, client buildclient.BuildConfigsGetter, events record.EventRecorder, config *buildv1.BuildConfig, request *buildv1.BuildRequest) error {
+// instantiateBuild instantiates a build for a trigger. It is not an error if another caller has
+// already done so.
+func instantiateBuild(ctx context.Context, client buildclient.BuildConfigsGetter, events record.EventRecorder, config *buildv1.BuildConfig, request *buildv1.BuildRequest) error {
 	request.Name = config.Name
 	_, err := client.BuildConfigs(config.Namespace).Instantiate(ctx, config.Name, request, metav1.CreateOptions{})
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
 	events.Eventf(config, corev1.EventTypeWarning, "BuildConfigInstantiateFailed", "error instantiating Build from BuildConfig %s/%s: %v", config.Namespace, config.Name, err)
-	return fmt.Errorf("start build of %q: %w", config.Name, err)
+	return fmt.Errorf("instantiate build of %q: %w", config.Name, err)
 }
 
-// prune removes the builds of a configuration that have ended, beyond the newest ones that its limits keep.
-func (l *configLoop) prune(ctx context.Context, config *buildv1.BuildConfig) error {
+// prune deletes ended builds of a configuration that exceed its history limits.
+func (l *configController) prune(ctx context.Context, config *buildv1.BuildConfig) error {
 	var complete, failed []*buildv1.Build
-	for _, build := range buildsOf(l.known, config.Namespace, config.Name) {
+	for _, build := range buildsOf(l.indexer, config.Namespace, config.Name) {
 		switch {
 		case !instantiate.Ended(build) || build.DeletionTimestamp != nil:
 		case build.Status.Phase == buildv1.BuildPhaseComplete:
@@ -85,19 +87,19 @@ func (l *configLoop) prune(ctx context.Context, config *buildv1.BuildConfig) err
 			failed = append(failed, build)
 		}
 	}
-	for _, old := range slices.Concat(beyond(complete, config.Spec.SuccessfulBuildsHistoryLimit), beyond(failed, config.Spec.FailedBuildsHistoryLimit)) {
+	for _, old := range slices.Concat(beyondLimit(complete, config.Spec.SuccessfulBuildsHistoryLimit), beyondLimit(failed, config.Spec.FailedBuildsHistoryLimit)) {
 		err := l.client.Builds(old.Namespace).Delete(ctx, old.Name, metav1.DeleteOptions{
 			Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("remove old build %q: %w", old.Name, err)
+			return fmt.Errorf("delete old build %q: %w", old.Name, err)
 		}
 	}
 	return nil
 }
 
-// beyond are the builds that a limit does not keep, which is for the newest.
-func beyond(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
+// beyondLimit returns the builds that exceed a limit: all but the newest ones.
+func beyondLimit(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
 	if limit == nil {
 		return nil
 	}

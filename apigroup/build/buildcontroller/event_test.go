@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// full makes no pods: a quota forbids them.
+// full rejects all pods because of a quota.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface
@@ -30,8 +30,8 @@ func (full) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.
 	return nil, apierrors.NewForbidden(corev1.Resource("pods"), "app-1-build", errors.New("exceeded quota: small"))
 }
 
-// told are the events that a loop has recorded.
-func told(loop *buildLoop) (events []string) {
+// recordedEvents returns the events that a controller has recorded.
+func recordedEvents(loop *buildController) (events []string) {
 	recorded := loop.events.(*record.FakeRecorder).Events
 	for len(recorded) > 0 {
 		events = append(events, <-recorded)
@@ -39,7 +39,7 @@ func told(loop *buildLoop) (events []string) {
 	return events
 }
 
-func TestTheEventsOfABuild(t *testing.T) {
+func TestBuildEvents(t *testing.T) {
 	in := func(phase buildv1.BuildPhase, change func(*buildv1.Build)) *buildv1.Build {
 		b := build()
 		b.Status.Phase = phase
@@ -80,13 +80,13 @@ func TestTheEventsOfABuild(t *testing.T) {
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := told(loop); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: there are events %q, want %q", name, got, tt.want)
+		if got := recordedEvents(loop); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: events are %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
-func TestAQuotaIsNoReasonForAlarmWhileThePodBeforeIsTakenDown(t *testing.T) {
+func TestQuotaIsRetriedQuietlyWhilePreviousPodEnds(t *testing.T) {
 	before := build()
 	before.Name, before.UID, before.Status.Phase = "app-0", "other", buildv1.BuildPhaseComplete
 	for name, tt := range map[string]struct {
@@ -102,18 +102,18 @@ func TestAQuotaIsNoReasonForAlarmWhileThePodBeforeIsTakenDown(t *testing.T) {
 		loop := newLoop(t, []*buildv1.Build{before.DeepCopy(), next})
 		loop.creator = full{}
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err == nil {
-			t.Errorf("%s: the build is not tried again", name)
+			t.Errorf("%s: build is not requeued", name)
 		}
 		stored, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := strings.Join(told(loop), "\n")
+		events := strings.Join(recordedEvents(loop), "\n")
 		if got := stored.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod && strings.Contains(events, "Warning FailedCreate"); got != tt.alarm {
-			t.Errorf("%s: the reason is %q, the events %q", name, stored.Status.Reason, events)
+			t.Errorf("%s: reason is %q, events are %q", name, stored.Status.Reason, events)
 		}
 		if !tt.alarm && (stored.Status.Reason != "" || events != "") {
-			t.Errorf("%s: the reason is %q, the events %q", name, stored.Status.Reason, events)
+			t.Errorf("%s: reason is %q, events are %q", name, stored.Status.Reason, events)
 		}
 	}
 }

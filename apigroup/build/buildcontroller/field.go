@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// resolveFields puts the values of a build's own fields in place of the variables that refer to them. References to secrets and configuration maps stay.
+// resolveFields replaces variables that refer to fields of the build by the values of the fields.
+// References to secrets and config maps remain.
 func resolveFields(build *buildv1.Build) error {
 	env := instantiate.Env(&build.Spec.Strategy)
 	if env == nil {
@@ -23,7 +24,7 @@ func resolveFields(build *buildv1.Build) error {
 		}
 		value, err := fieldOf(build, variable.ValueFrom.FieldRef.FieldPath)
 		if err != nil {
-			return &problem{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
+			return &reasonError{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
 				cause: fmt.Errorf("resolve variable %q: %w", variable.Name, err)}
 		}
 		*variable = corev1.EnvVar{Name: variable.Name, Value: value}
@@ -31,7 +32,7 @@ func resolveFields(build *buildv1.Build) error {
 	return nil
 }
 
-// fieldOf is a field of a build's metadata, such as metadata.name or metadata.labels['team'].
+// fieldOf returns the value of a field, such as metadata.name or metadata.labels['team'].
 func fieldOf(build *buildv1.Build, path string) (string, error) {
 	switch path {
 	case "metadata.name":
@@ -50,5 +51,5 @@ func fieldOf(build *buildv1.Build, path string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("a build has no field %q for a variable", path)
+	return "", fmt.Errorf("a variable cannot refer to field %q of a build", path)
 }

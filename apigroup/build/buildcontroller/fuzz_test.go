@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzSourceSecret proves that a secret that is annotated for one folder of one server goes nowhere else.
+// FuzzSourceSecret verifies that a secret for one directory of one server matches no other
+// repository.
 func FuzzSourceSecret(f *testing.F) {
 	for _, seed := range []string{
 		"https://git.example.com/team/app.git", "https://git.example.com/team/../other/app.git", "git@git.example.com:team/app.git", "https://git.example.com.evil.org/team/x",
@@ -28,7 +29,7 @@ func FuzzSourceSecret(f *testing.F) {
 		address, ok := parseRepository(repository)
 		if !ok || address.Scheme != "https" || !strings.EqualFold(address.Host, "git.example.com") || !strings.HasPrefix(address.Path, "/team/") ||
 			slices.Contains(strings.Split(address.Path, "/"), "..") {
-			t.Errorf("the secret goes to %q", repository)
+			t.Errorf("secret matches %q", repository)
 		}
 	})
 }

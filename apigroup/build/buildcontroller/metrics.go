@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// Metrics count the builds that there are, under OpenShift 3's names: openshift_build_total by phase, reason and strategy, and for each build that
-// has not ended openshift_build_active_time_seconds, when it was made or, if it runs, began to, in seconds since 1970.
+// Metrics exports OpenShift 3's metrics of builds: openshift_build_total by phase, reason and
+// strategy, and openshift_build_active_time_seconds for each build that has not ended. The latter
+// is the creation time of the build or, if it runs, its start time, in seconds since 1970.
 //
 // Source: OpenShift 3.11, the metrics of its build controller.
 type Metrics struct {
@@ -23,16 +24,17 @@ type Metrics struct {
 	builds        atomic.Pointer[buildlisters.BuildLister]
 }
 
-// NewMetrics registers the metrics, which a process may do once. They show builds from the start of the controllers on.
+// NewMetrics registers the metrics. A process can call it only once. The metrics have values once
+// the controllers run.
 func NewMetrics() (*Metrics, error) {
-	m := makeMetrics()
+	m := newMetrics()
 	if err := legacyregistry.CustomRegister(m); err != nil {
 		return nil, fmt.Errorf("register metrics of builds: %w", err)
 	}
 	return m, nil
 }
 
-func makeMetrics() *Metrics {
+func newMetrics() *Metrics {
 	desc := func(name, help string, labels ...string) *metrics.Desc {
 		return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 	}
@@ -42,26 +44,26 @@ func makeMetrics() *Metrics {
 	}
 }
 
-// show lets the metrics see builds.
+// show sets the source of the metrics.
 func (m *Metrics) show(builds buildlisters.BuildLister) {
 	if m != nil {
 		m.builds.Store(&builds)
 	}
 }
 
-// DescribeWithStability names the metrics.
+// DescribeWithStability sends the descriptors.
 func (m *Metrics) DescribeWithStability(out chan<- *metrics.Desc) {
 	out <- m.total
 	out <- m.active
 }
 
-// CollectWithStability counts the builds that are known at present.
+// CollectWithStability counts the builds in the cache.
 func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
-	known := m.builds.Load()
-	if known == nil {
+	lister := m.builds.Load()
+	if lister == nil {
 		return
 	}
-	builds, _ := (*known).List(labels.Everything()) // listing from the cache does not fail
+	builds, _ := (*lister).List(labels.Everything()) // the cache returns no errors
 	type kind struct{ phase, reason, strategy string }
 	total := map[kind]int{}
 	for _, build := range builds {
@@ -70,18 +72,19 @@ func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 		if instantiate.Ended(build) {
 			continue
 		}
-		since := build.CreationTimestamp
+		instantiateBuild := build.CreationTimestamp
 		if build.Status.StartTimestamp != nil {
-			since = *build.Status.StartTimestamp
+			instantiateBuild = *build.Status.StartTimestamp
 		}
-		out <- metrics.NewLazyConstMetric(m.active, metrics.GaugeValue, float64(since.Unix()), build.Namespace, build.Name, of.phase, of.reason, of.strategy)
+		out <- metrics.NewLazyConstMetric(m.active, metrics.GaugeValue, float64(instantiateBuild.Unix()), build.Namespace, build.Name, of.phase, of.reason, of.strategy)
 	}
 	for of, count := range total {
 		out <- metrics.NewLazyConstMetric(m.total, metrics.GaugeValue, float64(count), of.phase, of.reason, of.strategy)
 	}
 }
 
-// reasonOf is a reason of the platform's; a custom builder may report others, of which there could be any number.
+// reasonOf returns the value of the label "reason". It replaces reasons of custom builders, because
+// their number is unlimited.
 func reasonOf(build *buildv1.Build) string {
 	if build.Spec.Strategy.CustomStrategy != nil && build.Status.Phase == buildv1.BuildPhaseFailed {
 		return string(buildv1.StatusReasonGenericBuildFailed)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-func TestBuildsAreCounted(t *testing.T) {
-	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+func TestMetricsCountBuilds(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	start := metav1.Unix(200, 0)
 	for name, status := range map[string]buildv1.BuildStatus{
 		"app-1": {Phase: buildv1.BuildPhaseFailed, Reason: "FetchSourceFailed"}, "app-2": {Phase: buildv1.BuildPhaseFailed, Reason: "FetchSourceFailed"},
@@ -22,28 +22,28 @@ func TestBuildsAreCounted(t *testing.T) {
 	} {
 		build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.Unix(100, 0)}, Status: status}
 		build.Spec.Strategy.Type = buildv1.DockerBuildStrategyType
-		if err := known.Add(build); err != nil {
+		if err := indexer.Add(build); err != nil {
 			t.Fatal(err)
 		}
 	}
-	registry, m := metrics.NewKubeRegistry(), makeMetrics()
+	registry, m := metrics.NewKubeRegistry(), newMetrics()
 	registry.CustomMustRegister(m)
-	if got := gathered(t, registry); len(got) > 0 {
-		t.Errorf("before the controllers start there are %q", got)
+	if got := gather(t, registry); len(got) > 0 {
+		t.Errorf("metrics before the start of the controllers are %q", got)
 	}
-	m.show(buildlisters.NewBuildLister(known))
+	m.show(buildlisters.NewBuildLister(indexer))
 	want := []string{
 		"openshift_build_active_time_seconds app-4 shop Running  Docker 200", "openshift_build_active_time_seconds app-5 shop New  Docker 100",
 		"openshift_build_total Complete  Docker 1", "openshift_build_total Failed FetchSourceFailed Docker 2",
 		"openshift_build_total New  Docker 1", "openshift_build_total Running  Docker 1",
 	}
-	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, gather(t, registry)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// gathered are the metrics of a registry, each with the values of its labels, which stand in the order of their names.
-func gathered(t *testing.T, registry metrics.KubeRegistry) (lines []string) {
+// gather returns the metrics of a registry with the values of their labels, sorted by label name.
+func gather(t *testing.T, registry metrics.KubeRegistry) (lines []string) {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

@@ -18,46 +18,44 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// maker makes the pods of builds.
-type maker struct {
+// podFactory creates the pods of builds.
+type podFactory struct {
 	*Controllers
 	secrets coreclient.CoreV1Interface
 	nodes   coreclient.NodesGetter
 	streams imagelisters.ImageStreamLister
 	configs buildlisters.BuildConfigLister
-	rights  rights
+	access  streamAccess
 }
 
-// workspace is where builders keep what they work on.
-const workspace = "/var/lib/slipway-builder"
-
-// pod is the pod of a build, with the image that it will push, empty for none.
-func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
-	told := build.DeepCopy() // what the builder sees
-	told.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
-	told.ManagedFields = nil
-	told.Status.Reason, told.Status.Message = "", ""
+// pod returns the pod of a build, and the image that it pushes, or "" if it pushes none.
+func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
+	buildForPod := build.DeepCopy() // the Build that the builder receives
+	buildForPod.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
+	buildForPod.ManagedFields = nil
+	buildForPod.Status.Reason, buildForPod.Status.Message = "", ""
 	if output, err = m.output(ctx, build); err != nil {
 		return nil, "", err
 	}
 	if output != "" {
-		told.Status.OutputDockerImageReference = output
-		told.Spec.Output.To = &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: output}
+		buildForPod.Status.OutputDockerImageReference = output
+		buildForPod.Spec.Output.To = &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: output}
 	}
-	if err := m.resolve(ctx, told); err != nil {
+	if err := m.resolve(ctx, buildForPod); err != nil {
 		return nil, "", err
 	}
-	decided := m.Settings.now.Load() // once, so that a pod does not get a part of each
-	decided.applyTo(&told.Spec)
-	if err := resolveFields(told); err != nil {
+	settings := m.Settings.current.Load() // only once, because settings can change
+	settings.applyTo(&buildForPod.Spec)
+	if err := resolveFields(buildForPod); err != nil {
 		return nil, "", err
 	}
-	if err := m.chooseSecrets(ctx, told, build.Spec.Output.To); err != nil {
+	if err := m.defaultSecrets(ctx, buildForPod, build.Spec.Output.To); err != nil {
 		return nil, "", err
 	}
-	container, err := m.container(told)
+	container, err := m.container(buildForPod)
 	if err != nil {
 		return nil, "", err
 	}
@@ -67,26 +65,26 @@ func (m *maker) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(build, buildv1.GroupVersion.WithKind("Build"))},
 		},
 		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: told.Spec.ServiceAccount,
-			ActiveDeadlineSeconds: build.Spec.CompletionDeadlineSeconds, NodeSelector: told.Spec.NodeSelector,
+			Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: buildForPod.Spec.ServiceAccount,
+			ActiveDeadlineSeconds: build.Spec.CompletionDeadlineSeconds, NodeSelector: buildForPod.Spec.NodeSelector,
 		},
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, buildv1.BuildLabel, instantiate.Label(build.Name))
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, buildv1.BuildAnnotation, build.Name)
-	if custom := told.Spec.Strategy.CustomStrategy; custom != nil && custom.PullSecret != nil {
+	if custom := buildForPod.Spec.Strategy.CustomStrategy; custom != nil && custom.PullSecret != nil {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{*custom.PullSecret}
 	}
-	decided.applyToPod(pod)
-	mount(pod, told)
-	if err := m.keepCache(ctx, pod, told); err != nil {
+	settings.applyToPod(pod)
+	mount(pod, buildForPod)
+	if err := m.mountCache(ctx, pod, buildForPod); err != nil {
 		return nil, "", err
 	}
-	m.secure(&pod.Spec, told.Spec.Strategy.CustomStrategy != nil)
+	m.secure(&pod.Spec, buildForPod.Spec.Strategy.CustomStrategy != nil)
 	return pod, output, nil
 }
 
-// output is the image that a build pushes to, empty for a build that pushes nothing.
-func (m *maker) output(ctx context.Context, build *buildv1.Build) (string, error) {
+// output returns the image that a build pushes, or "" if it pushes none.
+func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To
 	if to == nil || to.Kind == instantiate.DockerKind {
 		if to == nil {
@@ -101,36 +99,37 @@ func (m *maker) output(ctx context.Context, build *buildv1.Build) (string, error
 	name, tag, _ := strings.Cut(to.Name, ":")
 	stream, err := m.streams.ImageStreams(namespace).Get(name)
 	if err == nil && stream.Status.DockerImageRepository != "" {
-		may, err := m.rights.may(ctx, build.Namespace, &build.Spec.CommonSpec, pull.Update, namespace, name)
+		allowed, err := m.access.allowed(ctx, build.Namespace, &build.Spec.CommonSpec, pull.Update, namespace, name)
 		if err != nil {
 			return "", err
 		}
-		if may {
+		if allowed {
 			return stream.Status.DockerImageRepository + ":" + tag, nil
 		}
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q is not there, or the cluster has no registry, or service account %q may not push to it; create it with: oc create imagestream",
+		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q does not exist, the cluster has no registry, or service account %q cannot push to it: create it with oc create imagestream",
 			build.Name, name, namespace, instantiate.AccountOf(&build.Spec.CommonSpec))
 	}
-	return "", &problem{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
+	return "", &reasonError{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }
 
-// resolve puts images in place of the tags that a build names which somebody wrote himself; those of configurations name images.
-func (m *maker) resolve(ctx context.Context, build *buildv1.Build) error {
-	images := m.rights.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
+// resolve replaces image stream tags in a build by images. Builds that are instantiated from a
+// configuration already have images.
+func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
+	images := m.access.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
 	for _, reference := range instantiate.References(&build.Spec.CommonSpec) {
 		image, err := images.Resolve(build.Namespace, reference)
 		if err != nil {
-			return &problem{reason: buildv1.StatusReasonInvalidImageReference, message: "Referenced image could not be resolved.", cause: err}
+			return &reasonError{reason: buildv1.StatusReasonInvalidImageReference, message: "Referenced image could not be resolved.", cause: err}
 		}
 		*reference = corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image}
 	}
 	return nil
 }
 
-// container is the one container of a build's pod.
-func (m *maker) container(build *buildv1.Build) (corev1.Container, error) {
+// container returns the container of a build's pod.
+func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	strategy := &build.Spec.Strategy
 	container := corev1.Container{
 		Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Resources: build.Spec.Resources,
@@ -147,7 +146,7 @@ func (m *maker) container(build *buildv1.Build) (corev1.Container, error) {
 			container.ImagePullPolicy = corev1.PullAlways
 		}
 	default:
-		return container, fmt.Errorf("make pod of build %q: it has no strategy", build.Name)
+		return container, fmt.Errorf("create pod of build %q: it has no strategy", build.Name)
 	}
 	if build.Spec.Source.Binary != nil {
 		container.Stdin, container.StdinOnce = true, true
@@ -157,11 +156,11 @@ func (m *maker) container(build *buildv1.Build) (corev1.Container, error) {
 	return container, err
 }
 
-// environment are the variables of a build's container.
-func (m *maker) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
+// environment returns the variables of a build's container.
+func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 	text, err := json.Marshal(build)
 	if err != nil {
-		return nil, fmt.Errorf("write down build %q: %w", build.Name, err)
+		return nil, fmt.Errorf("encode build %q: %w", build.Name, err)
 	}
 	env := slices.Clone(*instantiate.Env(&build.Spec.Strategy))
 	if build.Spec.Strategy.CustomStrategy == nil {
@@ -169,13 +168,15 @@ func (m *maker) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 			return v.ValueFrom == nil && !slices.Contains(buildv1.WhitelistEnvVarNames, v.Name)
 		})
 		for _, v := range env {
-			if v.ValueFrom != nil && steers(v.Name) {
-				return nil, &problem{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
-					cause: fmt.Errorf("variable %q of build %q would steer the builder itself: give it as a value, without valueFrom", v.Name, build.Name)}
+			if v.ValueFrom != nil && isSensitive(v.Name) {
+				return nil, &reasonError{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
+					cause: fmt.Errorf("variable %q of build %q would affect the builder: set a value instead of valueFrom", v.Name, build.Name)}
 			}
 		}
 	}
-	own := []corev1.EnvVar{{Name: "BUILD", Value: string(text)}, {Name: "LANG", Value: "C.utf8"}, {Name: "ORIGIN_VERSION", Value: m.Version}}
+	own := []corev1.EnvVar{
+		{Name: buildpod.BuildVariable, Value: string(text)}, {Name: "LANG", Value: "C.utf8"}, {Name: buildpod.VersionVariable, Value: m.Version},
+	}
 	add := func(name, value string) {
 		if value != "" {
 			own = append(own, corev1.EnvVar{Name: name, Value: value})
@@ -189,8 +190,8 @@ func (m *maker) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 	}
 	add("SOURCE_CONTEXT_DIR", source.ContextDir)
 	if image := build.Status.OutputDockerImageReference; image != "" {
-		registry, rest, found := strings.Cut(image, "/")
-		if !found || !strings.ContainsAny(registry, ".:") && registry != "localhost" {
+		registry, rest, ok := strings.Cut(image, "/")
+		if !ok || !strings.ContainsAny(registry, ".:") && registry != "localhost" {
 			registry, rest = "", image
 		}
 		add("OUTPUT_REGISTRY", registry)
@@ -208,14 +209,15 @@ func (m *maker) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 	return instantiate.Override(env, own), nil
 }
 
-// steers says whether the programs that a builder runs, or the loader of programs, obey a variable: such values come from the platform alone, since
-// builders may do more on their node than the user.
-func steers(name string) bool {
+// isSensitive reports whether a variable affects the programs of the builder, or the dynamic
+// linker. Only the platform sets such variables, because builders have more rights on their node
+// than the user.
+func isSensitive(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"LD_", "GIT_", "SSH_", "GO", "XDG_", "BUILDKIT_", "BUILDAH_", "CONTAINER", "DOCKER_", "PERL", "PYTHON", "BASH_", "SSL_", "KUBERNETES_"} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
 	}
-	return slices.Contains([]string{"PATH", "HOME", "IFS", "ENV", "SHELL", "TMPDIR", "PAGER", "EDITOR", "VISUAL", "ALLOWED_UIDS", "DROP_CAPS"}, upper)
+	return slices.Contains([]string{"PATH", "HOME", "IFS", "ENV", "SHELL", "TMPDIR", "PAGER", "EDITOR", "VISUAL", buildpod.AllowedUIDsVariable, "DROP_CAPS"}, upper)
 }

@@ -15,10 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// newMaker knows a stream "app" and a service account with credentials of the registry; changes to these are objects in their place.
-func newMaker(t *testing.T) *maker {
+// newPodFactory returns a factory whose caches contain the stream "app", and a service account with
+// credentials for the registry.
+func newPodFactory(t *testing.T) *podFactory {
 	t.Helper()
 	streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
@@ -34,9 +37,9 @@ func newMaker(t *testing.T) *maker {
 			Data: map[string][]byte{corev1.DockerConfigKey: []byte(`{"registry:5000": {"username": "a", "password": "b"}}`)}},
 	}
 	kube := fake.NewClientset(objects...)
-	return &maker{
-		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettings(&Decisions{})}, kube.CoreV1(), kube.CoreV1(),
-		imagelisters.NewImageStreamLister(streams), buildlisters.NewBuildConfigLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), rights{kube.AuthorizationV1()},
+	return &podFactory{
+		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettingsStore(&Settings{})}, kube.CoreV1(), kube.StorageV1(),
+		imagelisters.NewImageStreamLister(streams), buildlisters.NewBuildConfigLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), streamAccess{kube.AuthorizationV1()},
 	}
 }
 
@@ -54,8 +57,8 @@ func build() *buildv1.Build {
 	return build
 }
 
-func TestThePodOfABuild(t *testing.T) {
-	pod, output, err := newMaker(t).pod(t.Context(), build())
+func TestPodOfBuild(t *testing.T) {
+	pod, output, err := newPodFactory(t).pod(t.Context(), build())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,37 +79,37 @@ func TestThePodOfABuild(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, env[name], want)
 		}
 	}
-	told := &buildv1.Build{}
-	if err := json.Unmarshal([]byte(env["BUILD"]), told); err != nil || told.Spec.Output.To.Name != output || told.Spec.Output.PushSecret.Name != "credentials" {
-		t.Errorf("the builder is told %s, %v", env["BUILD"], err)
+	buildForPod := &buildv1.Build{}
+	if err := json.Unmarshal([]byte(env["BUILD"]), buildForPod); err != nil || buildForPod.Spec.Output.To.Name != output || buildForPod.Spec.Output.PushSecret.Name != "credentials" {
+		t.Errorf("builder receives %s, %v", env["BUILD"], err)
 	}
 	paths := map[string]bool{}
 	for _, mount := range container.VolumeMounts {
 		paths[mount.MountPath] = true
 	}
-	for _, path := range []string{workspace, pushDir, pullDir, secretsDir + "/build/npm"} {
+	for _, path := range []string{buildpod.WorkDir, pushDir, pullDir, buildpod.SecretsDir + "/build/npm"} {
 		if !paths[path] {
-			t.Errorf("nothing is mounted at %s: %v", path, paths)
+			t.Errorf("no mount at %s: %v", path, paths)
 		}
 	}
 }
 
-func TestTheWorkSpaceIsLimited(t *testing.T) {
+func TestWorkDirectoryIsLimited(t *testing.T) {
 	limited := build()
 	for want, limits := range map[string]corev1.ResourceList{"32Gi": nil, "3Gi": {corev1.ResourceEphemeralStorage: resource.MustParse("3Gi")}} {
 		limited.Spec.Resources.Limits = limits
-		pod, _, err := newMaker(t).pod(t.Context(), limited)
+		pod, _, err := newPodFactory(t).pod(t.Context(), limited)
 		if err != nil {
 			t.Fatal(err)
 		}
 		space := pod.Spec.Volumes[0].EmptyDir
-		if pod.Spec.Containers[0].VolumeMounts[0].MountPath != workspace || space == nil || space.SizeLimit.String() != want {
-			t.Errorf("the work space is %+v, want one of %s", pod.Spec.Volumes[0], want)
+		if pod.Spec.Containers[0].VolumeMounts[0].MountPath != buildpod.WorkDir || space == nil || space.SizeLimit.String() != want {
+			t.Errorf("work directory is %+v, want limit %s", pod.Spec.Volumes[0], want)
 		}
 	}
 }
 
-func TestABuildThatCannotBeginYetSaysWhy(t *testing.T) {
+func TestPendingBuildHasReason(t *testing.T) {
 	for want, change := range map[string]func(*buildv1.Build){
 		"InvalidOutputReference": func(b *buildv1.Build) { b.Spec.Output.To.Name = "missing:latest" },
 		"InvalidImageReference": func(b *buildv1.Build) {
@@ -119,29 +122,29 @@ func TestABuildThatCannotBeginYetSaysWhy(t *testing.T) {
 	} {
 		build := build()
 		change(build)
-		_, _, err := newMaker(t).pod(t.Context(), build)
-		if problem, ok := err.(*problem); !ok || string(problem.reason) != want {
-			t.Errorf("the problem is %v, want %s", err, want)
+		_, _, err := newPodFactory(t).pod(t.Context(), build)
+		if reasonError, ok := err.(*reasonError); !ok || string(reasonError.reason) != want {
+			t.Errorf("error is %v, want %s", err, want)
 		}
 	}
 }
 
-func TestABuildSomebodyWroteMayNameTags(t *testing.T) {
+func TestBuildCanNameImageStreamTags(t *testing.T) {
 	build := build()
 	build.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "ImageStreamTag", Name: "app:base"}}}
-	pod, _, err := newMaker(t).pod(t.Context(), build)
+	pod, _, err := newPodFactory(t).pod(t.Context(), build)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := pod.Spec.Containers[0].Image; got != "registry:5000/shop/app@sha256:1" {
-		t.Errorf("the builder is %q", got)
+		t.Errorf("builder image is %q", got)
 	}
 	if got := build.Spec.Strategy.CustomStrategy.From.Kind; got != "ImageStreamTag" {
-		t.Errorf("the build names a %s now", got)
+		t.Errorf("strategy of the build names kind %s", got)
 	}
 }
 
-func TestWhatAPodsEndMeans(t *testing.T) {
+func TestResultOfEndedPod(t *testing.T) {
 	ended := func(phase corev1.PodPhase, reason string, code int32, why string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Phase: phase, Reason: reason, ContainerStatuses: []corev1.ContainerStatus{{
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: why}}}}}}
@@ -172,10 +175,10 @@ func TestWhatAPodsEndMeans(t *testing.T) {
 	}
 }
 
-func TestTheEndOfALogIsKept(t *testing.T) {
+func TestLogSnippetIsEndOfLog(t *testing.T) {
 	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "1\n2\n3\n4\n5\n" + strings.Repeat("ä", 200) + "\n"}}}}}}
-	if got := snippet(pod); got != "2\n3\n4\n5\n"+strings.Repeat("ä", 117)+"..." {
-		t.Errorf("kept %q", got)
+	if got := logSnippet(pod); got != "2\n3\n4\n5\n"+strings.Repeat("ä", 117)+"..." {
+		t.Errorf("snippet is %q", got)
 	}
 }

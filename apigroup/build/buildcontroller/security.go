@@ -3,13 +3,16 @@ package buildcontroller
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// secure says what the containers of a build may do on its node: nothing. Their users are not the node's, so that their root is nobody there, and what it may as
-// root ends at its own namespaces. In them a builder mounts file systems and starts the containers of its steps, which takes SYS_ADMIN, a /proc of which
-// nothing is hidden, and a filter of system calls that allows more than the usual one; the steps have that one. NET_ADMIN, over the pod's own network, is for our
-// builder, which closes some addresses to its steps and gives it up.
-func (m *maker) secure(pod *corev1.PodSpec, custom bool) {
+// secure sets the security context of a build's containers. They run in a user namespace, so root
+// in the container has no rights on the node. A builder mounts file systems and starts containers,
+// which requires SYS_ADMIN, an unmasked /proc, and a seccomp profile that allows more than the
+// default; the steps have the default profile. Our builder also gets NET_ADMIN for the pod's
+// network. It blocks link-local addresses for its steps and then drops the capability.
+func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 	pod.HostUsers = ptr.To(false)
 	container := &pod.Containers[0]
 	capabilities := []corev1.Capability{"SYS_ADMIN"}
@@ -26,10 +29,11 @@ func (m *maker) secure(pod *corev1.PodSpec, custom bool) {
 	}
 }
 
-// confiner is the container that closes addresses to a custom builder before that starts: our builder, with the right over the pod's network, which a custom one never has.
-func (m *maker) confiner(resources corev1.ResourceRequirements) corev1.Container {
+// confiner returns the init container that blocks link-local addresses for a custom builder: our
+// builder, with NET_ADMIN, which a custom builder never has.
+func (m *podFactory) confiner(resources corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
-		Name: "manage-network", Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"confine"}, Resources: resources,
+		Name: "manage-network", Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{buildpod.ConfineArgument}, Resources: resources,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:     ptr.To(false),

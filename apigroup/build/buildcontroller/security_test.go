@@ -6,17 +6,19 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-func TestACustomBuilderHasNoRightToTheNetworkThatIsClosedForIt(t *testing.T) {
-	m := newMaker(t)
+func TestCustomBuilderHasNoNetAdmin(t *testing.T) {
+	m := newPodFactory(t)
 	m.SeccompProfile = "builds.json"
 	ours, custom := build(), build()
 	custom.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "DockerImage", Name: "custom:1"}}}
 	for _, tt := range []struct {
 		build *buildv1.Build
 		image string
-		first int // containers before it
+		first int // init containers
 	}{{ours, m.Image, 0}, {custom, "custom:1", 1}} {
 		pod, _, err := m.pod(t.Context(), tt.build)
 		if err != nil {
@@ -25,14 +27,14 @@ func TestACustomBuilderHasNoRightToTheNetworkThatIsClosedForIt(t *testing.T) {
 		builder := pod.Spec.Containers[0]
 		security := builder.SecurityContext
 		if *pod.Spec.HostUsers || builder.Image != tt.image || *security.SeccompProfile.LocalhostProfile != m.SeccompProfile || len(pod.Spec.InitContainers) != tt.first {
-			t.Errorf("the pod is %+v", pod.Spec)
+			t.Errorf("pod is %+v", pod.Spec)
 		}
 		if got := slices.Contains(security.Capabilities.Add, "NET_ADMIN"); got != (tt.first == 0) {
-			t.Errorf("image %s has the right over its network: %t", tt.image, got)
+			t.Errorf("image %s: NET_ADMIN is %t", tt.image, got)
 		}
 		for _, first := range pod.Spec.InitContainers {
-			if first.Image != m.Image || !slices.Equal(first.Args, []string{"confine"}) || !slices.Equal(first.SecurityContext.Capabilities.Add, []corev1.Capability{"NET_ADMIN"}) {
-				t.Errorf("before it runs %+v", first)
+			if first.Image != m.Image || !slices.Equal(first.Args, []string{buildpod.ConfineArgument}) || !slices.Equal(first.SecurityContext.Capabilities.Add, []corev1.Capability{"NET_ADMIN"}) {
+				t.Errorf("init container is %+v", first)
 			}
 		}
 	}

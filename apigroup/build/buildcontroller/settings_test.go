@@ -12,10 +12,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestTheAdministratorsSettings(t *testing.T) {
-	maker := newMaker(t)
+func TestSettingsApplyToBuilds(t *testing.T) {
+	podFactory := newPodFactory(t)
 	label := func(name, value string) buildv1.ImageLabel { return buildv1.ImageLabel{Name: name, Value: value} }
-	decided := &Decisions{
+	settings := &Settings{
 		Defaults: legacyconfigv1.BuildDefaultsConfig{
 			GitHTTPProxy: "http://git-proxy", Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://default"}, {Name: "NO_PROXY", Value: "example.com"}},
 			ImageLabels: []buildv1.ImageLabel{label("a", "default"), label("b", "default")}, NodeSelector: map[string]string{"disk": "ssd"},
@@ -27,11 +27,11 @@ func TestTheAdministratorsSettings(t *testing.T) {
 			Annotations: map[string]string{"team": "platform"}, Tolerations: []corev1.Toleration{{Key: "builds", Operator: "Exists"}},
 		},
 	}
-	maker.Settings.Replace(decided)
+	podFactory.Settings.Replace(settings)
 	build := build()
 	build.Spec.Output.ImageLabels = []buildv1.ImageLabel{label("a", "own")}
 	build.Spec.Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("2Gi")}
-	pod, _, err := maker.pod(t.Context(), build)
+	pod, _, err := podFactory.pod(t.Context(), build)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +50,17 @@ func TestTheAdministratorsSettings(t *testing.T) {
 	if env["HTTP_PROXY"] != "http://proxy" || env["NO_PROXY"] != "example.com" {
 		t.Errorf("variables are %v", env)
 	}
-	told := build.DeepCopy()
-	decided.applyTo(&told.Spec)
-	if labels := told.Spec.Output.ImageLabels; len(labels) != 2 || labels[0] != label("a", "own") || labels[1] != label("b", "override") {
+	buildForPod := build.DeepCopy()
+	settings.applyTo(&buildForPod.Spec)
+	if labels := buildForPod.Spec.Output.ImageLabels; len(labels) != 2 || labels[0] != label("a", "own") || labels[1] != label("b", "override") {
 		t.Errorf("labels are %+v", labels)
 	}
-	if !told.Spec.Strategy.DockerStrategy.ForcePull || *told.Spec.Source.Git.HTTPProxy != "http://git-proxy" {
-		t.Errorf("the builder is told %+v", told.Spec)
+	if !buildForPod.Spec.Strategy.DockerStrategy.ForcePull || *buildForPod.Spec.Source.Git.HTTPProxy != "http://git-proxy" {
+		t.Errorf("builder receives %+v", buildForPod.Spec)
 	}
 }
 
-func TestTheSecretOfARepositoryIsFoundByItsAddress(t *testing.T) {
+func TestSourceSecretMatchesRepository(t *testing.T) {
 	secret := func(name, pattern string) corev1.Secret {
 		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"build.openshift.io/source-secret-match-uri-1": pattern}}}
 	}
@@ -78,12 +78,12 @@ func TestTheSecretOfARepositoryIsFoundByItsAddress(t *testing.T) {
 			found = secret.Name
 		}
 		if found != want {
-			t.Errorf("%s is cloned with secret %q, want %q", repository, found, want)
+			t.Errorf("%s: secret is %q, want %q", repository, found, want)
 		}
 	}
 }
 
-func TestVariablesOfABuildsFields(t *testing.T) {
+func TestVariablesReferToFields(t *testing.T) {
 	build := build()
 	build.Labels = map[string]string{"team": "red"}
 	field := func(path string) corev1.EnvVar {
@@ -100,19 +100,19 @@ func TestVariablesOfABuildsFields(t *testing.T) {
 	}
 	build.Spec.Strategy.DockerStrategy.Env = []corev1.EnvVar{field("status.hostIP")}
 	if err := resolveFields(build); err == nil {
-		t.Error("a build has a host")
+		t.Error("field of a pod was resolved")
 	}
 }
 
-func TestTheNewestBuildsAreKept(t *testing.T) {
+func TestPruneKeepsNewestBuilds(t *testing.T) {
 	var builds []*buildv1.Build
 	for i, name := range []string{"oldest", "newest", "middle"} {
 		builds = append(builds, &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix([]int64{1, 3, 2}[i]*int64(time.Minute.Seconds()), 0)}})
 	}
-	if old := beyond(builds, ptr.To[int32](1)); len(old) != 2 || old[0].Name != "middle" || old[1].Name != "oldest" {
-		t.Errorf("removed are %+v", old)
+	if old := beyondLimit(builds, ptr.To[int32](1)); len(old) != 2 || old[0].Name != "middle" || old[1].Name != "oldest" {
+		t.Errorf("beyond the limit are %+v", old)
 	}
-	if len(beyond(builds, nil)) != 0 || len(beyond(builds, ptr.To[int32](5))) != 0 || len(beyond(builds, ptr.To[int32](0))) != 3 {
-		t.Error("limits are not obeyed")
+	if len(beyondLimit(builds, nil)) != 0 || len(beyondLimit(builds, ptr.To[int32](5))) != 0 || len(beyondLimit(builds, ptr.To[int32](0))) != 3 {
+		t.Error("limit is not applied")
 	}
 }

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// sourceSecret is, among secrets, the one whose annotations match the address of a repository best; nil where none does.
+// sourceSecret returns the secret whose annotation is the best match for the address of a
+// repository, or nil.
 //
-// Source: OpenShift 3.11, source clone secrets: an annotation is <scheme>://<host>/<path>, where * stands for any scheme, *.<domain> for
-// any host of a domain, and * in the path for anything; the longest match counts.
+// Source: OpenShift 3.11, source clone secrets. An annotation is <scheme>://<host>/<path>, where *
+// matches any scheme, *.<domain> any host of a domain, and * in the path any text. The longest
+// match is the best.
 func sourceSecret(secrets []corev1.Secret, repository string) *corev1.LocalObjectReference {
 	address, ok := parseRepository(repository)
 	if !ok {
@@ -37,11 +39,11 @@ func sourceSecret(secrets []corev1.Secret, repository string) *corev1.LocalObjec
 	return &corev1.LocalObjectReference{Name: best.secret}
 }
 
-// parseRepository reads the address of a repository, which may have the form user@host:path.
+// parseRepository parses the address of a repository. It supports the form user@host:path.
 func parseRepository(repository string) (*url.URL, bool) {
 	if !strings.Contains(repository, "://") {
-		host, rest, found := strings.Cut(repository, ":")
-		if !found || strings.Contains(host, "/") {
+		host, rest, ok := strings.Cut(repository, ":")
+		if !ok || strings.Contains(host, "/") {
 			return nil, false
 		}
 		repository = "ssh://" + host + "/" + strings.TrimPrefix(rest, "/")
@@ -50,27 +52,28 @@ func parseRepository(repository string) (*url.URL, bool) {
 	return address, err == nil && address.Host != ""
 }
 
-// matchesRepository says whether an address is of a pattern.
+// matchesRepository reports whether a pattern matches an address.
 func matchesRepository(pattern string, address *url.URL) bool {
-	scheme, rest, found := strings.Cut(pattern, "://")
-	if !found || scheme != "*" && scheme != address.Scheme {
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	if !ok || scheme != "*" && scheme != address.Scheme {
 		return false
 	}
-	host, below, _ := strings.Cut(rest, "/")
-	if domain, any := strings.CutPrefix(host, "*."); any {
+	host, pathPattern, _ := strings.Cut(rest, "/")
+	if domain, ok := strings.CutPrefix(host, "*."); ok {
 		if !strings.HasSuffix(strings.ToLower(address.Hostname()), "."+strings.ToLower(domain)) {
 			return false
 		}
 	} else if host != "*" && !strings.EqualFold(host, address.Host) {
 		return false
 	}
-	if slices.Contains(strings.Split(address.Path, "/"), "..") { // servers resolve it, and it would lead out of the pattern's folder
+	// Servers resolve "..", which can lead out of the pattern's directory.
+	if slices.Contains(strings.Split(address.Path, "/"), "..") {
 		return false
 	}
-	return glob(below, strings.TrimPrefix(address.Path, "/"))
+	return glob(pathPattern, strings.TrimPrefix(address.Path, "/"))
 }
 
-// glob matches text with a pattern in which * is any text.
+// glob reports whether text matches a pattern in which * is any text.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -81,11 +84,11 @@ func glob(pattern, text string) bool {
 		return false
 	}
 	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(rest, part)
-		if at < 0 {
+		i := strings.Index(rest, part)
+		if i < 0 {
 			return false
 		}
-		rest = rest[at+len(part):]
+		rest = rest[i+len(part):]
 	}
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

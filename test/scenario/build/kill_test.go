@@ -98,7 +98,7 @@ func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
-		"Failed GenericBuildFailed The build ended with code 137, as what is killed by signal 9 does; start it again.")
+		"Failed GenericBuildFailed The build was killed by signal 9 (exit code 137). Start it again.")
 	p.WaitFor("mounts and control groups of the pod to go", func(context.Context) error {
 		if found := left(t, string(pod.UID)); len(found) > 0 {
 			return fmt.Errorf("there are %q", found)

@@ -7,18 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// Where builders find what a build refers to.
+// Paths of the secrets with credentials in the container.
 const (
-	secretsDir = "/var/run/secrets/openshift.io"
-	configsDir = "/var/run/configs/openshift.io"
-	pushDir    = secretsDir + "/push"
-	pullDir    = secretsDir + "/pull"
-	sourceDir  = secretsDir + "/source"
+	pushDir   = buildpod.SecretsDir + "/" + buildpod.PushSecret
+	pullDir   = buildpod.SecretsDir + "/" + buildpod.PullSecret
+	sourceDir = buildpod.SecretsDir + "/" + buildpod.SourceSecret
 )
 
-// mounts collects volumes with the places where the container sees them.
+// mounts adds volumes and their mounts to a pod.
 type mounts struct{ pod *corev1.PodSpec }
 
 func (m mounts) add(path string, readOnly bool, source corev1.VolumeSource) {
@@ -34,25 +34,25 @@ func (m mounts) secret(path string, secret *corev1.LocalObjectReference) {
 	}
 }
 
-// mount gives a build's pod what the build refers to: its work space, and secrets and configuration maps.
+// mount adds the volumes of a build to its pod: work directory, secrets and config maps.
 func mount(pod *corev1.Pod, build *buildv1.Build) {
 	m, spec := mounts{&pod.Spec}, &build.Spec
-	m.add(workspace, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: workspaceLimit(spec.Resources.Limits)}})
+	m.add(buildpod.WorkDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: workLimit(spec.Resources.Limits)}})
 	m.secret(pushDir, spec.Output.PushSecret)
 	m.secret(pullDir, pullSecret(&spec.Strategy))
 	m.secret(sourceDir, spec.Source.SourceSecret)
 	for i, image := range spec.Source.Images {
-		m.secret(fmt.Sprintf("%s/source-image/%d", secretsDir, i), image.PullSecret)
+		m.secret(buildpod.SecretsDir+"/"+buildpod.ImageSecret(i), image.PullSecret)
 	}
 	seen := map[string]bool{}
 	for _, secret := range spec.Source.Secrets {
-		if path := secretsDir + "/build/" + secret.Secret.Name; !seen[path] {
+		if path := buildpod.SecretsDir + "/" + buildpod.Input(secret.Secret.Name); !seen[path] {
 			seen[path] = true
 			m.secret(path, &secret.Secret)
 		}
 	}
 	for _, config := range spec.Source.ConfigMaps {
-		if path := configsDir + "/build/" + config.ConfigMap.Name; !seen[path] {
+		if path := buildpod.ConfigMapsDir + "/" + buildpod.Input(config.ConfigMap.Name); !seen[path] {
 			seen[path] = true
 			m.add(path, true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: config.ConfigMap}})
 		}
@@ -64,16 +64,17 @@ func mount(pod *corev1.Pod, build *buildv1.Build) {
 	}
 }
 
-// workspaceLimit is what a build may take of its node's disk for what it works on: what its limits say of ephemeral storage, otherwise 32 GiB, which is
-// room for the largest source that builders take, and for images. The kubelet evicts the pod of a build that has taken more.
-func workspaceLimit(limits corev1.ResourceList) *resource.Quantity {
-	if limit, found := limits[corev1.ResourceEphemeralStorage]; found {
+// workLimit returns the maximum size of the work directory: the limit of ephemeral storage, or 32
+// GiB, which fits the largest source that builders accept, and images. The kubelet evicts the pod
+// of a build that exceeds it.
+func workLimit(limits corev1.ResourceList) *resource.Quantity {
+	if limit, ok := limits[corev1.ResourceEphemeralStorage]; ok {
 		return &limit
 	}
 	return resource.NewQuantity(32<<30, resource.BinarySI)
 }
 
-// pullSecret is the one of a strategy.
+// pullSecret returns the pull secret of a strategy, or nil.
 func pullSecret(strategy *buildv1.BuildStrategy) *corev1.LocalObjectReference {
 	if secret := pullSecretOf(strategy); secret != nil {
 		return *secret
@@ -81,7 +82,8 @@ func pullSecret(strategy *buildv1.BuildStrategy) *corev1.LocalObjectReference {
 	return nil
 }
 
-// pullSecretOf is where a strategy has its pull secret, nil for one that pulls nothing.
+// pullSecretOf returns a pointer to the pull secret of a strategy, or nil if the strategy pulls no
+// image.
 func pullSecretOf(strategy *buildv1.BuildStrategy) **corev1.LocalObjectReference {
 	switch {
 	case strategy.DockerStrategy != nil:

@@ -19,8 +19,9 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// granted answers reviews: one account, or a group, has one right to the streams of one project.
-func granted(account, verb, namespace string) rights {
+// granted returns access reviews that allow one account or group one verb on the streams of one
+// project.
+func granted(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*authorizationv1.SubjectAccessReview)
@@ -29,10 +30,10 @@ func granted(account, verb, namespace string) rights {
 			asked.Group == "image.openshift.io" && asked.Resource == "imagestreams" && asked.Subresource == "layers"
 		return true, review, nil
 	})
-	return rights{kube.AuthorizationV1()}
+	return streamAccess{kube.AuthorizationV1()}
 }
 
-// streamIn is a stream "app" of a project whose tag "latest" has an image.
+// streamIn returns the stream "app" of a project; its tag "latest" has an image.
 func streamIn(namespace string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
 	stream.Status.DockerImageRepository = "registry:5000/" + namespace + "/app"
@@ -40,44 +41,44 @@ func streamIn(namespace string) *imagev1.ImageStream {
 	return stream
 }
 
-func TestAnImageStreamOfAnotherProjectIsPushedToWithTheRightAlone(t *testing.T) {
+func TestPushToOtherProjectRequiresAccess(t *testing.T) {
 	var said []string
 	for name, tt := range map[string]struct {
-		rights rights
-		output string // a tag of a stream in the project "other"
-		pushed string
+		streamAccess streamAccess
+		output       string // a tag of a stream in project "other"
+		isPushed     string
 	}{
 		"may":                {granted("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
 		"may pull":           {granted("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
 		"other account":      {granted("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
 		"may, and not there": {granted("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
 	} {
-		maker := newMaker(t)
+		podFactory := newPodFactory(t)
 		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		if err := streams.Add(streamIn("other")); err != nil {
 			t.Fatal(err)
 		}
-		maker.streams, maker.rights = imagelisters.NewImageStreamLister(streams), tt.rights
+		podFactory.streams, podFactory.access = imagelisters.NewImageStreamLister(streams), tt.streamAccess
 		build := build()
 		build.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: "other", Name: tt.output}
-		pushed, err := maker.output(t.Context(), build)
-		if pushed != tt.pushed || (err == nil) != (tt.pushed != "") {
-			t.Errorf("%s: pushed to %q, %v", name, pushed, err)
+		isPushed, err := podFactory.output(t.Context(), build)
+		if isPushed != tt.isPushed || (err == nil) != (tt.isPushed != "") {
+			t.Errorf("%s: output is %q, %v", name, isPushed, err)
 		}
 		if err != nil && tt.output == "app:latest" {
 			said = append(said, err.Error())
 		}
 	}
 	if len(said) != 2 || said[0] != said[1] {
-		t.Errorf("refusals tell more than they must: %q", said)
+		t.Errorf("denials differ: %q", said)
 	}
 }
 
-func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T) {
+func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	for name, tt := range map[string]struct {
-		namespace string
-		rights    rights
-		starts    int
+		namespace    string
+		streamAccess streamAccess
+		starts       int
 	}{
 		"own":        {"shop", granted("", "", ""), 1},
 		"may":        {"other", granted("system:serviceaccount:shop:builder", "get", "other"), 1},
@@ -89,8 +90,8 @@ func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T
 		config := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "site"}}
 		config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{
 			From: &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: tt.namespace, Name: "app:latest"}}}}
-		known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-		if err := known.Add(config); err != nil {
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		if err := indexer.Add(config); err != nil {
 			t.Fatal(err)
 		}
 		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -104,10 +105,10 @@ func TestAnImageStreamOfAnotherProjectStartsBuildsWithTheRightAlone(t *testing.T
 			return true, &buildv1.Build{}, nil
 		})
 		events := record.NewFakeRecorder(10)
-		l := &imageLoop{client.BuildV1(), buildlisters.NewBuildConfigLister(known), imagelisters.NewImageStreamLister(streams), tt.rights, events}
-		_ = l.reconcile(t.Context(), cache.MetaObjectToName(config)) // may ask to be called again
+		l := &imageChangeController{client.BuildV1(), buildlisters.NewBuildConfigLister(indexer), imagelisters.NewImageStreamLister(streams), tt.streamAccess, events}
+		_ = l.reconcile(t.Context(), cache.MetaObjectToName(config)) // can request a requeue
 		if starts != tt.starts || (len(events.Events) == 1) != (tt.starts == 0) {
-			t.Errorf("%s: %d builds are started, want %d, or one event instead; there are %d", name, starts, tt.starts, len(events.Events))
+			t.Errorf("%s: instantiated %d builds, want %d or one event; got %d events", name, starts, tt.starts, len(events.Events))
 		}
 	}
 }

@@ -12,37 +12,38 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// Decisions are what the administrator has decided for all builds.
+// Settings are the administrator's settings for all builds.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plug-in configurations BuildDefaults and BuildOverrides.
-type Decisions struct {
-	// Defaults hold where a build says nothing, Overrides whatever it says.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plug-in
+// configurations BuildDefaults and BuildOverrides.
+type Settings struct {
+	// Defaults apply to fields that a build does not set. Overrides always apply.
 	Defaults  legacyconfigv1.BuildDefaultsConfig
 	Overrides legacyconfigv1.BuildOverridesConfig
 }
 
-// Settings hold the decisions that count at present.
-type Settings struct{ now atomic.Pointer[Decisions] }
+// SettingsStore contains the current settings.
+type SettingsStore struct{ current atomic.Pointer[Settings] }
 
-// NewSettings hold the decisions of a start.
-func NewSettings(first *Decisions) *Settings {
-	s := &Settings{}
-	s.Replace(first)
+// NewSettingsStore returns a store with initial settings.
+func NewSettingsStore(initial *Settings) *SettingsStore {
+	s := &SettingsStore{}
+	s.Replace(initial)
 	return s
 }
 
-// Replace lets other decisions count, for builds that begin from now on.
-func (s *Settings) Replace(next *Decisions) { s.now.Store(next) }
+// Replace changes the settings for builds that start later.
+func (s *SettingsStore) Replace(next *Settings) { s.current.Store(next) }
 
-// applyTo changes what a builder is told.
-func (s *Decisions) applyTo(spec *buildv1.BuildSpec) {
+// applyTo changes the specification that the builder receives.
+func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	if env := instantiate.Env(&spec.Strategy); env != nil {
 		*env = instantiate.Override(s.Defaults.Env, *env)
 	}
 	if git := spec.Source.Git; git != nil {
-		orDefault(&git.HTTPProxy, s.Defaults.GitHTTPProxy)
-		orDefault(&git.HTTPSProxy, s.Defaults.GitHTTPSProxy)
-		orDefault(&git.NoProxy, s.Defaults.GitNoProxy)
+		setDefault(&git.HTTPProxy, s.Defaults.GitHTTPProxy)
+		setDefault(&git.HTTPSProxy, s.Defaults.GitHTTPSProxy)
+		setDefault(&git.NoProxy, s.Defaults.GitNoProxy)
 	}
 	if source, defaults := spec.Strategy.SourceStrategy, s.Defaults.SourceStrategyDefaults; source != nil && source.Incremental == nil && defaults != nil {
 		source.Incremental = defaults.Incremental
@@ -62,19 +63,19 @@ func (s *Decisions) applyTo(spec *buildv1.BuildSpec) {
 	}
 }
 
-// applyToPod changes a build's pod.
-func (s *Decisions) applyToPod(pod *corev1.Pod) {
+// applyToPod changes the pod of a build.
+func (s *Settings) applyToPod(pod *corev1.Pod) {
 	pod.Annotations = with(with(s.Defaults.Annotations, pod.Annotations), s.Overrides.Annotations)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, s.Overrides.Tolerations...)
 }
 
-func orDefault(value **string, otherwise string) {
-	if *value == nil && otherwise != "" {
-		*value = &otherwise
+func setDefault(value **string, defaultValue string) {
+	if *value == nil && defaultValue != "" {
+		*value = &defaultValue
 	}
 }
 
-// with is a map with the entries of another one in place of its own.
+// with returns a map with the entries of both maps. Those of others take precedence.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)
@@ -92,10 +93,10 @@ func withResources(amounts, others corev1.ResourceList) corev1.ResourceList {
 }
 
 func withLabels(labels, others []buildv1.ImageLabel) []buildv1.ImageLabel {
-	kept := slices.DeleteFunc(slices.Clone(labels), func(label buildv1.ImageLabel) bool {
+	result := slices.DeleteFunc(slices.Clone(labels), func(label buildv1.ImageLabel) bool {
 		return slices.ContainsFunc(others, func(other buildv1.ImageLabel) bool { return other.Name == label.Name })
 	})
-	return append(kept, others...)
+	return append(result, others...)
 }
 
 func forcePull(strategy *buildv1.BuildStrategy) {

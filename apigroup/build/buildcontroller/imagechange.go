@@ -21,41 +21,43 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageLoop starts a build of each configuration whose triggers see a new image.
-type imageLoop struct {
+// imageChangeController instantiates a build of each configuration whose triggers have a new image.
+type imageChangeController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
 	streams imagelisters.ImageStreamLister
-	rights  rights
+	access  streamAccess
 	events  record.EventRecorder
 }
 
-// laterRights is when a trigger that may not follow its tag looks again: nothing tells of a new right.
-const laterRights = time.Minute
+// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
+// event for a granted right.
+const accessRecheckInterval = time.Minute
 
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
-func (l *imageLoop) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
+func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
 	if err := configs.AddIndexers(cache.Indexers{byStream: watchedStreams}); err != nil {
 		return controller.Loop{}, fmt.Errorf("index build configurations by image stream: %w", err)
 	}
-	waiting := func(object any) (keys []controller.Key) {
+	configKeys := func(object any) (keys []controller.Key) {
 		stream := cache.MetaObjectToName(object.(*imagev1.ImageStream))
-		found, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
-		for _, config := range found {
+		objects, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
+		for _, config := range objects {
 			keys = append(keys, cache.MetaObjectToName(config.(*buildv1.BuildConfig)))
 		}
 		return keys
 	}
 	return controller.Loop{
 		Name:      "build images",
-		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: waiting}},
-		Reconcile: l.reconcile, Retry: firstRetry, RetryMax: lastRetry,
+		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: configKeys}},
+		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
 	}, nil
 }
 
-// watchedStreams are the image streams that the triggers of a configuration follow, as <namespace>/<name>.
+// watchedStreams returns the image streams that the triggers of a configuration watch, as
+// <namespace>/<name>.
 func watchedStreams(object any) (streams []string, _ error) {
 	config := object.(*buildv1.BuildConfig)
 	for i := range config.Spec.Triggers {
@@ -76,7 +78,7 @@ func namespaceOf(config *buildv1.BuildConfig, tag *corev1.ObjectReference) strin
 	return tag.Namespace
 }
 
-func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
+func (l *imageChangeController) reconcile(ctx context.Context, key controller.Key) error {
 	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -88,7 +90,7 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	forbidden := ""
-	images := l.rights.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &forbidden)
+	images := l.access.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &forbidden)
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
 		if trigger == nil || trigger.Paused {
@@ -99,18 +101,18 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 			continue
 		}
 		image, err := images.Resolve(config.Namespace, tag)
-		if err != nil || image == trigger.LastTriggeredImageID { // its image will wake the loop
+		if err != nil || image == trigger.LastTriggeredImageID { // a new image causes a reconcile
 			continue
 		}
 		from := &corev1.ObjectReference{Kind: tag.Kind, Namespace: namespaceOf(config, tag), Name: tag.Name}
-		return start(ctx, l.client, l.events, config, &buildv1.BuildRequest{ // it brings the images of the other triggers too
+		return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{ // also updates the images of the other triggers
 			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image},
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},
 		})
 	}
 	if forbidden != "" {
 		l.events.Event(config, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
-		return controller.After(laterRights)
+		return controller.After(accessRecheckInterval)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// numbered is a build of the configuration "app".
+// numbered returns a build of the configuration "app".
 func numbered(number int, phase buildv1.BuildPhase, policy buildv1.BuildRunPolicy) *buildv1.Build {
 	made := build()
 	text := strconv.Itoa(number)
@@ -27,36 +27,36 @@ func asPipeline(build *buildv1.Build) *buildv1.Build {
 	return build
 }
 
-func TestAPipelineHoldsNoOtherBuildAndIsCancelled(t *testing.T) {
+func TestPipelineBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	pipeline, next := asPipeline(numbered(1, "New", "Serial")), numbered(2, "New", "Serial")
 	loop := newLoop(t, []*buildv1.Build{pipeline, next})
-	if wait, err := loop.turn(t.Context(), next); wait || err != nil {
-		t.Errorf("the next build waits %v: %v", wait, err)
+	if wait, err := loop.mustWait(t.Context(), next); wait || err != nil {
+		t.Errorf("next build waits %v: %v", wait, err)
 	}
 	pipeline.Status.Cancelled = true
 	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
-		t.Errorf("the pipeline is %+v, %v", got.Status, err)
+		t.Errorf("pipeline status is %+v, %v", got.Status, err)
 	}
 }
 
-func TestOnlyWhatCanStartIsWokenWhenABuildNoLongerHoldsIt(t *testing.T) {
-	cancelled := numbered(2, "New", "Serial")
-	cancelled.Status.Cancelled = true
+func TestEndOfBuildWakesNextBuild(t *testing.T) {
+	canceledOutcome := numbered(2, "New", "Serial")
+	canceledOutcome.Status.Cancelled = true
 	leaving := numbered(1, "Running", "Serial")
 	leaving.DeletionTimestamp = now()
 	other := numbered(1, "Complete", "Serial")
 	other.Annotations[buildv1.BuildConfigAnnotation] = "other"
 	waiting := func(policy buildv1.BuildRunPolicy) []*buildv1.Build {
-		return []*buildv1.Build{numbered(5, "New", policy), numbered(3, "New", policy), numbered(4, "New", policy), cancelled, asPipeline(numbered(6, "New", policy))}
+		return []*buildv1.Build{numbered(5, "New", policy), numbered(3, "New", policy), numbered(4, "New", policy), canceledOutcome, asPipeline(numbered(6, "New", policy))}
 	}
 	for name, tt := range map[string]struct {
-		first  *buildv1.Build
-		known  bool
-		policy buildv1.BuildRunPolicy
-		want   []string
+		first   *buildv1.Build
+		indexer bool
+		policy  buildv1.BuildRunPolicy
+		want    []string
 	}{
 		"it is new":       {numbered(1, "New", "Serial"), true, "Serial", []string{"app-1"}},
 		"it runs":         {numbered(1, "Running", "Serial"), true, "Serial", []string{"app-1"}},
@@ -69,21 +69,22 @@ func TestOnlyWhatCanStartIsWokenWhenABuildNoLongerHoldsIt(t *testing.T) {
 		"of another":      {other, true, "Serial", []string{"app-1"}},
 	} {
 		builds := waiting(tt.policy)
-		if tt.known {
+		if tt.indexer {
 			builds = append(builds, tt.first)
 		}
 		var got []string
-		for _, key := range newLoop(t, builds).withNext(tt.first) {
+		for _, key := range newLoop(t, builds).keysWithNext(tt.first) {
 			got = append(got, key.Name)
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %q are woken, want %q", name, got, tt.want)
+			t.Errorf("%s: keys are %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
-// TestEveryBuildHasItsTurn ends one build after the other and reconciles only what that wakes.
-func TestEveryBuildHasItsTurn(t *testing.T) {
+// TestEveryBuildStarts ends one build after the other and reconciles only the builds that this
+// wakes.
+func TestEveryBuildStarts(t *testing.T) {
 	for _, policies := range [][]buildv1.BuildRunPolicy{
 		{"Serial", "Serial", "Serial", "Serial"}, {"SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly"},
 		{"Serial", "SerialLatestOnly", "Serial", "Serial"}, {"SerialLatestOnly", "Serial", "SerialLatestOnly", "Serial"},
@@ -97,31 +98,32 @@ func TestEveryBuildHasItsTurn(t *testing.T) {
 		for runs != nil {
 			ended := runs.DeepCopy()
 			ended.Status.Phase = buildv1.BuildPhaseComplete
-			runs = begun(t, loop, ended)
+			runs = startNext(t, loop, ended)
 		}
-		for _, one := range buildsOf(loop.known, "shop", "app") {
-			if waits(one) {
-				t.Errorf("with %q, build %s waits for ever", policies, one.Name)
+		for _, one := range buildsOf(loop.indexer, "shop", "app") {
+			if isWaiting(one) {
+				t.Errorf("policies %q: build %s never starts", policies, one.Name)
 			}
 		}
 	}
 }
 
-// begun stores a build that has ended and is one of those that this wakes whose turn has come, nil for none.
-func begun(t *testing.T, loop *buildLoop, ended *buildv1.Build) (begins *buildv1.Build) {
+// startNext stores an ended build, and returns the build that this wakes and that can start, or
+// nil.
+func startNext(t *testing.T, loop *buildController, ended *buildv1.Build) (begins *buildv1.Build) {
 	t.Helper()
-	if err := loop.known.Update(ended); err != nil {
+	if err := loop.indexer.Update(ended); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range loop.withNext(ended)[1:] {
+	for _, key := range loop.keysWithNext(ended)[1:] {
 		next, err := loop.builds.Builds(key.Namespace).Get(key.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !waits(next) { // the one before it has cancelled it
+		if !isWaiting(next) { // canceled by the previous build
 			continue
 		}
-		wait, err := loop.turn(t.Context(), next)
+		wait, err := loop.mustWait(t.Context(), next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,9 +131,9 @@ func begun(t *testing.T, loop *buildLoop, ended *buildv1.Build) (begins *buildv1
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range stored.Items { // those that have been cancelled
+		for i := range stored.Items { // canceled builds
 			if one := &stored.Items[i]; one.Status.Cancelled {
-				if err := loop.known.Update(one); err != nil {
+				if err := loop.indexer.Update(one); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -143,9 +145,9 @@ func begun(t *testing.T, loop *buildLoop, ended *buildv1.Build) (begins *buildv1
 	return begins
 }
 
-func TestABuildThatWaitsLooksAgain(t *testing.T) {
+func TestWaitingBuildIsRequeued(t *testing.T) {
 	loop := newLoop(t, []*buildv1.Build{numbered(1, "Running", "Serial"), numbered(2, "New", "Serial")})
-	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-2"}); err == nil || err.Error() != controller.After(another).Error() {
-		t.Errorf("reconciled with %v", err)
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-2"}); err == nil || err.Error() != controller.After(requeueInterval).Error() {
+		t.Errorf("reconcile returns %v", err)
 	}
 }

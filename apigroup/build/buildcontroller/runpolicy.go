@@ -1,0 +1,149 @@
+package buildcontroller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// byConfig is the index of builds by configuration. Its values are <namespace>/<name>.
+const byConfig = "config"
+
+// buildIndexers returns the additional indexers for the informer of builds.
+func buildIndexers() cache.Indexers {
+	return cache.Indexers{byConfig: func(object any) ([]string, error) {
+		build := object.(*buildv1.Build)
+		config := instantiate.ConfigOf(build)
+		if config == "" {
+			return nil, nil
+		}
+		return []string{build.Namespace + "/" + config}, nil
+	}}
+}
+
+// buildsOf returns the builds of a configuration.
+func buildsOf(indexer cache.Indexer, namespace, config string) (builds []*buildv1.Build) {
+	objects, _ := indexer.ByIndex(byConfig, namespace+"/"+config) // the index exists
+	for _, object := range objects {
+		builds = append(builds, object.(*buildv1.Build))
+	}
+	return builds
+}
+
+// siblingBuilds returns the other builds of a build's configuration.
+func (l *buildController) siblingBuilds(build *buildv1.Build) (others []*buildv1.Build) {
+	config := instantiate.ConfigOf(build)
+	if config == "" {
+		return nil
+	}
+	for _, other := range buildsOf(l.indexer, build.Namespace, config) {
+		if other.Name != build.Name {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// requeueInterval is a safety net. Normally, the end of the previous build wakes the waiting one.
+const requeueInterval = 5 * time.Minute
+
+// mustWait applies the run policy. It reports whether a build has to wait for others of its
+// configuration. With SerialLatestOnly, it cancels the builds that this one replaces.
+func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
+	policy := instantiate.Policy(build)
+	if policy == buildv1.BuildRunPolicyParallel {
+		return false, nil
+	}
+	number := instantiate.Number(build)
+	for _, other := range l.siblingBuilds(build) {
+		latestOnly := policy == buildv1.BuildRunPolicySerialLatestOnly
+		switch {
+		case !blocksOthers(other):
+		case other.Status.Phase != buildv1.BuildPhaseNew:
+			wait = true
+		case !isWaiting(other):
+		case !latestOnly && instantiate.Number(other) < number:
+			wait = true
+		case latestOnly && instantiate.Number(other) > number:
+			if instantiate.Policy(other) == policy {
+				return true, nil // other cancels this one
+			}
+		case latestOnly:
+			next := other.DeepCopy()
+			next.Status.Cancelled = true
+			if err := l.update(ctx, next); err != nil {
+				return true, err
+			}
+		}
+	}
+	return wait, nil
+}
+
+// quotaRequeueInterval is the interval between attempts to create a pod while the quota counts the
+// pod of the previous build.
+const quotaRequeueInterval = 500 * time.Millisecond
+
+// siblingJustEnded reports whether a build of the same configuration has just ended. A quota can
+// still count its pod.
+func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
+	return slices.ContainsFunc(l.siblingBuilds(build), func(other *buildv1.Build) bool {
+		end := other.Status.CompletionTimestamp
+		return instantiate.Ended(other) && end != nil && time.Since(end.Time) < podEndTimeout
+	})
+}
+
+// blocksOthers reports whether other builds may have to wait for a build. They never wait for
+// pipelines, because Jenkins has its own queues.
+func blocksOthers(build *buildv1.Build) bool {
+	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && build.Spec.Strategy.JenkinsPipelineStrategy == nil
+}
+
+// isWaiting reports whether a build has not started, but will.
+func isWaiting(build *buildv1.Build) bool {
+	return blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
+}
+
+// keysWithNext returns the key of a build and, if it does not block other builds, the keys of the
+// builds that may start next.
+func (l *buildController) keysWithNext(object any) []controller.Key {
+	build := object.(*buildv1.Build)
+	keys := []controller.Key{cache.MetaObjectToName(build)}
+	if build.Spec.Strategy.JenkinsPipelineStrategy != nil || blocksOthers(build) && !l.isDeleted(build) {
+		return keys
+	}
+	var first, latest *buildv1.Build
+	for _, other := range l.siblingBuilds(build) {
+		if !isWaiting(other) {
+			continue
+		}
+		switch instantiate.Policy(other) {
+		case buildv1.BuildRunPolicySerial:
+			if first == nil || instantiate.Number(other) < instantiate.Number(first) {
+				first = other
+			}
+		case buildv1.BuildRunPolicySerialLatestOnly:
+			if latest == nil || instantiate.Number(other) > instantiate.Number(latest) {
+				latest = other
+			}
+		}
+	}
+	for _, next := range []*buildv1.Build{first, latest} {
+		if next != nil {
+			keys = append(keys, cache.MetaObjectToName(next))
+		}
+	}
+	return keys
+}
+
+// isDeleted reports whether a build does not exist. Another build can have its name.
+func (l *buildController) isDeleted(build *buildv1.Build) bool {
+	current, err := l.builds.Builds(build.Namespace).Get(build.Name)
+	return apierrors.IsNotFound(err) || err == nil && current.UID != build.UID
+}
