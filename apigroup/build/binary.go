@@ -21,30 +21,31 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// binarySubresource is the name of the subresource that takes a build's source in its body.
+// binarySubresource is the name of the subresource that receives the source of a build.
 const binarySubresource = "instantiatebinary"
 
-// instantiateBinary is the subresource buildconfigs/instantiatebinary: it starts a build whose source is the body of the request. The body goes to
-// the build's pod as it comes, and is nowhere in memory or on disk here.
-type instantiateBinary struct{ starter }
+// instantiateBinary is the subresource buildconfigs/instantiatebinary. It instantiates a
+// configuration with the request body as the source. It streams the body to the build's pod and
+// does not store it.
+type instantiateBinary struct{ buildStore }
 
 var _ rest.Connecter = &instantiateBinary{}
 
-// New makes the options, for discovery.
+// New returns the type of the options for discovery.
 func (*instantiateBinary) New() runtime.Object { return &buildv1.BinaryBuildRequestOptions{} }
 
-// Destroy has nothing to give back.
+// Destroy implements rest.Storage.
 func (*instantiateBinary) Destroy() {}
 
-// NewConnectOptions makes the query.
+// NewConnectOptions returns the type of the query.
 func (*instantiateBinary) NewConnectOptions() (runtime.Object, bool, string) {
 	return &buildv1.BinaryBuildRequestOptions{}, false, ""
 }
 
-// ConnectMethods are the methods of HTTP that it answers.
+// ConnectMethods returns the accepted HTTP methods.
 func (*instantiateBinary) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// Connect makes what answers the request: the build, once its pod has the whole source.
+// Connect returns a handler. It responds with the build when its pod has received the source.
 func (i *instantiateBinary) Connect(ctx context.Context, name string, query runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := query.(*buildv1.BinaryBuildRequestOptions)
 	if !ok {
@@ -54,7 +55,7 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		build, err := i.take(request.WithNamespace(r.Context(), request.NamespaceValue(ctx)), name, options, r.Body)
+		build, err := i.upload(request.WithNamespace(r.Context(), request.NamespaceValue(ctx)), name, options, r.Body)
 		if err != nil {
 			responder.Error(err)
 			return
@@ -63,11 +64,12 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 	}), nil
 }
 
-// binaryLimit is how long the source of a build waits for its pod to run.
-const binaryLimit = 5 * time.Minute
+// podStartTimeout is how long an upload waits for the build's pod to run.
+const podStartTimeout = 5 * time.Minute
 
-// take starts a build and gives it its source. A build that does not get all of it fails.
-func (i *instantiateBinary) take(ctx context.Context, name string, options *buildv1.BinaryBuildRequestOptions, source io.Reader) (*buildv1.Build, error) {
+// upload instantiates a configuration and sends the source. The build fails if it does not receive
+// the complete source.
+func (i *instantiateBinary) upload(ctx context.Context, name string, options *buildv1.BinaryBuildRequestOptions, source io.Reader) (*buildv1.Build, error) {
 	build, err := i.start(ctx, name, binaryRequest(name, options))
 	if build == nil {
 		return nil, err
@@ -75,18 +77,18 @@ func (i *instantiateBinary) take(ctx context.Context, name string, options *buil
 	cancel := func() {
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
-		_ = i.breakOff(ctx, build.Name) // the build fails by itself when it cannot be ended
+		_ = i.cancelUpload(ctx, build.Name) // without a cancel, the build fails later
 	}
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	running, err := begin(ctx, i.deps, build.Name, binaryLimit)
+	running, err := waitForStart(ctx, i.deps, build.Name, podStartTimeout)
 	if err == nil && running.Status.Phase != buildv1.BuildPhaseRunning {
-		err = errors.NewBadRequest(fmt.Sprintf("build %q is %s and takes no source: %s", build.Name, running.Status.Phase, running.Status.Message))
+		err = errors.NewBadRequest(fmt.Sprintf("build %q is %s and cannot receive a source: %s", build.Name, running.Status.Phase, running.Status.Message))
 	}
 	if err == nil {
-		err = i.send(ctx, running, &whole{source, cancel})
+		err = i.send(ctx, running, &uploadReader{source, cancel})
 	}
 	if err != nil {
 		cancel()
@@ -95,36 +97,37 @@ func (i *instantiateBinary) take(ctx context.Context, name string, options *buil
 	return i.build(ctx, build.Name)
 }
 
-// binaryRequest is a query as a request.
+// binaryRequest converts the options to a request.
 func binaryRequest(name string, options *buildv1.BinaryBuildRequestOptions) *buildv1.BuildRequest {
-	asked := &buildv1.BuildRequest{Binary: &buildv1.BinaryBuildSource{AsFile: options.AsFile}, TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Build binary source"}}}
-	asked.Name = name
+	req := &buildv1.BuildRequest{Binary: &buildv1.BinaryBuildSource{AsFile: options.AsFile}, TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Build binary source"}}}
+	req.Name = name
 	if options.Commit != "" || options.Message != "" {
-		asked.Revision = &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{
+		req.Revision = &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{
 			Commit: options.Commit, Message: options.Message,
 			Author:    buildv1.SourceControlUser{Name: options.AuthorName, Email: options.AuthorEmail},
 			Committer: buildv1.SourceControlUser{Name: options.CommitterName, Email: options.CommitterEmail},
 		}}
 	}
-	return asked
+	return req
 }
 
-// whole calls broken, before its reader's error looks like the end of the source to the one who reads.
-type whole struct {
+// uploadReader calls onError if a read fails. Otherwise, the pod would interpret the error as the
+// end of the source.
+type uploadReader struct {
 	io.Reader
-	broken func()
+	onError func()
 }
 
-// Read reads.
-func (w *whole) Read(into []byte) (int, error) {
+// Read implements io.Reader.
+func (w *uploadReader) Read(into []byte) (int, error) {
 	n, err := w.Reader.Read(into)
 	if err != nil && err != io.EOF {
-		w.broken()
+		w.onError()
 	}
 	return n, err
 }
 
-// send gives a source to the standard input of a build's pod.
+// send copies a source to the standard input of a build's pod.
 func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, source io.Reader) error {
 	core, err := coreclient.NewForConfig(i.deps.Loopback)
 	if err != nil {
@@ -132,10 +135,10 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 	}
 	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("find the pod of build %q: %w", build.Name, err)
+		return fmt.Errorf("read the pod of build %q: %w", build.Name, err)
 	}
 	if !metav1.IsControlledBy(pod, build) {
-		return errors.NewBadRequest(fmt.Sprintf("pod %q is not the one of build %q", pod.Name, build.Name))
+		return errors.NewBadRequest(fmt.Sprintf("pod %q does not belong to build %q", pod.Name, build.Name))
 	}
 	attach := core.RESTClient().Post().Namespace(build.Namespace).Resource("pods").Name(pod.Name).SubResource("attach").
 		VersionedParams(&corev1.PodAttachOptions{Stdin: true, Container: pod.Spec.Containers[0].Name}, scheme.ParameterCodec)
@@ -149,14 +152,14 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 	return nil
 }
 
-// breakOff asks for the end of a build that does not get its source.
-func (s starter) breakOff(ctx context.Context, name string) error {
+// cancelUpload cancels a build that does not receive its source.
+func (s buildStore) cancelUpload(ctx context.Context, name string) error {
 	_, _, err := s.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			build := stored.DeepCopyObject().(*buildv1.Build)
 			if status := &build.Status; !instantiate.Ended(build) && !status.Cancelled {
 				status.Cancelled = true
-				status.Reason, status.Message = buildv1.StatusReasonFetchSourceFailed, "The source of the build broke off while it was sent, or was not sent at all."
+				status.Reason, status.Message = buildv1.StatusReasonFetchSourceFailed, "The upload of the source failed."
 			}
 			return build, nil
 		}), nil, nil, false, &metav1.UpdateOptions{})

@@ -1,5 +1,4 @@
-// Package build serves the API group build.openshift.io: build configurations, which say how an image is
-// made from source, and the builds that were started from them.
+// Package build serves the API group build.openshift.io: build configurations and builds.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on builds; the wire types are
 // github.com/openshift/api/build/v1's.
@@ -26,16 +25,16 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' own rules for what a build embeds.
+// Rules are Kubernetes' validation rules for types that a build embeds.
 type Rules interface {
-	// Env and Resources give the problems of their kind.
+	// Env and Resources return validation errors.
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature(rules Rules) apiserver.Feature {
-	shared := &starter{}
+	shared := &buildStore{}
 	return apiserver.Feature{
 		Groups: []apiserver.Group{{
 			GroupVersion: buildv1.GroupVersion,
@@ -47,18 +46,18 @@ func Feature(rules Rules) apiserver.Feature {
 			},
 			Resources: []apiserver.Served{buildConfigs(rules), builds(rules)},
 		}},
-		Admission: []apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyCheck(shared), nil }}},
+		Admission: []apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyAdmission(shared), nil }}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			shared.deps = deps
-			return apiserver.Hooks{Conceal: []func(string) string{concealSecret}, LongRunning: func(asked *request.RequestInfo) bool {
-				return asked.APIGroup == buildv1.GroupName && asked.Resource == "buildconfigs" && asked.Subresource == binarySubresource
+			return apiserver.Hooks{Conceal: []func(string) string{concealSecret}, LongRunning: func(info *request.RequestInfo) bool {
+				return info.APIGroup == buildv1.GroupName && info.Resource == "buildconfigs" && info.Subresource == binarySubresource
 			}}, nil
 		},
 	}
 }
 
-// buildConfigs have no subresource for their status, as in OpenShift 3: whoever changes a configuration
-// changes its status too, but the number of the last build does not go back.
+// BuildConfigs have no status subresource, as in OpenShift 3: an update of a configuration can
+// change its status, but the last version never decreases.
 func buildConfigs(rules Rules) apiserver.Served {
 	type config = *buildv1.BuildConfig
 	check := validator{rules}
@@ -67,14 +66,14 @@ func buildConfigs(rules Rules) apiserver.Served {
 		Default: setConfigDefaults, Prepare: keepLastVersion, Validate: check.config,
 		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
 			return map[string]rest.Storage{
-				"instantiate":     &instantiateREST{newRequested(deps)},
-				binarySubresource: &instantiateBinary{starter{deps}},
-				"webhooks":        &webHooks{starter{deps}},
+				"instantiate":     &instantiateREST{newRequestAction(deps)},
+				binarySubresource: &instantiateBinary{buildStore{deps}},
+				"webhooks":        &webHooks{buildStore{deps}},
 			}, nil
 		},
 		Columns: []apiserver.Column[config]{
-			{Name: "Type", Description: "How the image is made", Value: func(bc config) any { return strategyText(&bc.Spec.Strategy) }},
-			{Name: "From", Description: "What it is made from", Value: func(bc config) any { return sourceText(&bc.Spec.CommonSpec) }},
+			{Name: "Type", Description: "Build strategy", Value: func(bc config) any { return strategyText(&bc.Spec.Strategy) }},
+			{Name: "From", Description: "Source of the build", Value: func(bc config) any { return sourceText(&bc.Spec.CommonSpec) }},
 			{Name: "Latest", Description: "Number of the last build", Value: func(bc config) any { return bc.Status.LastVersion }},
 		},
 	}
@@ -88,7 +87,7 @@ func builds(rules Rules) apiserver.Served {
 		Default: setBuildDefaults, Prepare: startPhase, Validate: check.build,
 		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
 			return map[string]rest.Storage{
-				"clone": &clone{newRequested(deps)}, "details": &details{starter{deps}}, "log": &logs{starter{deps}},
+				"clone": &clone{newRequestAction(deps)}, "details": &details{buildStore{deps}}, "log": &logs{buildStore{deps}},
 			}, nil
 		},
 		Fields: map[string]func(build) string{
@@ -96,16 +95,16 @@ func builds(rules Rules) apiserver.Served {
 			"podName": func(b build) string { return instantiate.PodName(b.Name) },
 		},
 		Columns: []apiserver.Column[build]{
-			{Name: "Type", Description: "How the image is made", Value: func(b build) any { return strategyText(&b.Spec.Strategy) }},
-			{Name: "From", Description: "What it is made from", Value: func(b build) any { return sourceText(&b.Spec.CommonSpec) }},
-			{Name: "Status", Description: "How far it is, and why not farther", Value: statusText},
-			{Name: "Started", Description: "Time since it was started", Value: func(b build) any {
+			{Name: "Type", Description: "Build strategy", Value: func(b build) any { return strategyText(&b.Spec.Strategy) }},
+			{Name: "From", Description: "Source of the build", Value: func(b build) any { return sourceText(&b.Spec.CommonSpec) }},
+			{Name: "Status", Description: "Phase and reason", Value: statusText},
+			{Name: "Started", Description: "Time since the start", Value: func(b build) any {
 				if b.Status.StartTimestamp == nil {
 					return ""
 				}
 				return apiserver.Since(*b.Status.StartTimestamp) + " ago"
 			}},
-			{Name: "Duration", Description: "How long it ran", Value: durationText},
+			{Name: "Duration", Description: "Duration of the build", Value: durationText},
 		},
 	}
 }
@@ -136,7 +135,8 @@ func strategyText(strategy *buildv1.BuildStrategy) string {
 	return string(strategy.Type)
 }
 
-// sourceText is what a build is made from, in the words of OpenShift 3: "Git@master", "Dockerfile,Binary".
+// sourceText returns the source of a build in OpenShift 3's notation: "Git@master",
+// "Dockerfile,Binary".
 func sourceText(spec *buildv1.CommonSpec) string {
 	source := &spec.Source
 	switch {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lenient has no rule of Kubernetes: those are proved on a real cluster.
+// lenient accepts everything. Scenarios test the rules of Kubernetes.
 type lenient struct{}
 
 func (lenient) Env([]corev1.EnvVar, *field.Path) field.ErrorList                    { return nil }
@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 	spec := config.Spec
 	if spec.RunPolicy != "Serial" || *spec.SuccessfulBuildsHistoryLimit != 5 || *spec.FailedBuildsHistoryLimit != 5 || spec.Source.Type != "Git" ||
 		spec.Strategy.Type != "Source" || spec.Strategy.SourceStrategy.From.Kind != "ImageStreamTag" || spec.Output.To.Kind != "ImageStreamTag" {
-		t.Errorf("defaulted %+v", spec)
+		t.Errorf("spec is %+v", spec)
 	}
 	if spec.Triggers[0].Type != "GitHub" || spec.Triggers[1].Type != "ImageChange" || spec.Triggers[1].ImageChange == nil {
 		t.Errorf("triggers are %+v", spec.Triggers)
@@ -59,7 +59,7 @@ func TestValidation(t *testing.T) {
 		"git and binary":   {func(c config) { c.Spec.Source.Binary = &buildv1.BinaryBuildSource{} }, []string{"spec.source"}},
 		"outside":          {func(c config) { c.Spec.Source.ContextDir = "a/../../b" }, []string{"spec.source.contextDir"}},
 		"absolute":         {func(c config) { c.Spec.Source.ContextDir = "/a" }, []string{"spec.source.contextDir"}},
-		"long Dockerfile":  {func(c config) { c.Spec.Source.Dockerfile = ptr.To(string(make([]byte, maxDockerfile+1))) }, []string{"spec.source.dockerfile"}},
+		"long Dockerfile":  {func(c config) { c.Spec.Source.Dockerfile = ptr.To(string(make([]byte, maxDockerfileBytes+1))) }, []string{"spec.source.dockerfile"}},
 		"unnamed secret":   {func(c config) { c.Spec.Source.SourceSecret = &corev1.LocalObjectReference{} }, []string{"spec.source.sourceSecret.name"}},
 		"image of nothing": {func(c config) {
 			c.Spec.Source.Images = []buildv1.ImageSource{{From: corev1.ObjectReference{Kind: "DockerImage", Name: "a"}}}
@@ -91,37 +91,37 @@ func TestValidation(t *testing.T) {
 			setConfigDefaults(config)
 			tt.change(config)
 			var got []string
-			problems := validator{lenient{}}.config(t.Context(), config, nil)
-			for _, problem := range problems {
+			errs := validator{lenient{}}.config(t.Context(), config, nil)
+			for _, problem := range errs {
 				got = append(got, problem.Field)
 			}
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("problems are %v, want %q", problems, tt.want)
+				t.Errorf("errors are %v, want %q", errs, tt.want)
 			}
 		})
 	}
 }
 
-func TestABuildIsARecord(t *testing.T) {
+func TestSpecOfBuildIsImmutable(t *testing.T) {
 	old := &buildv1.Build{Spec: buildv1.BuildSpec{CommonSpec: valid().Spec.CommonSpec}}
 	startPhase(t.Context(), old, nil)
 	if old.Status.Phase != "New" {
-		t.Errorf("a new build is %q", old.Status.Phase)
+		t.Errorf("phase of a new build is %q", old.Status.Phase)
 	}
 	check := validator{lenient{}}
 	cancelled := old.DeepCopy()
 	cancelled.Status.Cancelled, cancelled.Status.Phase = true, "Cancelled"
-	if problems := check.build(t.Context(), cancelled, old); len(problems) > 0 {
-		t.Errorf("cancelling: %v", problems)
+	if errs := check.build(t.Context(), cancelled, old); len(errs) > 0 {
+		t.Errorf("cancel: %v", errs)
 	}
-	revived := cancelled.DeepCopy()
-	revived.Status.Phase, revived.Spec.Source.Git.URI = "Running", "https://elsewhere.example.com"
-	if problems := check.build(t.Context(), revived, cancelled); len(problems) != 2 {
-		t.Errorf("reviving another build: %v", problems)
+	restarted := cancelled.DeepCopy()
+	restarted.Status.Phase, restarted.Spec.Source.Git.URI = "Running", "https://elsewhere.example.com"
+	if errs := check.build(t.Context(), restarted, cancelled); len(errs) != 2 {
+		t.Errorf("restart with another source: %v", errs)
 	}
 }
 
-func TestTheLastVersionDoesNotGoBack(t *testing.T) {
+func TestLastVersionNeverDecreases(t *testing.T) {
 	old, config := valid(), valid()
 	old.Status.LastVersion = 4
 	keepLastVersion(t.Context(), config, old)
@@ -130,7 +130,7 @@ func TestTheLastVersionDoesNotGoBack(t *testing.T) {
 	}
 }
 
-func TestSourcesAreShown(t *testing.T) {
+func TestSourceText(t *testing.T) {
 	for want, change := range map[string]func(*buildv1.CommonSpec){
 		"Git@main": func(*buildv1.CommonSpec) {},
 		"Git@0123456": func(s *buildv1.CommonSpec) {
@@ -143,7 +143,7 @@ func TestSourcesAreShown(t *testing.T) {
 		spec := valid().Spec.CommonSpec
 		change(&spec)
 		if got := sourceText(&spec); got != want {
-			t.Errorf("shown as %q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -5,10 +5,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultHistory is how many builds of each outcome a configuration keeps.
-const defaultHistory = 5
+// defaultHistoryLimit is the number of successful and of failed builds that a configuration keeps.
+const defaultHistoryLimit = 5
 
-// setConfigDefaults fills in what OpenShift 3 fills in.
+// setConfigDefaults sets the defaults of OpenShift 3.
 func setConfigDefaults(config *buildv1.BuildConfig) {
 	spec := &config.Spec
 	if spec.RunPolicy == "" {
@@ -16,8 +16,8 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 	}
 	for _, limit := range []**int32{&spec.SuccessfulBuildsHistoryLimit, &spec.FailedBuildsHistoryLimit} {
 		if *limit == nil {
-			keep := int32(defaultHistory)
-			*limit = &keep
+			value := int32(defaultHistoryLimit)
+			*limit = &value
 		}
 	}
 	for i := range spec.Triggers {
@@ -28,7 +28,7 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 
 func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
 
-// setTriggerDefaults brings the names of the first releases to the current ones, and names the tag's kind.
+// setTriggerDefaults replaces deprecated types by current ones, and sets the kind of the reference.
 func setTriggerDefaults(trigger *buildv1.BuildTriggerPolicy) {
 	switch trigger.Type {
 	case buildv1.GitHubWebHookBuildTriggerTypeDeprecated:

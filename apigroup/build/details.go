@@ -17,63 +17,63 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// details is the subresource builds/details: what a build's pod reports while it runs, and nobody else.
-type details struct{ starter }
+// details is the subresource builds/details. Only the pod of a running build can update it.
+type details struct{ buildStore }
 
 var _ rest.Updater = &details{}
 
-// New makes an empty build.
+// New implements rest.Storage.
 func (*details) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy has nothing to give back: the store is the builds'.
+// Destroy implements rest.Storage. The store belongs to the builds.
 func (*details) Destroy() {}
 
-// Update takes revision, output, stages, reason and message of a report. Everything else stays.
-func (d *details) Update(ctx context.Context, name string, sent rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+// Update copies revision, output, stages, reason and message of a report. It ignores other fields.
+func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			current := stored.(*buildv1.Build)
-			if err := reports(ctx, current); err != nil {
+			if err := checkReporter(ctx, current); err != nil {
 				return nil, err
 			}
-			reported, err := sent.UpdatedObject(ctx, current.DeepCopy())
+			object, err := info.UpdatedObject(ctx, current.DeepCopy())
 			if err != nil {
 				return nil, err
 			}
-			report, ok := reported.(*buildv1.Build)
+			report, ok := object.(*buildv1.Build)
 			if !ok {
-				return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", reported))
+				return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", object))
 			}
-			if problems := bounded(report); len(problems) > 0 {
-				return nil, errors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, problems)
+			if errs := validateReport(report); len(errs) > 0 {
+				return nil, errors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, errs)
 			}
 			return withReport(current, report), nil
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
 
-// reports says whether the user of a request is the pod of a build that runs.
-func reports(ctx context.Context, build *buildv1.Build) error {
-	refuse := func(why string) error {
-		return errors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", why))
+// checkReporter returns an error unless the user of a request is the pod of a running build.
+func checkReporter(ctx context.Context, build *buildv1.Build) error {
+	forbidden := func(msg string) error {
+		return errors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", msg))
 	}
-	who, ok := request.UserFrom(ctx)
+	userInfo, ok := request.UserFrom(ctx)
 	switch {
-	case !ok || !isPodOf(who, build):
-		return refuse("only the build's own pod reports about it")
+	case !ok || !isPodOf(userInfo, build):
+		return forbidden("only the build's pod can update its details")
 	case build.Status.Phase == buildv1.BuildPhasePending || build.Status.Phase == buildv1.BuildPhaseRunning:
 		return nil
 	}
-	return refuse(fmt.Sprintf("the build is %s and not running", build.Status.Phase))
+	return forbidden(fmt.Sprintf("the build is %s, not running", build.Status.Phase))
 }
 
-// isPodOf says whether a user is the service account of a build, with a token that was made for the build's pod.
-func isPodOf(who user.Info, build *buildv1.Build) bool {
+// isPodOf reports whether a user is the service account of a build with a token of the build's pod.
+func isPodOf(userInfo user.Info, build *buildv1.Build) bool {
 	account := instantiate.AccountOf(&build.Spec.CommonSpec)
-	pod := who.GetExtra()[serviceaccount.PodNameKey]
-	return who.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == instantiate.PodName(build.Name)
+	pod := userInfo.GetExtra()[serviceaccount.PodNameKey]
+	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == instantiate.PodName(build.Name)
 }
 
-// withReport is a build with what its pod reports.
+// withReport returns a build with the fields of a report.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
 	next := current.DeepCopy()
 	if report.Spec.Revision != nil {
@@ -86,22 +86,24 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	if len(status.Stages) > 0 {
 		next.Status.Stages = status.Stages
 	}
-	if !current.Status.Cancelled { // why it is to end stands there
+	if !current.Status.Cancelled { // keep the reason of the cancel
 		next.Status.Reason, next.Status.Message = status.Reason, status.Message
 	}
 	return next
 }
 
-// The most that a report may have: characters of a text, stages, and steps of a stage. A build has six stages, and few steps of each.
-const mostText, mostStages, mostSteps = 4096, 16, 256
+// Limits of a report: bytes of a text, stages, and steps of a stage. A build has six stages with a
+// few steps each.
+const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
 
-// bounded gives what is too long in a report: who may build may make his own builder, and a Build is read by everybody who lists builds.
-func bounded(report *buildv1.Build) (problems field.ErrorList) {
+// validateReport returns errors for texts and lists that are too long. A custom builder can send
+// any report, and every user who lists builds reads it.
+func validateReport(report *buildv1.Build) (errs field.ErrorList) {
 	status := field.NewPath("status")
 	text := func(at *field.Path, values ...string) {
 		for _, value := range values {
-			if len(value) > mostText {
-				problems = append(problems, field.TooLong(at, "", mostText))
+			if len(value) > maxTextBytes {
+				errs = append(errs, field.TooLong(at, "", maxTextBytes))
 			}
 		}
 	}
@@ -117,12 +119,12 @@ func bounded(report *buildv1.Build) (problems field.ErrorList) {
 		}
 	}
 	stages := status.Child("stages")
-	if len(report.Status.Stages) > mostStages {
-		return append(problems, field.TooMany(stages, len(report.Status.Stages), mostStages))
+	if len(report.Status.Stages) > maxStages {
+		return append(errs, field.TooMany(stages, len(report.Status.Stages), maxStages))
 	}
 	for i, stage := range report.Status.Stages {
-		if len(stage.Steps) > mostSteps {
-			problems = append(problems, field.TooMany(stages.Index(i).Child("steps"), len(stage.Steps), mostSteps))
+		if len(stage.Steps) > maxSteps {
+			errs = append(errs, field.TooMany(stages.Index(i).Child("steps"), len(stage.Steps), maxSteps))
 			continue
 		}
 		text(stages.Index(i), string(stage.Name))
@@ -130,5 +132,5 @@ func bounded(report *buildv1.Build) (problems field.ErrorList) {
 			text(stages.Index(i).Child("steps"), string(step.Name))
 		}
 	}
-	return problems
+	return errs
 }

@@ -20,30 +20,31 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/webhook"
 )
 
-// webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which hosts of Git repositories call. Whoever knows the secret starts a build: no
-// user is asked for. Hosts that sign what they send need not have the secret in the address, which the logs of proxies have too: buildconfigs/webhooks/<kind>.
-type webHooks struct{ starter }
+// webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which Git hosts call. A caller
+// with the secret can start a build without authentication. Hosts that sign calls can omit the
+// secret, because logs of proxies contain the URL: buildconfigs/webhooks/<kind>.
+type webHooks struct{ buildStore }
 
 var _ rest.Connecter = &webHooks{}
 
-// New makes what discovery calls the answer.
+// New returns the type of the response for discovery.
 func (*webHooks) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy has nothing to give back.
+// Destroy implements rest.Storage.
 func (*webHooks) Destroy() {}
 
-// NewConnectOptions says that the path goes on, and that there is no query.
+// NewConnectOptions reports that there is a subpath and no query.
 func (*webHooks) NewConnectOptions() (runtime.Object, bool, string) { return nil, true, "" }
 
-// ConnectMethods are the methods of HTTP that it answers.
+// ConnectMethods returns the accepted HTTP methods.
 func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// maxCall is how long the body of a call may be, in bytes.
-const maxCall = 4 << 20
+// maxCallBytes limits the body of a call.
+const maxCallBytes = 4 << 20
 
-// Connect makes what answers a call: the build that it started, or nothing where none follows.
+// Connect returns a handler. It responds with the build, or with a status if it ignores the call.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
-	secret, kind, ok := addressed(ctx)
+	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
 	if !ok || read == nil {
 		return nil, errors.NewNotFound(buildv1.Resource("buildconfighook"), name)
@@ -61,47 +62,48 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}), nil
 }
 
-// addressed are the secret and the kind in the address of a request: buildconfigs/<name>/webhooks/<secret>/<kind>, or without a secret, which the call then
-// must prove to know: buildconfigs/<name>/webhooks/<kind>.
-func addressed(ctx context.Context) (secret, kind string, ok bool) {
-	const known, unknown = 5, 4
-	asked, found := request.RequestInfoFrom(ctx)
+// parsePath returns secret and kind from the path of a request:
+// buildconfigs/<name>/webhooks/<secret>/<kind>, or buildconfigs/<name>/webhooks/<kind> if the call
+// is signed.
+func parsePath(ctx context.Context) (secret, kind string, ok bool) {
+	const withSecret, withoutSecret = 5, 4
+	info, ok := request.RequestInfoFrom(ctx)
 	switch {
-	case found && len(asked.Parts) == known:
-		return asked.Parts[3], asked.Parts[4], true
-	case found && len(asked.Parts) == unknown:
-		return "", asked.Parts[3], true
+	case ok && len(info.Parts) == withSecret:
+		return info.Parts[3], info.Parts[4], true
+	case ok && len(info.Parts) == withoutSecret:
+		return "", info.Parts[3], true
 	}
 	return "", "", false
 }
 
 func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read webhook.Reader, w http.ResponseWriter, r *http.Request) (build *buildv1.Build, ignored string, err error) {
-	refused := errors.NewUnauthorized(fmt.Sprintf("the webhook %q for %q did not accept your secret", kind, name))
+	unauthorized := errors.NewUnauthorized(fmt.Sprintf("the webhook %q for %q did not accept your secret", kind, name))
 	config, err := h.config(ctx, name)
 	if errors.IsNotFound(err) {
-		return nil, "", refused // whoever knows no secret does not learn what is there
+		return nil, "", unauthorized // does not disclose whether the configuration exists
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	hooks, err := h.addressees(ctx, config, secret, kind)
+	hooks, err := h.findHooks(ctx, config, secret, kind)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(hooks) == 0 || secret == "" && !webhook.Signed(kind, r.Header) {
-		return nil, "", refused
+		return nil, "", unauthorized
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCall))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallBytes))
 	if tooLong := (*http.MaxBytesError)(nil); stderrors.As(err, &tooLong) {
-		return nil, "", errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook may have %d bytes", maxCall))
+		return nil, "", errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook can have at most %d bytes", maxCallBytes))
 	}
 	if err != nil {
 		return nil, "", errors.NewBadRequest(fmt.Sprintf("read body: %v", err))
 	}
 	call := webhook.Call{Header: r.Header, Body: body}
-	hook := accepting(hooks, kind, call)
+	hook := acceptingHook(hooks, kind, call)
 	if hook == nil {
-		return nil, "", refused
+		return nil, "", unauthorized
 	}
 	event, err := read(call, config.Spec.Source.Git)
 	if err != nil {
@@ -110,69 +112,71 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	if event.Ignored != "" {
 		return nil, event.Ignored, nil
 	}
-	asked := &buildv1.BuildRequest{Revision: event.Revision, TriggeredBy: []buildv1.BuildTriggerCause{cause(kind, event.Revision)}}
-	asked.Name = name
+	req := &buildv1.BuildRequest{Revision: event.Revision, TriggeredBy: []buildv1.BuildTriggerCause{cause(kind, event.Revision)}}
+	req.Name = name
 	switch {
 	case hook.AllowEnv:
-		asked.Env, asked.DockerStrategyOptions = event.Env, event.Options
+		req.Env, req.DockerStrategyOptions = event.Env, event.Options
 	case len(event.Env) > 0 || event.Options != nil:
-		warning.AddWarning(r.Context(), "", "env and dockerStrategyOptions of the call are ignored, since the webhook does not say allowEnv")
+		warning.AddWarning(r.Context(), "", "env and dockerStrategyOptions of the call are ignored, because the webhook does not set allowEnv")
 	}
-	build, err = h.start(ctx, name, asked)
+	build, err = h.start(ctx, name, req)
 	return build, "", err
 }
 
-// guarded is a hook with its secret, wherever that stands.
-type guarded struct {
+// secretHook is a hook and its secret, from the configuration or a Secret.
+type secretHook struct {
 	*buildv1.WebHookTrigger
 	secret string
 }
 
-// addressees are the hooks of a kind that have the secret of an address, or all that have one where the address has none.
-func (h *webHooks) addressees(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (hooks []guarded, err error) {
+// findHooks returns the hooks of a kind that have a secret. If secret is not empty, it returns only
+// hooks with this secret.
+func (h *webHooks) findHooks(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (hooks []secretHook, err error) {
 	for i := range config.Spec.Triggers {
 		hook, name := webHook(&config.Spec.Triggers[i])
 		if hook == nil || name != kind {
 			continue
 		}
-		known := hook.Secret
+		hookSecret := hook.Secret
 		if hook.SecretReference != nil {
-			if known, err = h.secret(ctx, config.Namespace, hook.SecretReference.Name); err != nil {
+			if hookSecret, err = h.secret(ctx, config.Namespace, hook.SecretReference.Name); err != nil {
 				return nil, err
 			}
 		}
-		if known != "" && (secret == "" || webhook.Same(known, secret)) {
-			hooks = append(hooks, guarded{hook, known})
+		if hookSecret != "" && (secret == "" || webhook.Same(hookSecret, secret)) {
+			hooks = append(hooks, secretHook{hook, hookSecret})
 		}
 	}
 	return hooks, nil
 }
 
-// accepting is the first of the hooks that a call is for, nil if there is none: a call that is signed must be signed with the hook's secret.
-func accepting(hooks []guarded, kind string, call webhook.Call) *buildv1.WebHookTrigger {
+// acceptingHook returns the first hook that accepts a call, or nil. A signed call must be signed
+// with the hook's secret.
+func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.WebHookTrigger {
 	signed := webhook.Signed(kind, call.Header)
 	for _, hook := range hooks {
-		if !signed || webhook.Proven(kind, call, hook.secret) {
+		if !signed || webhook.Verified(kind, call, hook.secret) {
 			return hook.WebHookTrigger
 		}
 	}
 	return nil
 }
 
-// secret is the one that a Secret has for web hooks, empty if there is none.
+// secret returns the webhook secret in a Secret, or "" if there is none.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
 	core, err := coreclient.NewForConfig(h.deps.Loopback)
 	if err != nil {
 		return "", err
 	}
-	found, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", errors.NewInternalError(fmt.Errorf("read the secret of a webhook"))
 	}
-	return string(found.Data[buildv1.WebHookSecretKey]), nil
+	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }
 
 // hidden is what builds show of a hook's secret.

@@ -2,7 +2,7 @@ package build
 
 import "testing"
 
-func TestSecretIsTakenOutOfThePathOfACall(t *testing.T) {
+func TestConcealSecretInPathOfCall(t *testing.T) {
 	const at = "/apis/build.openshift.io/v1/namespaces/shop/buildconfigs/front"
 	for path, want := range map[string]string{
 		at + "/webhooks/treasure/github":                                        at + "/webhooks/redacted/github",
@@ -13,7 +13,7 @@ func TestSecretIsTakenOutOfThePathOfACall(t *testing.T) {
 		"/oapi/v1/namespaces/shop/buildconfigs/front/webhooks/treasure/generic": "/oapi/v1/namespaces/shop/buildconfigs/front/webhooks/redacted/generic",
 	} {
 		if got := concealSecret(path); got != want {
-			t.Errorf("%s becomes %s, want %s", path, got, want)
+			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
 }

@@ -26,28 +26,28 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource builds/log: what a build's pod has printed.
-type logs struct{ starter }
+// logs is the subresource builds/log: the output of a build's pod.
+type logs struct{ buildStore }
 
 var _ rest.GetterWithOptions = &logs{}
 
-// New makes what discovery calls the answer.
+// New returns the type of the response for discovery.
 func (*logs) New() runtime.Object { return &buildv1.BuildLog{} }
 
-// Destroy has nothing to give back: the store is the builds'.
+// Destroy implements rest.Storage. The store belongs to the builds.
 func (*logs) Destroy() {}
 
-// GroupVersionKind is the answer's.
+// GroupVersionKind returns the kind of the response.
 func (*logs) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind("BuildLog")
 }
 
-// NewGetOptions makes the query.
+// NewGetOptions returns the type of the query.
 func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 	return &buildv1.BuildLogOptions{}, false, ""
 }
 
-// Get waits until the build has begun and gives its log as a stream.
+// Get waits until the build has started, and returns its log as a stream.
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*buildv1.BuildLogOptions)
 	if !ok {
@@ -57,30 +57,30 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	if err != nil {
 		return nil, err
 	}
-	if build, err = l.which(ctx, build, options); err != nil {
+	if build, err = l.selectBuild(ctx, build, options); err != nil {
 		return nil, err
 	}
-	if !begun(build) {
+	if !hasStarted(build) {
 		if options.NoWait {
-			return &apiserver.Stream{Open: nothing}, nil
+			return &apiserver.Stream{Open: emptyLog}, nil
 		}
-		if build, err = begin(ctx, l.deps, build.Name, startLimit); err != nil {
+		if build, err = waitForStart(ctx, l.deps, build.Name, logStartTimeout); err != nil {
 			return nil, err
 		}
 	}
-	return l.of(ctx, build, options)
+	return l.open(ctx, build, options)
 }
 
-// which is the build whose log is wanted: the one asked for, or one before it.
-func (l *logs) which(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (*buildv1.Build, error) {
+// selectBuild returns the build of the requested version: the named build or an earlier one.
+func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (*buildv1.Build, error) {
 	number, config := instantiate.Number(build), instantiate.ConfigOf(build)
 	switch {
 	case options.Version != nil && options.Previous:
-		return nil, errors.NewBadRequest("both a version and the previous one are wanted")
+		return nil, errors.NewBadRequest("version and previous cannot be used together")
 	case !options.Previous && (options.Version == nil || *options.Version == number):
 		return build, nil
 	case config == "":
-		return nil, errors.NewBadRequest(fmt.Sprintf("build %q belongs to no build config and has no other versions", build.Name))
+		return nil, errors.NewBadRequest(fmt.Sprintf("build %q has no build config and therefore no other versions", build.Name))
 	case options.Version != nil:
 		number = *options.Version
 	default:
@@ -92,10 +92,10 @@ func (l *logs) which(ctx context.Context, build *buildv1.Build, options *buildv1
 	return l.build(ctx, fmt.Sprintf("%s-%d", config, number))
 }
 
-// of gives the log of a build that has begun.
-func (l *logs) of(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
+// open returns the log of a started build.
+func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil {
-		return nil, errors.NewBadRequest(fmt.Sprintf("build %q is a pipeline, whose log Jenkins has", build.Name))
+		return nil, errors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
 	}
 	core, err := coreclient.NewForConfig(l.deps.Loopback)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *logs) of(ctx context.Context, build *buildv1.Build, options *buildv1.Bu
 	}
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil && !metav1.IsControlledBy(pod, build) { // whoever may read logs of builds may not read those of all pods
+	if err == nil && !metav1.IsControlledBy(pod, build) { // the user may not be allowed to read logs of all pods
 		err = errors.NewNotFound(corev1.Resource("pods"), name)
 	}
 	if errors.IsNotFound(err) && build.Status.LogSnippet != "" {
@@ -112,44 +112,46 @@ func (l *logs) of(ctx context.Context, build *buildv1.Build, options *buildv1.Bu
 	if err != nil {
 		return nil, err
 	}
-	of := &corev1.PodLogOptions{
+	logOptions := &corev1.PodLogOptions{
 		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
 		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
 	}
-	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, of).Stream}, nil
+	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, logOptions).Stream}, nil
 }
 
-func nothing(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }
+func emptyLog(context.Context) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("")), nil
+}
 
 func text(content string) func(context.Context) (io.ReadCloser, error) {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
 }
 
-// startLimit is how long a log waits for its build to begin.
-const startLimit = 30 * time.Second
+// logStartTimeout is how long a log request waits for its build to start.
+const logStartTimeout = 30 * time.Second
 
-// begun says whether a build runs or has run.
-func begun(build *buildv1.Build) bool {
+// hasStarted reports whether a build runs or has ended.
+func hasStarted(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build)
 }
 
-// begin waits until a build runs or has run, for a while.
-func begin(ctx context.Context, deps apiserver.Deps, name string, limit time.Duration) (*buildv1.Build, error) {
+// waitForStart waits until a build runs or has ended.
+func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(deps.Loopback)
 	if err != nil {
 		return nil, err
 	}
 	builds := client.Builds(request.NamespaceValue(ctx))
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
+			options.FieldSelector = selector
 			return builds.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
+			options.FieldSelector = selector
 			return builds.Watch(ctx, options)
 		},
 	}
@@ -158,13 +160,13 @@ func begin(ctx context.Context, deps apiserver.Deps, name string, limit time.Dur
 			return false, errors.NewNotFound(buildv1.Resource("builds"), name)
 		}
 		build, ok := event.Object.(*buildv1.Build)
-		return ok && begun(build), nil
+		return ok && hasStarted(build), nil
 	})
 	switch {
 	case errors.IsNotFound(err):
 		return nil, err
 	case err != nil:
-		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, limit), 1)
+		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
 	}
 	return event.Object.(*buildv1.Build), nil
 }

@@ -11,68 +11,68 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxDockerfile is how long a Dockerfile within a build may be, in bytes.
-const maxDockerfile = 60 * 1000
+// maxDockerfileBytes limits a Dockerfile in a build.
+const maxDockerfileBytes = 60 * 1000
 
-func (v validator) source(source *buildv1.BuildSource, at *field.Path) (problems field.ErrorList) {
+func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs field.ErrorList) {
 	if source.Git != nil && source.Binary != nil {
-		problems = append(problems, field.Invalid(at, "<source>", "may not set git when binary is also specified"))
+		errs = append(errs, field.Invalid(at, "<source>", "may not set git when binary is also specified"))
 	}
 	if source.Git != nil {
-		problems = append(problems, validateGit(source.Git, at.Child("git"))...)
+		errs = append(errs, validateGit(source.Git, at.Child("git"))...)
 	}
 	if binary := source.Binary; binary != nil && binary.AsFile != "" {
 		if name := path.Base(binary.AsFile); name != binary.AsFile || name == "." || name == ".." {
-			problems = append(problems, field.Invalid(at.Child("binary", "asFile"), binary.AsFile, "may not contain any directories"))
+			errs = append(errs, field.Invalid(at.Child("binary", "asFile"), binary.AsFile, "may not contain any directories"))
 		}
 	}
-	if source.Dockerfile != nil && len(*source.Dockerfile) > maxDockerfile {
-		problems = append(problems, field.TooLong(at.Child("dockerfile"), "", maxDockerfile))
+	if source.Dockerfile != nil && len(*source.Dockerfile) > maxDockerfileBytes {
+		errs = append(errs, field.TooLong(at.Child("dockerfile"), "", maxDockerfileBytes))
 	}
-	problems = append(problems, validateInside(source.ContextDir, at.Child("contextDir"))...)
+	errs = append(errs, validateLocalPath(source.ContextDir, at.Child("contextDir"))...)
 	for i := range source.Images {
-		problems = append(problems, validateImageSource(&source.Images[i], at.Child("images").Index(i))...)
+		errs = append(errs, validateImageSource(&source.Images[i], at.Child("images").Index(i))...)
 	}
 	for i := range source.Secrets {
 		in := at.Child("secrets").Index(i)
-		problems = append(problems, validateSecret(&source.Secrets[i].Secret, in.Child("secret"))...)
-		problems = append(problems, validateInside(source.Secrets[i].DestinationDir, in.Child("destinationDir"))...)
+		errs = append(errs, validateSecret(&source.Secrets[i].Secret, in.Child("secret"))...)
+		errs = append(errs, validateLocalPath(source.Secrets[i].DestinationDir, in.Child("destinationDir"))...)
 	}
 	for i := range source.ConfigMaps {
 		in := at.Child("configMaps").Index(i)
 		if source.ConfigMaps[i].ConfigMap.Name == "" {
-			problems = append(problems, field.Required(in.Child("configMap", "name"), "name the configuration map"))
+			errs = append(errs, field.Required(in.Child("configMap", "name"), "set the name of the config map"))
 		}
-		problems = append(problems, validateInside(source.ConfigMaps[i].DestinationDir, in.Child("destinationDir"))...)
+		errs = append(errs, validateLocalPath(source.ConfigMaps[i].DestinationDir, in.Child("destinationDir"))...)
 	}
-	return append(problems, validateSecret(source.SourceSecret, at.Child("sourceSecret"))...)
+	return append(errs, validateSecret(source.SourceSecret, at.Child("sourceSecret"))...)
 }
 
-// remote matches the form user@host:path, which git reads beside URLs.
+// remote matches user@host:path, which Git supports in addition to URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
 // spaceOrControl reports whether a character may not be part of a URL.
 func spaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-func validateGit(git *buildv1.GitBuildSource, at *field.Path) (problems field.ErrorList) {
+func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorList) {
 	if git.URI == "" {
-		problems = append(problems, field.Required(at.Child("uri"), "where the source is"))
+		errs = append(errs, field.Required(at.Child("uri"), "set the URL of the repository"))
 	} else if _, err := url.Parse(git.URI); err != nil && !remote.MatchString(git.URI) || strings.ContainsFunc(git.URI, spaceOrControl) {
-		problems = append(problems, field.Invalid(at.Child("uri"), git.URI, "uri is not a valid url"))
+		errs = append(errs, field.Invalid(at.Child("uri"), git.URI, "uri is not a valid url"))
 	}
 	for name, proxy := range map[string]*string{"httpProxy": git.HTTPProxy, "httpsProxy": git.HTTPSProxy} {
 		if proxy == nil || *proxy == "" {
 			continue
 		}
 		if parsed, err := url.Parse(*proxy); err != nil || parsed.Scheme == "" || parsed.Host == "" {
-			problems = append(problems, field.Invalid(at.Child(name), "redacted", "proxy is not a valid url"))
+			errs = append(errs, field.Invalid(at.Child(name), "redacted", "proxy is not a valid url"))
 		}
 	}
-	return problems
+	return errs
 }
 
-// validateInside refuses a path that leads out of the build's directory.
-func validateInside(relative string, at *field.Path) field.ErrorList {
+// validateLocalPath rejects a path that leads out of the build's directory.
+func validateLocalPath(relative string, at *field.Path) field.ErrorList {
 	cleaned := path.Clean(relative)
 	switch {
 	case relative == "":
@@ -84,26 +84,26 @@ func validateInside(relative string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-func validateImageSource(source *buildv1.ImageSource, at *field.Path) (problems field.ErrorList) {
-	problems = append(problems, validateReference(&source.From, at.Child("from"), tagKind, imageKind, dockerKind)...)
-	problems = append(problems, validateSecret(source.PullSecret, at.Child("pullSecret"))...)
+func validateImageSource(source *buildv1.ImageSource, at *field.Path) (errs field.ErrorList) {
+	errs = append(errs, validateReference(&source.From, at.Child("from"), tagKind, imageKind, dockerKind)...)
+	errs = append(errs, validateSecret(source.PullSecret, at.Child("pullSecret"))...)
 	if len(source.Paths) == 0 && len(source.As) == 0 {
-		problems = append(problems, field.Required(at.Child("paths"), "what is taken from the image"))
+		errs = append(errs, field.Required(at.Child("paths"), "set the paths to copy from the image"))
 	}
-	for i, taken := range source.Paths {
+	for i, imagePath := range source.Paths {
 		in := at.Child("paths").Index(i)
-		if !path.IsAbs(taken.SourcePath) {
-			problems = append(problems, field.Invalid(in.Child("sourcePath"), taken.SourcePath, "must be an absolute path"))
+		if !path.IsAbs(imagePath.SourcePath) {
+			errs = append(errs, field.Invalid(in.Child("sourcePath"), imagePath.SourcePath, "must be an absolute path"))
 		}
-		if taken.DestinationDir == "" {
-			problems = append(problems, field.Required(in.Child("destinationDir"), "where it is put"))
+		if imagePath.DestinationDir == "" {
+			errs = append(errs, field.Required(in.Child("destinationDir"), "set the target directory"))
 		}
-		problems = append(problems, validateInside(taken.DestinationDir, in.Child("destinationDir"))...)
+		errs = append(errs, validateLocalPath(imagePath.DestinationDir, in.Child("destinationDir"))...)
 	}
 	for i, name := range source.As {
 		if name == "" {
-			problems = append(problems, field.Required(at.Child("as").Index(i), "name an image of the Dockerfile"))
+			errs = append(errs, field.Required(at.Child("as").Index(i), "set the name of an image in the Dockerfile"))
 		}
 	}
-	return problems
+	return errs
 }

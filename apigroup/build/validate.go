@@ -15,95 +15,95 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// The kinds of images that builds refer to.
+// Kinds of image references.
 const (
 	tagKind    = instantiate.TagKind
 	imageKind  = instantiate.ImageKind
 	dockerKind = instantiate.DockerKind
 )
 
-// validator judges builds by OpenShift's rules and Kubernetes'.
+// validator applies the rules of OpenShift and Kubernetes.
 type validator struct{ rules Rules }
 
-func (v validator) config(_ context.Context, config, _ *buildv1.BuildConfig) (problems field.ErrorList) {
+func (v validator) config(_ context.Context, config, _ *buildv1.BuildConfig) (errs field.ErrorList) {
 	spec, at := &config.Spec, field.NewPath("spec")
 	policies := []buildv1.BuildRunPolicy{buildv1.BuildRunPolicyParallel, buildv1.BuildRunPolicySerial, buildv1.BuildRunPolicySerialLatestOnly}
 	if !slices.Contains(policies, spec.RunPolicy) {
-		problems = append(problems, field.NotSupported(at.Child("runPolicy"), spec.RunPolicy, policies))
+		errs = append(errs, field.NotSupported(at.Child("runPolicy"), spec.RunPolicy, policies))
 	}
 	for name, limit := range map[string]*int32{
 		"successfulBuildsHistoryLimit": spec.SuccessfulBuildsHistoryLimit, "failedBuildsHistoryLimit": spec.FailedBuildsHistoryLimit,
 	} {
 		if limit != nil {
-			problems = append(problems, validation.ValidateNonnegativeField(int64(*limit), at.Child(name))...)
+			errs = append(errs, validation.ValidateNonnegativeField(int64(*limit), at.Child(name))...)
 		}
 	}
-	problems = append(problems, validateTriggers(spec, at.Child("triggers"))...)
-	return append(problems, v.common(&spec.CommonSpec, at)...)
+	errs = append(errs, validateTriggers(spec, at.Child("triggers"))...)
+	return append(errs, v.common(&spec.CommonSpec, at)...)
 }
 
-// build refuses every change of what is built: a build is a record.
-func (v validator) build(_ context.Context, build, old *buildv1.Build) (problems field.ErrorList) {
+// build rejects changes of the specification.
+func (v validator) build(_ context.Context, build, old *buildv1.Build) (errs field.ErrorList) {
 	if old == nil {
 		return v.common(&build.Spec.CommonSpec, field.NewPath("spec"))
 	}
-	if !apiequality.Semantic.DeepEqual(changeable(build.Spec), changeable(old.Spec)) {
-		problems = append(problems, field.Invalid(field.NewPath("spec"), "content of spec is not printed out, please refer to the \"details\"", "spec is immutable"))
+	if !apiequality.Semantic.DeepEqual(withoutRevision(build.Spec), withoutRevision(old.Spec)) {
+		errs = append(errs, field.Invalid(field.NewPath("spec"), "content of spec is not printed out, please refer to the \"details\"", "spec is immutable"))
 	}
 	if instantiate.Ended(old) && build.Status.Phase != old.Status.Phase {
-		problems = append(problems, field.Invalid(field.NewPath("status", "phase"), build.Status.Phase, "phase cannot be updated from a terminal state"))
+		errs = append(errs, field.Invalid(field.NewPath("status", "phase"), build.Status.Phase, "phase cannot be updated from a terminal state"))
 	}
-	return problems
+	return errs
 }
 
-// changeable is a specification without what is learned while the build runs.
-func changeable(spec buildv1.BuildSpec) buildv1.BuildSpec {
+// withoutRevision returns a specification without the fields that the builder sets.
+func withoutRevision(spec buildv1.BuildSpec) buildv1.BuildSpec {
 	spec.Revision, spec.CompletionDeadlineSeconds = nil, nil
 	return spec
 }
 
-func (v validator) common(spec *buildv1.CommonSpec, at *field.Path) (problems field.ErrorList) {
-	problems = append(problems, v.source(&spec.Source, at.Child("source"))...)
-	problems = append(problems, v.strategy(&spec.Strategy, at.Child("strategy"))...)
-	problems = append(problems, validateOutput(&spec.Output, at.Child("output"))...)
-	problems = append(problems, v.rules.Resources(&spec.Resources, at.Child("resources"))...)
+func (v validator) common(spec *buildv1.CommonSpec, at *field.Path) (errs field.ErrorList) {
+	errs = append(errs, v.source(&spec.Source, at.Child("source"))...)
+	errs = append(errs, v.strategy(&spec.Strategy, at.Child("strategy"))...)
+	errs = append(errs, validateOutput(&spec.Output, at.Child("output"))...)
+	errs = append(errs, v.rules.Resources(&spec.Resources, at.Child("resources"))...)
 	if deadline := spec.CompletionDeadlineSeconds; deadline != nil && *deadline <= 0 {
-		problems = append(problems, field.Invalid(at.Child("completionDeadlineSeconds"), *deadline, "completionDeadlineSeconds must be a positive integer greater than 0"))
+		errs = append(errs, field.Invalid(at.Child("completionDeadlineSeconds"), *deadline, "completionDeadlineSeconds must be a positive integer greater than 0"))
 	}
 	hook := &spec.PostCommit
 	if hook.Script != "" && len(hook.Command) > 0 {
-		problems = append(problems, field.Invalid(at.Child("postCommit"), "<postCommit>", "cannot use command and script together"))
+		errs = append(errs, field.Invalid(at.Child("postCommit"), "<postCommit>", "cannot use command and script together"))
 	}
-	return append(problems, metavalidation.ValidateLabels(spec.NodeSelector, at.Child("nodeSelector"))...)
+	return append(errs, metavalidation.ValidateLabels(spec.NodeSelector, at.Child("nodeSelector"))...)
 }
 
-func validateOutput(output *buildv1.BuildOutput, at *field.Path) (problems field.ErrorList) {
+func validateOutput(output *buildv1.BuildOutput, at *field.Path) (errs field.ErrorList) {
 	if output.To != nil {
-		problems = append(problems, validateReference(output.To, at.Child("to"), tagKind, dockerKind)...)
+		errs = append(errs, validateReference(output.To, at.Child("to"), tagKind, dockerKind)...)
 	}
-	problems = append(problems, validateSecret(output.PushSecret, at.Child("pushSecret"))...)
+	errs = append(errs, validateSecret(output.PushSecret, at.Child("pushSecret"))...)
 	seen := map[string]bool{}
 	for i, label := range output.ImageLabels {
 		in := at.Child("imageLabels").Index(i).Child("name")
 		switch {
 		case label.Name == "":
-			problems = append(problems, field.Required(in, "name the label"))
+			errs = append(errs, field.Required(in, "set the name of the label"))
 		case seen[label.Name]:
-			problems = append(problems, field.Duplicate(in, label.Name))
+			errs = append(errs, field.Duplicate(in, label.Name))
 		}
 		seen[label.Name] = true
 	}
-	return problems
+	return errs
 }
 
-// validateReference judges a reference to an image, which is one of kinds.
-func validateReference(reference *corev1.ObjectReference, at *field.Path, kinds ...string) (problems field.ErrorList) {
+// validateReference validates a reference to an image of one of the kinds.
+func validateReference(reference *corev1.ObjectReference, at *field.Path, kinds ...string) (errs field.ErrorList) {
 	if !slices.Contains(kinds, reference.Kind) {
 		return field.ErrorList{field.NotSupported(at.Child("kind"), reference.Kind, kinds)}
 	}
 	if namespace := reference.Namespace; namespace != "" {
 		for _, reason := range validation.ValidateNamespaceName(namespace, false) {
-			problems = append(problems, field.Invalid(at.Child("namespace"), namespace, reason))
+			errs = append(errs, field.Invalid(at.Child("namespace"), namespace, reason))
 		}
 	}
 	name := reference.Name
@@ -111,18 +111,18 @@ func validateReference(reference *corev1.ObjectReference, at *field.Path, kinds 
 	before, after, found := strings.Cut(name, separator)
 	switch {
 	case name == "":
-		problems = append(problems, field.Required(at.Child("name"), "name the image"))
+		errs = append(errs, field.Required(at.Child("name"), "set the name of the image"))
 	case strings.ContainsAny(name, " \t\n"):
-		problems = append(problems, field.Invalid(at.Child("name"), name, "must be a valid image reference"))
+		errs = append(errs, field.Invalid(at.Child("name"), name, "must be a valid image reference"))
 	case separator != "" && (!found || before == "" || after == "" || strings.Contains(after, separator)):
-		problems = append(problems, field.Invalid(at.Child("name"), name, reference.Kind+" object references must be in the form <name>"+separator+"<"+map[string]string{":": "tag", "@": "id"}[separator]+">"))
+		errs = append(errs, field.Invalid(at.Child("name"), name, reference.Kind+" object references must be in the form <name>"+separator+"<"+map[string]string{":": "tag", "@": "id"}[separator]+">"))
 	}
-	return problems
+	return errs
 }
 
 func validateSecret(secret *corev1.LocalObjectReference, at *field.Path) field.ErrorList {
 	if secret != nil && secret.Name == "" {
-		return field.ErrorList{field.Required(at.Child("name"), "name the secret")}
+		return field.ErrorList{field.Required(at.Child("name"), "set the name of the secret")}
 	}
 	return nil
 }

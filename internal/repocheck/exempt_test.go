@@ -10,7 +10,6 @@ var exempt = map[string][]string{
 		"admission/unenforced",
 		"apigroup/apps",
 		"apigroup/authorization",
-		"apigroup/build",
 		"apigroup/image",
 		"apigroup/network",
 		"apigroup/oauth",

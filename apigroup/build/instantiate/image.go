@@ -13,20 +13,21 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// The kinds of images that builds refer to.
+// Kinds of image references.
 const (
 	TagKind    = "ImageStreamTag"
 	ImageKind  = "ImageStreamImage"
 	DockerKind = "DockerImage"
 )
 
-// baseVariable tells custom builders which image they start from.
+// baseVariable contains the base image for custom builders.
 const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 
-// Images finds an image stream; one that is not there is nil.
+// Images returns an image stream, or nil if it does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
-// Resolve is the image that a reference means now, as a node or a builder pulls it. namespace is the one of references without.
+// Resolve returns the current image of a reference as a pull spec. namespace is the default
+// namespace of references.
 func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (string, error) {
 	if reference.Kind == DockerKind {
 		return reference.Name, nil
@@ -34,26 +35,26 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 	if reference.Namespace != "" {
 		namespace = reference.Namespace
 	}
-	name, which, _ := strings.Cut(reference.Name, map[string]string{TagKind: ":", ImageKind: "@"}[reference.Kind])
+	name, tagOrID, _ := strings.Cut(reference.Name, map[string]string{TagKind: ":", ImageKind: "@"}[reference.Kind])
 	stream, err := i(namespace, name)
 	if err != nil {
 		return "", fmt.Errorf("resolve %s %q in namespace %q: %w", reference.Kind, reference.Name, namespace, err)
 	}
-	found := ""
+	image := ""
 	switch {
 	case stream == nil:
 	case reference.Kind == TagKind:
-		found = rollout.Latest(stream, which)
+		image = rollout.Latest(stream, tagOrID)
 	case reference.Kind == ImageKind:
-		found = imageOf(stream, which)
+		image = imageOf(stream, tagOrID)
 	}
-	if found == "" {
-		return "", fmt.Errorf("resolve %s %q in namespace %q: there is no such image yet; import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
+	if image == "" {
+		return "", fmt.Errorf("resolve %s %q in namespace %q: the image does not exist: import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
 	}
-	return found, nil
+	return image, nil
 }
 
-// imageOf is the image of an identifier in the history of a stream's tags, empty if there is none.
+// imageOf returns the image with an ID in the history of a stream's tags, or "".
 func imageOf(stream *imagev1.ImageStream, id string) string {
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
@@ -65,7 +66,7 @@ func imageOf(stream *imagev1.ImageStream, id string) string {
 	return ""
 }
 
-// From is the image that a strategy starts from, if it names one.
+// From returns the image of a strategy, or nil.
 func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	switch {
 	case strategy.DockerStrategy != nil:
@@ -78,7 +79,7 @@ func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	return nil
 }
 
-// References are the images that a build is made from: its strategy's, if it names one, and those that source comes from.
+// References returns the images that a build uses: the image of its strategy, and image sources.
 func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference) {
 	if from := From(&spec.Strategy); from != nil {
 		references = append(references, from)
@@ -89,10 +90,10 @@ func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference)
 	return references
 }
 
-// resolve puts images in place of the references of a build's specification.
+// resolve replaces references in a build's specification by images.
 func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images) error {
 	for _, reference := range References(&spec.CommonSpec) {
-		image := triggered(config, reference)
+		image := triggeredImage(config, reference)
 		if image == "" {
 			var err error
 			if image, err = images.Resolve(config.Namespace, reference); err != nil {
@@ -107,8 +108,8 @@ func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images
 	return nil
 }
 
-// triggered is the image that a trigger has just brought for a reference, empty where none follows it.
-func triggered(config *buildv1.BuildConfig, reference *corev1.ObjectReference) string {
+// triggeredImage returns the last image of the trigger that watches a reference, or "".
+func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReference) string {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
 		if trigger != nil && !trigger.Paused && reference.Kind == TagKind && Same(config.Namespace, Watched(config, trigger), reference) {
@@ -118,7 +119,8 @@ func triggered(config *buildv1.BuildConfig, reference *corev1.ObjectReference) s
 	return ""
 }
 
-// Watched is the tag that a trigger follows: its own, or the one that the strategy starts from. It is nil where there is none.
+// Watched returns the tag that a trigger watches: its own, or that of the strategy. It returns nil
+// if there is none.
 func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *corev1.ObjectReference {
 	from := trigger.From
 	if from == nil {
@@ -130,25 +132,26 @@ func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *
 	return from
 }
 
-// Same says whether two references, of which one without namespace is in the given one, mean the same.
+// Same reports whether two references are equal. namespace is their default namespace.
 func Same(namespace string, a, b *corev1.ObjectReference) bool {
-	in := func(reference *corev1.ObjectReference) string {
+	namespaceOf := func(reference *corev1.ObjectReference) string {
 		if reference.Namespace == "" {
 			return namespace
 		}
 		return reference.Namespace
 	}
-	return a != nil && b != nil && a.Kind == b.Kind && a.Name == b.Name && in(a) == in(b)
+	return a != nil && b != nil && a.Kind == b.Kind && a.Name == b.Name && namespaceOf(a) == namespaceOf(b)
 }
 
-// HasTrigger says whether a configuration has a trigger of a type.
-func HasTrigger(config *buildv1.BuildConfig, of buildv1.BuildTriggerType) bool {
-	return slices.ContainsFunc(config.Spec.Triggers, func(t buildv1.BuildTriggerPolicy) bool { return t.Type == of })
+// HasTrigger reports whether a configuration has a trigger of a type.
+func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerType) bool {
+	return slices.ContainsFunc(config.Spec.Triggers, func(t buildv1.BuildTriggerPolicy) bool { return t.Type == triggerType })
 }
 
-// BringImages notes in the triggers of a configuration which images its next build is made from. A request that an image has caused names it and
-// the tag; the other triggers get their present image, if there is one. It says whether the request's trigger had that image already.
-func BringImages(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
+// UpdateTriggers records in the triggers of a configuration the images of its next build. A request
+// of an ImageChange trigger contains the tag and the image; other triggers get the current image of
+// their tag. It reports whether the trigger of the request already had the image.
+func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
 		if trigger == nil {
@@ -163,21 +166,22 @@ func BringImages(config *buildv1.BuildConfig, request *buildv1.BuildRequest, ima
 		if tag == nil || trigger.Paused {
 			continue
 		}
-		if image, err := images.Resolve(config.Namespace, tag); err == nil { // a tag without image waits for one
+		if image, err := images.Resolve(config.Namespace, tag); err == nil { // a tag can have no image yet
 			trigger.LastTriggeredImageID = image
 		}
 	}
 	return already
 }
 
-// CatchUp notes in a configuration the number of a build that exists, and the images that it was made from, as far as the build says it: the one that
-// caused it and the one that its strategy starts from. It says whether that was news.
-func CatchUp(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (news bool) {
+// RecordBuild records in a configuration the number of an existing build, and the images in the
+// build: that of its ImageChange cause and that of its strategy. It reports whether the
+// configuration has changed.
+func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (changed bool) {
 	if number <= config.Status.LastVersion {
 		return false
 	}
 	config.Status.LastVersion = number
-	if !metav1.IsControlledBy(build, config) { // something else that has its name
+	if !metav1.IsControlledBy(build, config) { // another object with its name
 		return true
 	}
 	for i := range config.Spec.Triggers {

@@ -1,8 +1,9 @@
-// Package instantiate makes builds: from a configuration and a request, or as copies of earlier ones. It also says how builds are written down:
-// what they and their pods are called and which labels and annotations they have. The API server, the controllers and the client share it;
-// it does nothing itself.
+// Package instantiate creates builds: from a configuration and a request, or as clones of earlier
+// builds. It also defines names, labels and annotations of builds and their pods. The API server,
+// the controllers and the client share it. It only transforms objects.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; names, labels and annotations are those of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; names, labels and
+// annotations are those of OpenShift 3.11.
 package instantiate
 
 import (
@@ -23,10 +24,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Account is the service account of builds that name none.
+// Account is the default service account of builds.
 const Account = "builder"
 
-// AccountOf is the service account that a build, or those of a configuration, run as.
+// AccountOf returns the service account of a build.
 func AccountOf(spec *buildv1.CommonSpec) string {
 	if spec.ServiceAccount == "" {
 		return Account
@@ -34,13 +35,13 @@ func AccountOf(spec *buildv1.CommonSpec) string {
 	return spec.ServiceAccount
 }
 
-// UserOf is whom builds of a specification act as in a project, with the groups that requests of the account have: what everybody may use, builds may.
+// UserOf returns the user of a build's service account with its groups, for authorization checks.
 func UserOf(project string, spec *buildv1.CommonSpec) user.Info {
 	account := serviceaccount.UserInfo(project, AccountOf(spec), "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
-// PodName is what a build's pod is called.
+// PodName returns the name of a build's pod.
 func PodName(build string) string {
 	const suffix = "-build"
 	if len(build)+len(suffix) <= validation.DNS1123SubdomainMaxLength {
@@ -51,17 +52,18 @@ func PodName(build string) string {
 	return build[:validation.DNS1123SubdomainMaxLength-len(distinct)] + distinct
 }
 
-// Label is a name as the value of a label, which may be shorter.
+// Label truncates a name so that it is a valid label value.
 func Label(name string) string {
 	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-._")
 }
 
-// Selector selects the builds of a configuration, and those of others whose names begin alike: ConfigOf tells them apart.
+// Selector selects the builds of a configuration. It can also select builds of configurations with
+// the same truncated name; ConfigOf distinguishes them.
 func Selector(config string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{buildv1.BuildConfigLabel: Label(config)})
 }
 
-// ConfigOf is the configuration of a build, empty for one that has none.
+// ConfigOf returns the name of a build's configuration, or "" if it has none.
 func ConfigOf(build *buildv1.Build) string {
 	if build.Status.Config != nil {
 		return build.Status.Config.Name
@@ -69,13 +71,13 @@ func ConfigOf(build *buildv1.Build) string {
 	return build.Annotations[buildv1.BuildConfigAnnotation]
 }
 
-// Number is which build of its configuration one is, 0 if it has none.
+// Number returns the number of a build in its configuration, or 0 if it has none.
 func Number(build *buildv1.Build) int64 {
-	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64) // 0 is none
+	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64) // 0 if missing
 	return number
 }
 
-// Policy says which builds of a configuration run together.
+// Policy returns the run policy of a build.
 func Policy(build *buildv1.Build) buildv1.BuildRunPolicy {
 	if policy := build.Labels[buildv1.BuildRunPolicyLabel]; policy != "" {
 		return buildv1.BuildRunPolicy(policy)
@@ -83,7 +85,7 @@ func Policy(build *buildv1.Build) buildv1.BuildRunPolicy {
 	return buildv1.BuildRunPolicySerial
 }
 
-// Ended says whether a build is over, one way or another.
+// Ended reports whether a build has ended.
 func Ended(build *buildv1.Build) bool {
 	switch build.Status.Phase {
 	case buildv1.BuildPhaseComplete, buildv1.BuildPhaseFailed, buildv1.BuildPhaseError, buildv1.BuildPhaseCancelled:
@@ -92,24 +94,24 @@ func Ended(build *buildv1.Build) bool {
 	return false
 }
 
-// Paused says whether a configuration starts no builds.
+// Paused reports whether a configuration is paused.
 func Paused(config *buildv1.BuildConfig) bool {
 	return strings.EqualFold(config.Annotations[buildv1.BuildConfigPausedAnnotation], "true")
 }
 
-// Build makes the next build of a configuration, whose last version has been counted up for it. images gives what the references in the
-// specification mean now.
+// Build returns the next build of a configuration whose LastVersion is already incremented. images
+// resolves the references in the specification.
 func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (*buildv1.Build, error) {
 	version := strconv.FormatInt(config.Status.LastVersion, 10)
 	build := &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: config.Name + "-" + version, Namespace: config.Namespace,
-			Labels: merged(request.Labels, config.Labels, map[string]string{
+			Labels: mergeMaps(request.Labels, config.Labels, map[string]string{
 				buildv1.BuildConfigLabelDeprecated: Label(config.Name),
 				buildv1.BuildConfigLabel:           Label(config.Name),
 				buildv1.BuildRunPolicyLabel:        string(config.Spec.RunPolicy),
 			}),
-			Annotations: merged(request.Annotations, map[string]string{
+			Annotations: mergeMaps(request.Annotations, map[string]string{
 				buildv1.BuildNumberAnnotation: version,
 				buildv1.BuildConfigAnnotation: config.Name,
 			}),
@@ -123,16 +125,17 @@ func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Im
 	}
 	spec := &build.Spec
 	spec.ServiceAccount = AccountOf(&spec.CommonSpec)
-	takeSource(spec, request)
-	takeOptions(spec, request)
+	applySource(spec, request)
+	applyOptions(spec, request)
 	if err := resolve(config, spec, images); err != nil {
 		return nil, err
 	}
 	return build, nil
 }
 
-// takeSource replaces the source by that of a request. Without one in the request, a binary source has nothing to give.
-func takeSource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
+// applySource replaces the source by that of a request. It removes a binary source if the request
+// has none.
+func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if request.Revision != nil {
 		spec.Revision = request.Revision.DeepCopy()
 	}
@@ -147,8 +150,8 @@ func takeSource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	}
 }
 
-// takeOptions puts a request's variables and options into the strategy.
-func takeOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
+// applyOptions applies a request's variables and options to the strategy.
+func applyOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if env := Env(&spec.Strategy); env != nil {
 		*env = Override(*env, request.Env)
 	}
@@ -163,7 +166,7 @@ func takeOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	}
 }
 
-// Env are the variables of a strategy, nil for no strategy.
+// Env returns a pointer to the variables of a strategy, or nil if there is no strategy.
 func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	switch {
 	case strategy.DockerStrategy != nil:
@@ -178,7 +181,7 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override gives variables with others in place of those of the same names.
+// Override returns env with the variables of with. The latter replace variables of the same name.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })
@@ -186,13 +189,14 @@ func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	return append(result, with...)
 }
 
-// Clone makes a build that does again what an earlier one did. number is that of the configuration's new build; 0 is a build without configuration, which
-// is called after the earlier one.
+// Clone returns a build with the inputs of an earlier one. number is the next number of the
+// configuration. If it is 0, there is no configuration, and the name of the clone is that of the
+// earlier build with a suffix.
 func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suffix string) *buildv1.Build {
 	build := &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: old.Name + "-" + suffix, Namespace: old.Namespace, OwnerReferences: old.OwnerReferences,
-			Labels: maps.Clone(old.Labels), Annotations: merged(old.Annotations, request.Annotations, map[string]string{buildv1.BuildCloneAnnotation: old.Name}),
+			Labels: maps.Clone(old.Labels), Annotations: mergeMaps(old.Annotations, request.Annotations, map[string]string{buildv1.BuildCloneAnnotation: old.Name}),
 		},
 		Spec:   *old.Spec.DeepCopy(),
 		Status: buildv1.BuildStatus{Phase: buildv1.BuildPhaseNew, Config: old.Status.Config},
@@ -203,15 +207,15 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 		build.Annotations[buildv1.BuildNumberAnnotation] = strconv.FormatInt(number, 10)
 	}
 	build.Spec.TriggeredBy = slices.Clone(request.TriggeredBy)
-	takeOptions(&build.Spec, request)
+	applyOptions(&build.Spec, request)
 	return build
 }
 
-// merged is a map with the entries of several; the last one wins.
-func merged(all ...map[string]string) map[string]string {
+// mergeMaps returns a map with the entries of all maps. Later maps take precedence.
+func mergeMaps(all ...map[string]string) map[string]string {
 	result := map[string]string{}
-	for _, one := range all {
-		maps.Copy(result, one)
+	for _, m := range all {
+		maps.Copy(result, m)
 	}
 	return result
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// images are those of one stream, "ruby" of the project "shop".
+// images returns the stream "ruby" of the project "shop".
 func images(namespace, name string) (*imagev1.ImageStream, error) {
 	if namespace != "shop" || name != "ruby" {
 		return nil, nil
@@ -33,7 +33,7 @@ func config() *buildv1.BuildConfig {
 	return config
 }
 
-func TestABuildIsMadeOfItsConfiguration(t *testing.T) {
+func TestBuildCombinesConfigurationAndRequest(t *testing.T) {
 	request := &buildv1.BuildRequest{
 		Env: []corev1.EnvVar{{Name: "B", Value: "3"}}, TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}},
 		Revision:              &buildv1.SourceRevision{Git: &buildv1.GitSourceRevision{Commit: "abc"}},
@@ -46,18 +46,18 @@ func TestABuildIsMadeOfItsConfiguration(t *testing.T) {
 	source := build.Spec.Strategy.SourceStrategy
 	if build.Name != "app-3" || Number(build) != 3 || ConfigOf(build) != "app" || build.Labels["team"] != "red" || build.Labels["buildconfig"] != "app" ||
 		Policy(build) != "Serial" || build.OwnerReferences[0].UID != "uid" || build.Spec.ServiceAccount != "builder" || build.Spec.Revision.Git.Commit != "abc" {
-		t.Errorf("the build is %+v", build)
+		t.Errorf("build is %+v", build)
 	}
 	if source.From.Kind != DockerKind || source.From.Name != "registry/ruby@sha256:bbb" || !*source.Incremental ||
 		!slices.Equal(source.Env, []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "3"}}) {
-		t.Errorf("the strategy is %+v", source)
+		t.Errorf("strategy is %+v", source)
 	}
 	if config := config(); config.Spec.Strategy.SourceStrategy.From.Kind != TagKind {
 		t.Error("the configuration was changed")
 	}
 }
 
-func TestABinarySourceTakesThePlaceOfOthers(t *testing.T) {
+func TestBinarySourceReplacesOtherSources(t *testing.T) {
 	binary := config()
 	binary.Spec.Source.Dockerfile = ptr.To("FROM a")
 	build, err := Build(binary, &buildv1.BuildRequest{Binary: &buildv1.BinaryBuildSource{AsFile: "Dockerfile"}}, images)
@@ -66,11 +66,11 @@ func TestABinarySourceTakesThePlaceOfOthers(t *testing.T) {
 	}
 	binary.Spec.Source = buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}
 	if build, err = Build(binary, &buildv1.BuildRequest{}, images); err != nil || build.Spec.Source.Binary != nil {
-		t.Errorf("a build without the source that is sent has %+v, %v", build.Spec.Source, err)
+		t.Errorf("source without an upload is %+v, %v", build.Spec.Source, err)
 	}
 }
 
-func TestReferencesToImages(t *testing.T) {
+func TestResolveImageReferences(t *testing.T) {
 	for _, tt := range []struct{ kind, name, want string }{
 		{TagKind, "ruby:2.5", "registry/ruby@sha256:bbb"}, {TagKind, "ruby:3.0", ""}, {TagKind, "python:3", ""},
 		{ImageKind, "ruby@sha256:aaa", "registry/ruby@sha256:aaa"}, {ImageKind, "ruby@sha256:ccc", ""}, {DockerKind, "busybox", "busybox"},
@@ -82,47 +82,47 @@ func TestReferencesToImages(t *testing.T) {
 	}
 }
 
-func TestTriggersRememberTheirImages(t *testing.T) {
+func TestUpdateTriggersRecordsImages(t *testing.T) {
 	watched := config()
 	other := &corev1.ObjectReference{Kind: TagKind, Name: "other:1"}
 	watched.Spec.Triggers = []buildv1.BuildTriggerPolicy{
 		{Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{From: other}},
 	}
 	request := &buildv1.BuildRequest{From: other, TriggeredByImage: &corev1.ObjectReference{Kind: DockerKind, Name: "registry/other@sha256:ccc"}}
-	if BringImages(watched, request, images) {
-		t.Error("a new image is an old one")
+	if UpdateTriggers(watched, request, images) {
+		t.Error("the trigger already has the new image")
 	}
 	if first, second := watched.Spec.Triggers[0].ImageChange, watched.Spec.Triggers[1].ImageChange; first.LastTriggeredImageID != "registry/ruby@sha256:bbb" ||
 		second.LastTriggeredImageID != "registry/other@sha256:ccc" {
 		t.Errorf("triggers are %+v and %+v", first, second)
 	}
-	if !BringImages(watched, request, images) {
-		t.Error("the same image starts a second build")
+	if !UpdateTriggers(watched, request, images) {
+		t.Error("the trigger does not have the image")
 	}
 }
 
-func TestACopyDoesTheSameAgain(t *testing.T) {
+func TestCloneHasInputsOfOldBuild(t *testing.T) {
 	old, err := Build(config(), &buildv1.BuildRequest{}, images)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old.Status.Phase, old.Annotations[buildv1.BuildPodNameAnnotation] = "Failed", "pod"
-	copied := Clone(old, &buildv1.BuildRequest{Env: []corev1.EnvVar{{Name: "A", Value: "9"}}}, 4, "x")
-	if copied.Name != "app-4" || Number(copied) != 4 || copied.Status.Phase != "New" || copied.Annotations["openshift.io/build.clone-of"] != "app-3" ||
-		copied.Annotations[buildv1.BuildPodNameAnnotation] != "" || old.Spec.Strategy.SourceStrategy.Env[0].Value != "1" {
-		t.Errorf("the copy is %+v", copied)
+	clone := Clone(old, &buildv1.BuildRequest{Env: []corev1.EnvVar{{Name: "A", Value: "9"}}}, 4, "x")
+	if clone.Name != "app-4" || Number(clone) != 4 || clone.Status.Phase != "New" || clone.Annotations["openshift.io/build.clone-of"] != "app-3" ||
+		clone.Annotations[buildv1.BuildPodNameAnnotation] != "" || old.Spec.Strategy.SourceStrategy.Env[0].Value != "1" {
+		t.Errorf("clone is %+v", clone)
 	}
-	if loose := Clone(old, &buildv1.BuildRequest{}, 0, "x"); loose.Name != "app-3-x" {
-		t.Errorf("a copy without configuration is %q", loose.Name)
+	if orphan := Clone(old, &buildv1.BuildRequest{}, 0, "x"); orphan.Name != "app-3-x" {
+		t.Errorf("name of a clone without configuration is %q", orphan.Name)
 	}
 }
 
-func TestLongNamesFit(t *testing.T) {
+func TestLongNamesAreTruncated(t *testing.T) {
 	long := strings.Repeat("a", 253)
 	if name := PodName(long); len(name) != 253 || !strings.HasSuffix(name, "-build") || name == PodName(long[:252]+"b") {
-		t.Errorf("the pod is %q", name)
+		t.Errorf("pod name is %q", name)
 	}
 	if PodName("app-1") != "app-1-build" || len(Label(long)) != 63 || Label(strings.Repeat("a", 62)+"-b") != strings.Repeat("a", 62) {
-		t.Error("short names change, or labels are none")
+		t.Error("a short name changed, or a label is not valid")
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// The headers by which hosts prove that they know the secret of a hook without naming it in the address. Source: GitHub, validating webhook deliveries;
-// Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket, secure webhooks.
+// Headers that prove that the caller knows the secret, without the secret in the URL. Source:
+// GitHub, validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket,
+// secure webhooks.
 const (
 	githubSignature    = "X-Hub-Signature-256"
 	gogsSignature      = "X-Gogs-Signature"
@@ -18,11 +19,13 @@ const (
 	bitbucketSignature = "X-Hub-Signature"
 )
 
-// Signed tells whether a call of a kind carries a proof that its sender knows the secret, right or wrong. Generic hooks have none.
+// Signed reports whether a call contains a proof, valid or not, that the caller knows the secret.
+// Generic calls never do.
 func Signed(kind string, header http.Header) bool { return proof(kind, header) != "" }
 
-// Proven tells whether the proof of a call is that of a secret: the call's own signature, or the secret itself with GitLab.
-func Proven(kind string, call Call, secret string) bool {
+// Verified reports whether the proof of a call is valid: a signature of the body, or, for GitLab,
+// the secret.
+func Verified(kind string, call Call, secret string) bool {
 	sent := proof(kind, call.Header)
 	if sent == "" || secret == "" {
 		return false
@@ -35,12 +38,12 @@ func Proven(kind string, call Call, secret string) bool {
 		return false
 	}
 	sum := hmac.New(sha256.New, []byte(secret))
-	sum.Write(call.Body) // does not fail
+	sum.Write(call.Body) // never fails
 	return hmac.Equal(signature, sum.Sum(nil))
 }
 
-// proof is what a call shows: the signature in hexadecimal digits, or GitLab's token; empty for nothing that counts. SHA-1, which GitHub
-// sends too for old receivers, does not.
+// proof returns the hexadecimal signature or GitLab's token, or "" if there is none. It ignores
+// SHA-1 signatures, which GitHub sends for old receivers.
 func proof(kind string, header http.Header) string {
 	const algorithm = "sha256="
 	switch kind {
@@ -58,7 +61,7 @@ func proof(kind string, header http.Header) string {
 	return ""
 }
 
-// Same compares secrets in a time that says nothing about them, nor about their lengths.
+// Same compares secrets in a time that depends neither on their content nor on their length.
 func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -5,16 +5,17 @@ import (
 	"testing"
 )
 
-// hello is HMAC-SHA256 of "Hello, World!" with the key "It's a Secret to Everybody", the example that GitHub's documentation gives.
+// hello is the HMAC-SHA256 of "Hello, World!" with the key "It's a Secret to Everybody", as in
+// GitHub's documentation.
 const (
 	hello    = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 	everyone = "It's a Secret to Everybody"
 )
 
-func TestASenderProvesThatItKnowsTheSecret(t *testing.T) {
+func TestVerified(t *testing.T) {
 	for name, tt := range map[string]struct {
-		kind, header, sent string
-		signed, proven     bool
+		kind, header, payload string
+		signed, verified      bool
 	}{
 		"github":                  {"github", "X-Hub-Signature-256", "sha256=" + hello, true, true},
 		"github, other body":      {"github", "X-Hub-Signature-256", "sha256=" + hello[:62] + "00", true, false},
@@ -32,16 +33,16 @@ func TestASenderProvesThatItKnowsTheSecret(t *testing.T) {
 		"generic has none":        {"generic", "X-Hub-Signature-256", "sha256=" + hello, false, false},
 	} {
 		header := http.Header{}
-		header.Set(tt.header, tt.sent)
+		header.Set(tt.header, tt.payload)
 		call := Call{header, []byte("Hello, World!")}
 		if signed := Signed(tt.kind, header); signed != tt.signed {
 			t.Errorf("%s: signed %t, want %t", name, signed, tt.signed)
 		}
-		if proven := Proven(tt.kind, call, everyone); proven != tt.proven {
-			t.Errorf("%s: proven %t, want %t", name, proven, tt.proven)
+		if verified := Verified(tt.kind, call, everyone); verified != tt.verified {
+			t.Errorf("%s: verified %t, want %t", name, verified, tt.verified)
 		}
-		if Proven(tt.kind, call, "") {
-			t.Errorf("%s: an empty secret is proven", name)
+		if Verified(tt.kind, call, "") {
+			t.Errorf("%s: verified with an empty secret", name)
 		}
 	}
 }

@@ -1,8 +1,8 @@
-// Package webhook reads what the hosts of Git repositories send when something was pushed, and says whether a build shall follow and of what. It reads bytes
-// that anybody may have sent, and does nothing else.
+// Package webhook decodes the calls that Git hosts send after a push. It decides whether to start a
+// build, and of which revision. Calls are untrusted.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11, webhook triggers; the formats are those that GitHub, GitLab,
-// Bitbucket and Gogs describe.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11, webhook
+// triggers; the documentation of GitHub, GitLab, Bitbucket and Gogs.
 package webhook
 
 import (
@@ -20,53 +20,54 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// Call is what was sent.
+// Call is the request of a Git host.
 type Call struct {
 	Header http.Header
 	Body   []byte
 }
 
-// Event is what a call means.
+// Event is the decoded content of a call.
 type Event struct {
-	// Ignored says why no build follows; empty when one does.
+	// Ignored is the reason why the call starts no build. Empty means that it starts one.
 	Ignored string
-	// Revision is what was pushed, nil where the call does not say.
+	// Revision is the pushed revision, or nil if the call contains none.
 	Revision *buildv1.SourceRevision
-	// Env and Options are what a generic hook asks for.
+	// Env and Options are the settings in a generic call.
 	Env     []corev1.EnvVar
 	Options *buildv1.DockerStrategyOptions
 }
 
-// ignored is an event that no build follows.
+// ignored returns an event that starts no build.
 func ignored(format string, values ...any) (Event, error) {
 	return Event{Ignored: fmt.Sprintf(format, values...)}, nil
 }
 
-// Reader reads calls of one kind of hook. git is the source of the configuration, nil for another source. An error says what is wrong with the call.
+// Reader decodes calls of one kind. git is the Git source of the configuration, or nil. The error
+// describes what is wrong with the call.
 type Reader func(call Call, git *buildv1.GitBuildSource) (Event, error)
 
-// Readers are the kinds of hooks, by the last part of their addresses.
+// Readers returns the readers by the last part of the URL.
 func Readers() map[string]Reader {
 	return map[string]Reader{"generic": Generic, "github": GitHub, "gitlab": GitLab, "bitbucket": Bitbucket}
 }
 
-// matches says whether a pushed ref, such as "refs/heads/main", is the one that a source is built from, by default "master". A source of another kind is built from
-// all.
+// matches reports whether a pushed ref, such as "refs/heads/main", is the configured one, by
+// default "master". Without a Git source, all refs match.
 func matches(ref string, git *buildv1.GitBuildSource) bool {
 	if git == nil {
 		return true
 	}
-	built := git.Ref
-	if built == "" {
-		built = "master"
+	configured := git.Ref
+	if configured == "" {
+		configured = "master"
 	}
 	short := func(ref string) string {
 		return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
 	}
-	return short(ref) == short(built)
+	return short(ref) == short(configured)
 }
 
-// revision is a commit as a build has it, nil for none.
+// revision returns a revision, or nil if there is no commit.
 func revision(commit, message string, author, committer buildv1.SourceControlUser) *buildv1.SourceRevision {
 	if commit == "" {
 		return nil
@@ -76,7 +77,8 @@ func revision(commit, message string, author, committer buildv1.SourceControlUse
 	}}
 }
 
-// Generic reads a GenericWebHookEvent, JSON or YAML. A call without one starts a build too.
+// Generic decodes a GenericWebHookEvent in JSON or YAML. A call without an event starts a build,
+// too.
 func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	if len(call.Body) == 0 {
 		return Event{}, nil
@@ -87,40 +89,40 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	case err == nil && media == "application/json":
 	case err == nil && (media == "application/yaml" || media == "application/x-yaml"):
 		read = func(body []byte, into any) error { return yaml.Unmarshal(body, into) }
-	default: // not for us, as 3.11 has it
+	default: // ignored, as in OpenShift 3.11
 		return Event{}, nil
 	}
 	if err := jsonlimit.Check(call.Body, maxValues); err != nil {
 		return Event{}, fmt.Errorf("read body: %w", err)
 	}
-	if media != "application/json" && len(call.Body) > maxYAML {
-		return Event{}, fmt.Errorf("read body: YAML may have %d bytes: send JSON", maxYAML)
+	if media != "application/json" && len(call.Body) > maxYAMLBytes {
+		return Event{}, fmt.Errorf("read body: YAML can have at most %d bytes: send JSON", maxYAMLBytes)
 	}
-	var sent buildv1.GenericWebHookEvent
-	if err := read(call.Body, &sent); err != nil {
+	var payload buildv1.GenericWebHookEvent
+	if err := read(call.Body, &payload); err != nil {
 		return Event{}, fmt.Errorf("read body as %s: %w", media, err)
 	}
-	event := Event{Env: sent.Env, Options: sent.DockerStrategyOptions}
-	variables := sent.Env
+	event := Event{Env: payload.Env, Options: payload.DockerStrategyOptions}
+	variables := payload.Env
 	if event.Options != nil {
 		variables = slices.Concat(variables, event.Options.BuildArgs)
 	}
 	for _, variable := range variables {
-		if variable.ValueFrom != nil { // whoever knows a hook's secret may not have others put into images
-			return Event{}, fmt.Errorf("variable %q has no value: a webhook may give values, and not refer to them by valueFrom", variable.Name)
+		if variable.ValueFrom != nil { // a caller must not read secrets of the project
+			return Event{}, fmt.Errorf("variable %q has no value: a webhook does not support valueFrom", variable.Name)
 		}
 	}
-	if git == nil || sent.Git == nil {
+	if git == nil || payload.Git == nil {
 		return event, nil
 	}
-	if len(sent.Git.Refs) == 0 {
-		if !matches(sent.Git.Ref, git) {
-			return ignored("skipping build. Branch reference from %q does not match configuration", sent.Git.Ref)
+	if len(payload.Git.Refs) == 0 {
+		if !matches(payload.Git.Ref, git) {
+			return ignored("skipping build. Branch reference from %q does not match configuration", payload.Git.Ref)
 		}
-		event.Revision = revision(sent.Git.Commit, sent.Git.Message, sent.Git.Author, sent.Git.Committer)
+		event.Revision = revision(payload.Git.Commit, payload.Git.Message, payload.Git.Author, payload.Git.Committer)
 		return event, nil
 	}
-	for _, ref := range sent.Git.Refs {
+	for _, ref := range payload.Git.Refs {
 		if matches(ref.Ref, git) {
 			event.Revision = revision(ref.Commit, ref.Message, ref.Author, ref.Committer)
 			return event, nil
@@ -130,14 +132,14 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 }
 
 const (
-	// maxValues bounds the JSON values of a body, which are decoded into more memory than they have
-	// bytes.
+	// maxValues limits the JSON values in a body, because decoded values need more memory than
+	// their text.
 	maxValues = 200_000
-	// maxYAML bounds a body of YAML, whose values cannot be counted before it is decoded, in bytes.
-	maxYAML = 256 << 10
+	// maxYAMLBytes limits a YAML body, because its values cannot be counted before it is decoded.
+	maxYAMLBytes = 256 << 10
 )
 
-// decode reads a body that must be JSON.
+// decode decodes a JSON body.
 func decode(call Call, into any) error {
 	if media, _, err := mime.ParseMediaType(call.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return fmt.Errorf("non-parseable Content-Type %q: send application/json", call.Header.Get("Content-Type"))

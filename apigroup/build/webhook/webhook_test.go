@@ -18,7 +18,7 @@ const (
 		"env": [{"name": "A", "value": "1"}]}`
 )
 
-func TestCallsOfEachKind(t *testing.T) {
+func TestReadersDecodeCalls(t *testing.T) {
 	const asJSON = "application/json; charset=utf-8"
 	for name, tt := range map[string]struct {
 		reader             Reader
@@ -51,7 +51,7 @@ func TestCallsOfEachKind(t *testing.T) {
 		"generic, secret":     {Generic, "X-Any", "", asJSON, `{"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}]}`, "main", "error"},
 		"generic, argument":   {Generic, "X-Any", "", "application/yaml", "dockerStrategyOptions: {buildArgs: [{name: A, valueFrom: {}}]}", "main", "error"},
 		"generic, expanding":  {Generic, "X-Any", "", asJSON, `{"env": [{}` + strings.Repeat(",{}", maxValues) + `]}`, "main", "error"},
-		"generic, long YAML":  {Generic, "X-Any", "", "application/yaml", "git: {ref: main}" + strings.Repeat("\n", maxYAML), "main", "error"},
+		"generic, long YAML":  {Generic, "X-Any", "", "application/yaml", "git: {ref: main}" + strings.Repeat("\n", maxYAMLBytes), "main", "error"},
 		"github, expanding":   {GitHub, "X-GitHub-Event", "push", asJSON, `{"commits": [{}` + strings.Repeat(",{}", maxValues) + `]}`, "main", "error"},
 		"generic, broken":     {Generic, "X-Any", "", asJSON, "hello", "main", "error"},
 	} {
@@ -74,7 +74,7 @@ func TestCallsOfEachKind(t *testing.T) {
 	}
 }
 
-// FuzzCalls proves that no call, however it is made up, does more than be refused, be ignored or start a build.
+// FuzzCalls verifies that any call is rejected, ignored, or starts a build.
 func FuzzCalls(f *testing.F) {
 	for _, body := range []string{pushed, bitbucket, server, generic, "{}", "null", `{"commits": [null], "changes": [null], "push": {"changes": [{}]}}`, "a: &a [*a]"} {
 		f.Add([]byte(body), "main")
@@ -92,10 +92,10 @@ func FuzzCalls(f *testing.F) {
 				for _, git := range []*buildv1.GitBuildSource{nil, {Ref: ref}} {
 					event, err := reader(Call{header, body}, git)
 					if err != nil && (event.Revision != nil || event.Ignored != "") {
-						t.Errorf("%s: %v together with %+v", kind, err, event)
+						t.Errorf("%s: error %v with event %+v", kind, err, event)
 					}
 					if event.Revision != nil && event.Revision.Git.Commit == "" {
-						t.Errorf("%s: a revision without commit", kind)
+						t.Errorf("%s: revision without commit", kind)
 					}
 				}
 			}

@@ -11,45 +11,47 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// StrategyPlugin is the admission plug-in that checks who may build how, as the configuration calls it.
+// StrategyPlugin is the name of the admission plugin that checks access to build strategies.
 const StrategyPlugin = "BuildByStrategy"
 
-// strategyCheck is the plug-in: whoever makes, changes or starts a build or a configuration needs the right to create builds/docker, builds/source,
-// builds/custom or builds/jenkinspipeline, as its strategy is. Web hooks and triggers start what somebody with the right has configured.
+// strategyAdmission is the plugin. To create, change or start a build or a configuration, a user
+// needs the right to create builds/docker, builds/source, builds/custom or builds/jenkinspipeline,
+// depending on the strategy. Webhooks and triggers start builds that a user with this right has
+// configured.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14.
-type strategyCheck struct {
+type strategyAdmission struct {
 	*admission.Handler
-	*starter
+	*buildStore
 }
 
-var _ admission.ValidationInterface = &strategyCheck{}
+var _ admission.ValidationInterface = &strategyAdmission{}
 
-func newStrategyCheck(starter *starter) *strategyCheck {
-	return &strategyCheck{admission.NewHandler(admission.Create, admission.Update, admission.Connect), starter}
+func newStrategyAdmission(buildStore *buildStore) *strategyAdmission {
+	return &strategyAdmission{admission.NewHandler(admission.Create, admission.Update, admission.Connect), buildStore}
 }
 
-// Validate refuses what the user may not build.
-func (c *strategyCheck) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+// Validate rejects requests with a strategy that the user cannot use.
+func (c *strategyAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	strategies, err := c.strategies(request.WithNamespace(ctx, a.GetNamespace()), a)
 	if err != nil {
 		return err
 	}
 	for _, strategy := range strategies {
-		if err := c.mayBuild(ctx, a, strategy); err != nil {
+		if err := c.checkAccess(ctx, a, strategy); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// strategies are those that a request needs the right to.
-func (c *strategyCheck) strategies(ctx context.Context, a admission.Attributes) ([]*buildv1.BuildStrategy, error) {
+// strategies returns the strategies that a request uses.
+func (c *strategyAdmission) strategies(ctx context.Context, a admission.Attributes) ([]*buildv1.BuildStrategy, error) {
 	switch a.GetResource().GroupResource() {
 	case buildv1.Resource("buildconfigs"):
 		switch a.GetSubresource() {
 		case "":
-			return written(a), nil
+			return changedStrategy(a), nil
 		case "instantiate", binarySubresource:
 			config, err := c.config(ctx, a.GetName())
 			if err != nil {
@@ -60,7 +62,7 @@ func (c *strategyCheck) strategies(ctx context.Context, a admission.Attributes) 
 	case buildv1.Resource("builds"):
 		switch a.GetSubresource() {
 		case "":
-			return written(a), nil
+			return changedStrategy(a), nil
 		case "clone":
 			build, err := c.build(ctx, a.GetName())
 			if err != nil {
@@ -72,8 +74,9 @@ func (c *strategyCheck) strategies(ctx context.Context, a admission.Attributes) 
 	return nil, nil
 }
 
-// written is the strategy of an object that is being made or whose specification changes.
-func written(a admission.Attributes) []*buildv1.BuildStrategy {
+// changedStrategy returns the strategy of an object that is created, or whose specification
+// changes.
+func changedStrategy(a admission.Attributes) []*buildv1.BuildStrategy {
 	switch object := a.GetObject().(type) {
 	case *buildv1.BuildConfig:
 		if old, ok := a.GetOldObject().(*buildv1.BuildConfig); !ok || !apiequality.Semantic.DeepEqual(old.Spec, object.Spec) {
@@ -87,17 +90,17 @@ func written(a admission.Attributes) []*buildv1.BuildStrategy {
 	return nil
 }
 
-func (c *strategyCheck) mayBuild(ctx context.Context, a admission.Attributes, strategy *buildv1.BuildStrategy) error {
+func (c *strategyAdmission) checkAccess(ctx context.Context, a admission.Attributes, strategy *buildv1.BuildStrategy) error {
 	subresource := map[string]string{"Docker": "docker", "Source": "source", "Custom": "custom", "JenkinsPipeline": "jenkinspipeline"}[strategyText(strategy)]
 	if subresource == "" {
-		return nil // validation says what is missing
+		return nil // validation reports the missing strategy
 	}
 	decision, _, err := c.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: a.GetUserInfo(), Verb: "create", Namespace: a.GetNamespace(), Name: a.GetName(), ResourceRequest: true,
 		APIGroup: buildv1.GroupName, APIVersion: buildv1.GroupVersion.Version, Resource: "builds", Subresource: subresource,
 	})
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("check the right to strategy %s: %w", strategyText(strategy), err))
+		return admission.NewForbidden(a, fmt.Errorf("check access to strategy %s: %w", strategyText(strategy), err))
 	}
 	if decision != authorizer.DecisionAllow {
 		return admission.NewForbidden(a, fmt.Errorf("build strategy %s is not allowed", strategyText(strategy)))

@@ -8,7 +8,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 )
 
-// commit is one in the form of GitHub, GitLab and Gogs.
+// commit is a commit in the format of GitHub, GitLab and Gogs.
 type commit struct {
 	ID        string                    `json:"id"`
 	Message   string                    `json:"message"`
@@ -20,13 +20,13 @@ func (c *commit) revision() *buildv1.SourceRevision {
 	return revision(c.ID, c.Message, c.Author, c.Committer)
 }
 
-// GitHub reads the events of GitHub, and of Gogs, which does alike: a push starts a build, a ping does nothing.
+// GitHub decodes events of GitHub and Gogs. A push starts a build; a ping does nothing.
 func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	kind := call.Header.Get("X-GitHub-Event")
 	if kind == "" {
 		kind = call.Header.Get("X-Gogs-Event")
 	}
-	var sent struct {
+	var payload struct {
 		Ref        string   `json:"ref"`
 		Deleted    bool     `json:"deleted"`
 		HeadCommit *commit  `json:"head_commit"`
@@ -41,56 +41,56 @@ func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	default:
 		return Event{}, fmt.Errorf("unknown X-GitHub-Event or X-Gogs-Event %q", kind)
 	}
-	if err := decode(call, &sent); err != nil {
+	if err := decode(call, &payload); err != nil {
 		return Event{}, err
 	}
 	switch {
-	case !matches(sent.Ref, git):
-		return ignored("skipping build. Branch reference from %q does not match configuration", sent.Ref)
-	case sent.Deleted:
-		return ignored("skipping build. %q was deleted", sent.Ref)
-	case sent.HeadCommit != nil:
-		return Event{Revision: sent.HeadCommit.revision()}, nil
-	case len(sent.Commits) > 0: // Gogs has the newest first
-		return Event{Revision: sent.Commits[0].revision()}, nil
+	case !matches(payload.Ref, git):
+		return ignored("skipping build. Branch reference from %q does not match configuration", payload.Ref)
+	case payload.Deleted:
+		return ignored("skipping build. %q was deleted", payload.Ref)
+	case payload.HeadCommit != nil:
+		return Event{Revision: payload.HeadCommit.revision()}, nil
+	case len(payload.Commits) > 0: // Gogs has the newest first
+		return Event{Revision: payload.Commits[0].revision()}, nil
 	}
 	return Event{}, nil
 }
 
-// GitLab reads the push events of GitLab.
+// GitLab decodes push events of GitLab.
 func GitLab(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	if kind := call.Header.Get("X-Gitlab-Event"); kind != "Push Hook" {
 		return Event{}, fmt.Errorf("unknown X-Gitlab-Event %q: only Push Hook starts builds", kind)
 	}
-	var sent struct {
+	var payload struct {
 		Ref     string   `json:"ref"`
 		After   string   `json:"after"`
 		Commits []commit `json:"commits"`
 	}
-	if err := decode(call, &sent); err != nil {
+	if err := decode(call, &payload); err != nil {
 		return Event{}, err
 	}
-	if !matches(sent.Ref, git) {
-		return ignored("skipping build. Branch reference from %q does not match configuration", sent.Ref)
+	if !matches(payload.Ref, git) {
+		return ignored("skipping build. Branch reference from %q does not match configuration", payload.Ref)
 	}
-	if sent.After != "" && strings.Trim(sent.After, "0") == "" {
-		return ignored("skipping build. %q was deleted", sent.Ref)
+	if payload.After != "" && strings.Trim(payload.After, "0") == "" {
+		return ignored("skipping build. %q was deleted", payload.Ref)
 	}
-	at := slices.IndexFunc(sent.Commits, func(c commit) bool { return c.ID == sent.After })
-	if at < 0 {
-		at = len(sent.Commits) - 1 // the newest
+	i := slices.IndexFunc(payload.Commits, func(c commit) bool { return c.ID == payload.After })
+	if i < 0 {
+		i = len(payload.Commits) - 1 // the newest
 	}
-	if at < 0 {
-		return Event{Revision: revision(sent.After, "", buildv1.SourceControlUser{}, buildv1.SourceControlUser{})}, nil
+	if i < 0 {
+		return Event{Revision: revision(payload.After, "", buildv1.SourceControlUser{}, buildv1.SourceControlUser{})}, nil
 	}
-	newest := &sent.Commits[at]
+	newest := &payload.Commits[i]
 	if newest.Committer.Name == "" {
-		newest.Committer = newest.Author // GitLab names no other
+		newest.Committer = newest.Author // GitLab sends no committer
 	}
 	return Event{Revision: newest.revision()}, nil
 }
 
-// Bitbucket reads the push events of Bitbucket's service and of its server.
+// Bitbucket decodes push events of Bitbucket Cloud and Bitbucket Server.
 func Bitbucket(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	switch kind := call.Header.Get("X-Event-Key"); kind {
 	case "repo:push":
@@ -105,7 +105,7 @@ func Bitbucket(call Call, git *buildv1.GitBuildSource) (Event, error) {
 }
 
 func bitbucketPush(call Call, git *buildv1.GitBuildSource) (Event, error) {
-	var sent struct {
+	var payload struct {
 		Push struct {
 			Changes []struct {
 				New *struct {
@@ -121,21 +121,21 @@ func bitbucketPush(call Call, git *buildv1.GitBuildSource) (Event, error) {
 			} `json:"changes"`
 		} `json:"push"`
 	}
-	if err := decode(call, &sent); err != nil {
+	if err := decode(call, &payload); err != nil {
 		return Event{}, err
 	}
-	for _, change := range sent.Push.Changes {
+	for _, change := range payload.Push.Changes {
 		if change.New != nil && matches(change.New.Name, git) {
 			target := change.New.Target
-			who := person(target.Author.Raw)
-			return Event{Revision: revision(target.Hash, target.Message, who, who)}, nil
+			user := parseUser(target.Author.Raw)
+			return Event{Revision: revision(target.Hash, target.Message, user, user)}, nil
 		}
 	}
 	return ignored("skipping build. None of the changed references matches configuration")
 }
 
 func bitbucketServer(call Call, git *buildv1.GitBuildSource) (Event, error) {
-	var sent struct {
+	var payload struct {
 		Actor struct {
 			DisplayName  string `json:"displayName"`
 			EmailAddress string `json:"emailAddress"`
@@ -148,22 +148,22 @@ func bitbucketServer(call Call, git *buildv1.GitBuildSource) (Event, error) {
 			Type   string `json:"type"`
 		} `json:"changes"`
 	}
-	if err := decode(call, &sent); err != nil {
+	if err := decode(call, &payload); err != nil {
 		return Event{}, err
 	}
-	who := buildv1.SourceControlUser{Name: sent.Actor.DisplayName, Email: sent.Actor.EmailAddress}
-	for _, change := range sent.Changes {
+	user := buildv1.SourceControlUser{Name: payload.Actor.DisplayName, Email: payload.Actor.EmailAddress}
+	for _, change := range payload.Changes {
 		if change.Type != "DELETE" && matches(change.Ref.ID, git) {
-			return Event{Revision: revision(change.ToHash, "", who, who)}, nil
+			return Event{Revision: revision(change.ToHash, "", user, user)}, nil
 		}
 	}
 	return ignored("skipping build. None of the changed references matches configuration")
 }
 
-// person reads "Name <address>".
-func person(raw string) buildv1.SourceControlUser {
-	name, rest, found := strings.Cut(raw, "<")
-	if !found {
+// parseUser parses "Name <address>".
+func parseUser(raw string) buildv1.SourceControlUser {
+	name, rest, ok := strings.Cut(raw, "<")
+	if !ok {
 		return buildv1.SourceControlUser{Name: strings.TrimSpace(raw)}
 	}
 	email, _, _ := strings.Cut(rest, ">")

@@ -15,42 +15,42 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// requested is what the subresources share that make a build for a BuildRequest.
-type requested struct {
+// requestAction is the base of subresources that create a build from a BuildRequest.
+type requestAction struct {
 	apiserver.Action[*buildv1.BuildRequest]
-	starter
+	buildStore
 }
 
-func newRequested(deps apiserver.Deps) requested {
-	return requested{apiserver.Action[*buildv1.BuildRequest]{Kind: buildv1.GroupVersion.WithKind("BuildRequest")}, starter{deps}}
+func newRequestAction(deps apiserver.Deps) requestAction {
+	return requestAction{apiserver.Action[*buildv1.BuildRequest]{Kind: buildv1.GroupVersion.WithKind("BuildRequest")}, buildStore{deps}}
 }
 
-func (r requested) asked(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc) (*buildv1.BuildRequest, error) {
+func (r requestAction) request(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc) (*buildv1.BuildRequest, error) {
 	return r.About(ctx, name, body, validate, func(b *buildv1.BuildRequest) string { return b.Name })
 }
 
-// instantiateREST is the subresource buildconfigs/instantiate: it starts a build of a configuration.
-type instantiateREST struct{ requested }
+// instantiateREST is the subresource buildconfigs/instantiate. It instantiates a configuration.
+type instantiateREST struct{ requestAction }
 
 var _ rest.NamedCreater = &instantiateREST{}
 
 // Create makes the build.
 func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := i.asked(ctx, name, body, validate)
+	req, err := i.request(ctx, name, body, validate)
 	if err != nil {
 		return nil, err
 	}
-	return i.start(ctx, name, asked)
+	return i.start(ctx, name, req)
 }
 
-// clone is the subresource builds/clone: it does a build again, from what it was made of then.
-type clone struct{ requested }
+// clone is the subresource builds/clone. It creates a build with the inputs of an earlier build.
+type clone struct{ requestAction }
 
 var _ rest.NamedCreater = &clone{}
 
 // Create makes the build.
 func (c *clone) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := c.asked(ctx, name, body, validate)
+	req, err := c.request(ctx, name, body, validate)
 	if err != nil {
 		return nil, err
 	}
@@ -58,17 +58,18 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 	if err != nil {
 		return nil, err
 	}
-	var made *buildv1.Build
-	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error { // a build that starts may have taken the number
-		number, err := c.number(ctx, instantiate.ConfigOf(old))
+	var created *buildv1.Build
+	// A concurrent instantiation can use the same number.
+	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error {
+		number, err := c.incrementVersion(ctx, instantiate.ConfigOf(old))
 		if err != nil {
 			return err
 		}
-		made, err = c.create(ctx, instantiate.Clone(old, asked, number, rand.String(5)))
+		created, err = c.create(ctx, instantiate.Clone(old, req, number, rand.String(5)))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return made, nil
+	return created, nil
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// memory has one configuration and its builds. Its writer is killed where a test says so.
-type memory struct {
+// fakeStore contains one configuration and its builds. A test can fail its writer.
+type fakeStore struct {
 	stored *buildv1.BuildConfig
 	builds map[string]*buildv1.Build
-	killed error  // what the next change of the configuration ends with
-	first  func() // happens before the next change of the configuration
+	killed error  // error of the next update of the configuration
+	first  func() // runs before the next update of the configuration
 }
 
-func (m *memory) config(context.Context, string) (*buildv1.BuildConfig, error) {
+func (m *fakeStore) config(context.Context, string) (*buildv1.BuildConfig, error) {
 	return m.stored.DeepCopy(), nil
 }
 
-func (m *memory) build(_ context.Context, name string) (*buildv1.Build, error) {
+func (m *fakeStore) build(_ context.Context, name string) (*buildv1.Build, error) {
 	if found := m.builds[name]; found != nil {
 		return found.DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(buildv1.Resource("builds"), name)
 }
 
-func (m *memory) create(_ context.Context, build *buildv1.Build) (*buildv1.Build, error) {
+func (m *fakeStore) create(_ context.Context, build *buildv1.Build) (*buildv1.Build, error) {
 	if m.builds[build.Name] != nil {
 		return nil, apierrors.NewAlreadyExists(buildv1.Resource("builds"), build.Name)
 	}
@@ -44,7 +44,7 @@ func (m *memory) create(_ context.Context, build *buildv1.Build) (*buildv1.Build
 	return build, nil
 }
 
-func (m *memory) replace(_ context.Context, _ string, object apiserver.Object) error {
+func (m *fakeStore) replace(_ context.Context, _ string, object apiserver.Object) error {
 	if err := m.killed; err != nil {
 		m.killed = nil
 		return err
@@ -63,18 +63,18 @@ func (m *memory) replace(_ context.Context, _ string, object apiserver.Object) e
 
 const rubyImage = "registry/ruby@sha256:bbb"
 
-func newMemory() (*memory, starting) {
+func newFakeStore() (*fakeStore, instantiation) {
 	config := valid()
 	setConfigDefaults(config)
 	config.Namespace, config.Name, config.UID = "shop", "app", "uid"
 	config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: "ConfigChange"}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}}
-	m := &memory{stored: config, builds: map[string]*buildv1.Build{}}
+	m := &fakeStore{stored: config, builds: map[string]*buildv1.Build{}}
 	images := instantiate.Images(func(string, string) (*imagev1.ImageStream, error) {
 		return &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{
 			Tag: "2.5", Items: []imagev1.TagEvent{{Image: "sha256:bbb", DockerImageReference: rubyImage}},
 		}}}}, nil
 	})
-	return m, starting{m, func(*buildv1.BuildConfig) instantiate.Images { return images }}
+	return m, instantiation{m, func(*buildv1.BuildConfig) instantiate.Images { return images }}
 }
 
 func byImage() *buildv1.BuildRequest {
@@ -85,47 +85,47 @@ func byImage() *buildv1.BuildRequest {
 	}
 }
 
-func TestABuildIsNeitherLostNorMadeTwiceByAnEndInBetween(t *testing.T) {
+func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
 	for name, asked := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
-		stored, starting := newMemory()
+		stored, instantiation := newFakeStore()
 		stored.killed = errors.New("killed")
-		if made, err := starting.start(t.Context(), "app", asked); err == nil || made == nil {
-			t.Errorf("%s: the end went unnoticed: %v, %v", name, made, err)
+		if made, err := instantiation.start(t.Context(), "app", asked); err == nil || made == nil {
+			t.Errorf("%s: no error: %v, %v", name, made, err)
 		}
 		if stored.builds["app-1"] == nil || stored.stored.Status.LastVersion != 0 {
-			t.Errorf("%s: after the end there are %v", name, stored.builds)
+			t.Errorf("%s: builds after the kill are %v", name, stored.builds)
 		}
-		// The trigger is still to be obeyed, and finds that it was.
-		if _, err := starting.start(t.Context(), "app", asked); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
-			t.Errorf("%s: again: %v", name, err)
+		// The trigger fires again, and finds the build.
+		if _, err := instantiation.start(t.Context(), "app", asked); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+			t.Errorf("%s: second instantiation: %v", name, err)
 		}
 		config := stored.stored
 		if len(stored.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
-			t.Errorf("%s: there are %q, the configuration is %+v", name, slices.Sorted(maps.Keys(stored.builds)), config)
+			t.Errorf("%s: builds are %q, configuration is %+v", name, slices.Sorted(maps.Keys(stored.builds)), config)
 		}
 	}
 }
 
-func TestABuildOfAChangingConfigurationIsNotedInIt(t *testing.T) {
-	stored, starting := newMemory()
+func TestConcurrentChangeKeepsBuildNumber(t *testing.T) {
+	stored, instantiation := newFakeStore()
 	stored.first = func() {
 		stored.stored.Labels, stored.stored.ResourceVersion = map[string]string{"team": "red"}, "other"
 	}
-	made, err := starting.start(t.Context(), "app", byImage())
+	made, err := instantiation.start(t.Context(), "app", byImage())
 	if err != nil || made.Name != "app-1" {
-		t.Fatalf("made %v, %v", made, err)
+		t.Fatalf("created %v, %v", made, err)
 	}
 	config := stored.stored
 	if config.Labels["team"] != "red" || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
-		t.Errorf("the configuration is %+v", config)
+		t.Errorf("configuration is %+v", config)
 	}
 }
 
-func TestTheNumberOfSomethingElseIsLeftOut(t *testing.T) {
-	stored, starting := newMemory()
+func TestNumberOfForeignBuildIsSkipped(t *testing.T) {
+	stored, instantiation := newFakeStore()
 	stored.builds["app-1"] = &buildv1.Build{}
-	made, err := starting.start(t.Context(), "app", byImage())
+	made, err := instantiation.start(t.Context(), "app", byImage())
 	if err != nil || made.Name != "app-2" || stored.stored.Status.LastVersion != 2 {
-		t.Errorf("made %v, %v; the configuration is %+v", made, err, stored.stored.Status)
+		t.Errorf("created %v, %v; configuration is %+v", made, err, stored.stored.Status)
 	}
 }

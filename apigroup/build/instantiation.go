@@ -1,0 +1,113 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// objectStore provides the objects that an instantiation reads and writes.
+type objectStore interface {
+	config(ctx context.Context, name string) (*buildv1.BuildConfig, error)
+	build(ctx context.Context, name string) (*buildv1.Build, error)
+	create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error)
+	replace(ctx context.Context, resource string, object apiserver.Object) error
+}
+
+// instantiation instantiates configurations.
+//
+// It first creates the build, then records the build's number and images in the configuration. If
+// the process is killed in between, the next instantiation finds that the build exists, and records
+// it. In the opposite order, a trigger could be marked as handled without a build.
+type instantiation struct {
+	objectStore
+	// images returns the image streams that builds of a configuration can use.
+	images func(*buildv1.BuildConfig) instantiate.Images
+}
+
+// start instantiates a configuration for a request. If it returns both a build and an error, it
+// created the build, but could not record it.
+func (s instantiation) start(ctx context.Context, name string, req *buildv1.BuildRequest) (created *buildv1.Build, err error) {
+	var next *buildv1.BuildConfig
+	err = retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
+		config, err := s.config(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := checkStartable(config, req); err != nil {
+			return err
+		}
+		next = config.DeepCopy()
+		images := s.images(config)
+		if instantiate.UpdateTriggers(next, req, images) {
+			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, req.TriggeredByImage.Name))
+		}
+		next.Status.LastVersion++
+		build, err := instantiate.Build(next, req, images)
+		if err != nil {
+			return errors.NewBadRequest(err.Error())
+		}
+		created, err = s.create(ctx, build)
+		if !errors.IsAlreadyExists(err) {
+			return err
+		}
+		if err := s.recordExisting(ctx, name, build.Name, next.Status.LastVersion); err != nil {
+			return err
+		}
+		return errors.NewConflict(buildv1.Resource("buildconfigs"), name, fmt.Errorf("build %q already exists", build.Name))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err = s.replace(ctx, "buildconfigs", next); errors.IsConflict(err) {
+		err = s.recordNumber(ctx, name, created, next.Status.LastVersion)
+	}
+	return created, err
+}
+
+// recordExisting records a build that another instantiation has created.
+func (s instantiation) recordExisting(ctx context.Context, config, name string, number int64) error {
+	other, err := s.build(ctx, name)
+	if errors.IsNotFound(err) { // it was deleted
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.recordNumber(ctx, config, other, number)
+}
+
+// recordNumber records the number of a build in its configuration, unless it is recorded already.
+func (s instantiation) recordNumber(ctx context.Context, name string, build *buildv1.Build, number int64) error {
+	return retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
+		config, err := s.config(ctx, name)
+		if err != nil {
+			return err
+		}
+		next := config.DeepCopy()
+		if !instantiate.RecordBuild(next, build, number) {
+			return nil
+		}
+		return s.replace(ctx, "buildconfigs", next)
+	})
+}
+
+// checkStartable returns an error if a configuration cannot be instantiated.
+func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) error {
+	switch {
+	case config.DeletionTimestamp != nil:
+		return errors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
+	case instantiate.Paused(config):
+		return errors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
+	case req.LastVersion != nil && *req.LastVersion != config.Status.LastVersion:
+		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
+			fmt.Errorf("the last version is %d, but the request requires %d", config.Status.LastVersion, *req.LastVersion))
+	}
+	return nil
+}
