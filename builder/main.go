@@ -46,7 +46,8 @@ func Main() {
 	}
 	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600) // the Build contains the error, too
+		// The Build contains the error, too.
+		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600)
 		os.Exit(1)
 	}
 }

@@ -46,7 +46,8 @@ func (r *run) openStore(ctx context.Context) *store {
 		return private
 	}
 	lock, err := os.OpenFile(filepath.Join(r.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) { // no configuration, or no space
+	// No configuration, or no space.
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) {
 		return private
 	}
 	if err == nil {

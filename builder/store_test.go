@@ -143,7 +143,8 @@ func TestStoreKeepsNoSecretsOfSource(t *testing.T) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if strings.Contains(string(content), word) && !strings.Contains(path, "/all/") { // the image
+		// /all/ is part of the image.
+		if strings.Contains(string(content), word) && !strings.Contains(path, "/all/") {
 			t.Errorf("%s contains the secret", path)
 		}
 		return err

@@ -103,7 +103,8 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	}
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil && !metav1.IsControlledBy(pod, build) { // the user may not be allowed to read logs of all pods
+	// The user may not be allowed to read logs of all pods.
+	if err == nil && !metav1.IsControlledBy(pod, build) {
 		err = errors.NewNotFound(corev1.Resource("pods"), name)
 	}
 	if errors.IsNotFound(err) && build.Status.LogSnippet != "" {

@@ -53,7 +53,8 @@ func (l *buildController) loop(builds, pods, streams cache.SharedIndexInformer) 
 
 // keysWaitingForStream returns the builds that wait for their output image stream, or for an image.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
-	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything()) // the cache returns no errors
+	// The cache returns no errors.
+	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything())
 	for _, build := range builds {
 		reason := build.Status.Reason
 		if build.Status.Phase == buildv1.BuildPhaseNew && (reason == buildv1.StatusReasonInvalidOutputReference || reason == buildv1.StatusReasonInvalidImageReference) {
@@ -244,7 +245,8 @@ func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error 
 		return nil
 	}
 	err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that another pod has the name
+	// A conflict means that another pod has the name.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete build pod %q: %w", pod.Name, err)
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestBuildEvents(t *testing.T) {
 		"its pod is gone":        {in(buildv1.BuildPhaseRunning, nil), nil, []string{failed}},
 		"it is cancelled":        {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Cancelled = true }), podOf(build(), corev1.PodRunning), []string{"Normal BuildCancelled Build shop/app-1 has been cancelled"}},
 		"it ended before":        {in(buildv1.BuildPhaseComplete, nil), pod(corev1.PodSucceeded, 0), nil},
-		"somebody has its pod":   {in(buildv1.BuildPhaseNew, nil), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build"}}, []string{failed}},
+		"pod of another owner":   {in(buildv1.BuildPhaseNew, nil), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build"}}, []string{failed}},
 		"its image was reported": {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:1"} }), podOf(build(), corev1.PodRunning), []string{done}},
 	} {
 		var pods []*corev1.Pod

@@ -105,7 +105,8 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 			continue
 		}
 		from := &corev1.ObjectReference{Kind: tag.Kind, Namespace: namespaceOf(config, tag), Name: tag.Name}
-		return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{ // also updates the images of the other triggers
+		// Also updates the images of the other triggers.
+		return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{
 			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image},
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},
 		})

@@ -157,16 +157,16 @@ func TestResultOfEndedPod(t *testing.T) {
 		pod   *corev1.Pod
 		want  string
 	}{
-		"well":           {&buildv1.Build{}, ended("Succeeded", "", 0, "Completed"), "Complete "},
-		"no container":   {&buildv1.Build{}, &corev1.Pod{Status: corev1.PodStatus{Phase: "Succeeded"}}, "Error NoBuildContainerStatus"},
-		"not well":       {&buildv1.Build{}, ended("Failed", "", 1, "Error"), "Failed GenericBuildFailed"},
-		"builder said":   {said, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
-		"out of memory":  {said, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
-		"evicted":        {said, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
-		"too late":       {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
-		"killed":         {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
-		"lost":           {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
-		"somebody moved": {said, removed, "Error BuildPodDeleted"},
+		"well":          {&buildv1.Build{}, ended("Succeeded", "", 0, "Completed"), "Complete "},
+		"no container":  {&buildv1.Build{}, &corev1.Pod{Status: corev1.PodStatus{Phase: "Succeeded"}}, "Error NoBuildContainerStatus"},
+		"not well":      {&buildv1.Build{}, ended("Failed", "", 1, "Error"), "Failed GenericBuildFailed"},
+		"builder said":  {said, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
+		"out of memory": {said, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
+		"evicted":       {said, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
+		"too late":      {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
+		"killed":        {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
+		"lost":          {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
+		"pod removed":   {said, removed, "Error BuildPodDeleted"},
 	} {
 		got := result(tt.build, tt.pod)
 		if string(got.phase)+" "+string(got.reason) != tt.want {

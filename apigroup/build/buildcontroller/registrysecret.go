@@ -102,7 +102,8 @@ func matchingSecret(secrets []corev1.Secret, image string) *corev1.LocalObjectRe
 		return nil // the builder reports the error
 	}
 	for _, secret := range secrets {
-		chain, _ := registryclient.KeychainOf([]corev1.Secret{secret}) // an invalid secret has no credentials
+		// An invalid secret has no credentials.
+		chain, _ := registryclient.KeychainOf([]corev1.Secret{secret})
 		if auth, err := chain.Resolve(reference.Context()); err == nil && auth != authn.Anonymous {
 			return &corev1.LocalObjectReference{Name: secret.Name}
 		}

@@ -64,7 +64,7 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 		"it is leaving":   {leaving, true, "Serial", []string{"app-1", "app-3"}},
 		"it is gone":      {numbered(1, "Running", "Serial"), false, "Serial", []string{"app-1", "app-3"}},
 		"the latest only": {numbered(1, "Complete", "SerialLatestOnly"), true, "SerialLatestOnly", []string{"app-1", "app-5"}},
-		"nobody waits":    {numbered(1, "Complete", "Parallel"), true, "Parallel", []string{"app-1"}},
+		"no build waits":  {numbered(1, "Complete", "Parallel"), true, "Parallel", []string{"app-1"}},
 		"a pipeline":      {asPipeline(numbered(1, "Complete", "Serial")), true, "Serial", []string{"app-1"}},
 		"of another":      {other, true, "Serial", []string{"app-1"}},
 	} {

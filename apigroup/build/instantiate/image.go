@@ -166,7 +166,8 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 		if tag == nil || trigger.Paused {
 			continue
 		}
-		if image, err := images.Resolve(config.Namespace, tag); err == nil { // a tag can have no image yet
+		// A tag can have no image yet.
+		if image, err := images.Resolve(config.Namespace, tag); err == nil {
 			trigger.LastTriggeredImageID = image
 		}
 	}

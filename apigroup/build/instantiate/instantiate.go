@@ -73,7 +73,8 @@ func ConfigOf(build *buildv1.Build) string {
 
 // Number returns the number of a build in its configuration, or 0 if it has none.
 func Number(build *buildv1.Build) int64 {
-	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64) // 0 if missing
+	// 0 if missing.
+	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64)
 	return number
 }
 
