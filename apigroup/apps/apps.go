@@ -1,5 +1,6 @@
-// Package apps serves the API group apps.openshift.io: deployment configurations, which describe an
-// application as a replication controller does, and in addition how and when it is deployed anew.
+// Package apps serves the API group apps.openshift.io: deployment configurations. A deployment
+// configuration describes an application like a replication controller, and how and when to deploy
+// it.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on deployments; the wire type is
 // github.com/openshift/api/apps/v1.DeploymentConfig.
@@ -17,17 +18,18 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' own rules for what a deployment configuration embeds.
+// Rules are Kubernetes' defaults and validation rules for types that a deployment configuration
+// embeds.
 type Rules interface {
-	// DefaultPodTemplate fills in what Kubernetes fills in.
+	// DefaultPodTemplate sets the defaults of a pod template.
 	DefaultPodTemplate(*corev1.PodTemplateSpec)
-	// PodTemplate, Env and Resources give the problems of their kind.
+	// PodTemplate, Env and Resources return validation errors.
 	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature(rules Rules) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: appsv1.GroupVersion,
@@ -53,7 +55,7 @@ func deploymentConfigs(rules Rules) apiserver.Served {
 		Subresources: subresources,
 		Columns: []apiserver.Column[config]{
 			{Name: "Revision", Description: "Number of the latest deployment", Value: func(dc config) any { return dc.Status.LatestVersion }},
-			{Name: "Desired", Description: "Wanted number of pods", Value: func(dc config) any { return int64(dc.Spec.Replicas) }},
+			{Name: "Desired", Description: "Desired number of pods", Value: func(dc config) any { return int64(dc.Spec.Replicas) }},
 			{Name: "Current", Description: "Number of pods", Value: func(dc config) any { return int64(dc.Status.Replicas) }},
 			{Name: "Triggered By", Description: "What starts a deployment", Value: triggers},
 		},
@@ -69,18 +71,18 @@ func subresources(deps apiserver.Deps, store *registry.Store) (map[string]rest.S
 	}, nil
 }
 
-// triggers are shown as "config,image(ruby:latest)".
+// triggers returns the triggers as "config,image(ruby:latest)".
 func triggers(dc *appsv1.DeploymentConfig) any {
-	var shown []string
+	var names []string
 	for _, trigger := range dc.Spec.Triggers {
 		switch {
 		case trigger.Type == appsv1.DeploymentTriggerOnConfigChange:
-			shown = append(shown, "config")
+			names = append(names, "config")
 		case trigger.Type == appsv1.DeploymentTriggerOnImageChange && trigger.ImageChangeParams != nil:
-			shown = append(shown, "image("+trigger.ImageChangeParams.From.Name+")")
+			names = append(names, "image("+trigger.ImageChangeParams.From.Name+")")
 		default:
-			shown = append(shown, string(trigger.Type))
+			names = append(names, string(trigger.Type))
 		}
 	}
-	return strings.Join(shown, ",")
+	return strings.Join(names, ",")
 }

@@ -123,12 +123,12 @@ func TestValidation(t *testing.T) {
 			setDefaults(dc)
 			tt.change(dc)
 			var got []string
-			problems := validator{lenient{}}.config(t.Context(), dc, nil)
-			for _, problem := range problems {
-				got = append(got, problem.Field)
+			errs := validator{lenient{}}.config(t.Context(), dc, nil)
+			for _, fieldErr := range errs {
+				got = append(got, fieldErr.Field)
 			}
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("problems are %v, want %q", problems, tt.want)
+				t.Errorf("problems are %v, want %q", errs, tt.want)
 			}
 		})
 	}
@@ -138,8 +138,8 @@ func TestTheLatestVersionGoesUpOneByOne(t *testing.T) {
 	for now, ok := range map[int64]bool{4: false, 5: true, 6: true, 7: false} {
 		dc, old := valid(), valid()
 		dc.Status.LatestVersion, old.Status.LatestVersion = now, 5
-		if problems := validateStatus(t.Context(), dc, old); (len(problems) == 0) != ok {
-			t.Errorf("5 to %d: %v", now, problems)
+		if errs := validateStatus(t.Context(), dc, old); (len(errs) == 0) != ok {
+			t.Errorf("5 to %d: %v", now, errs)
 		}
 	}
 }

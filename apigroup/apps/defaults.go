@@ -17,7 +17,8 @@ const (
 	defaultShare        = "25%"
 )
 
-// setDefaults fills in what OpenShift 3 fills in: a rolling deployment whenever the template changes.
+// setDefaults sets the defaults of OpenShift 3: a rolling deployment after each change of the
+// template.
 func setDefaults(dc *appsv1.DeploymentConfig) {
 	spec := &dc.Spec
 	if spec.Triggers == nil {
@@ -25,38 +26,38 @@ func setDefaults(dc *appsv1.DeploymentConfig) {
 	}
 	for _, trigger := range spec.Triggers {
 		if params := trigger.ImageChangeParams; params != nil {
-			orDefault(&params.From.Kind, "ImageStreamTag")
+			setDefault(&params.From.Kind, "ImageStreamTag")
 		}
 	}
 	if len(spec.Selector) == 0 && spec.Template != nil {
 		spec.Selector = maps.Clone(spec.Template.Labels)
 	}
-	orNew(&spec.RevisionHistoryLimit, defaultHistory)
+	setDefaultPointer(&spec.RevisionHistoryLimit, defaultHistory)
 
 	strategy := &spec.Strategy
-	orDefault(&strategy.Type, appsv1.DeploymentStrategyTypeRolling)
+	setDefault(&strategy.Type, appsv1.DeploymentStrategyTypeRolling)
 	if strategy.Type == appsv1.DeploymentStrategyTypeRolling && strategy.RollingParams == nil {
 		strategy.RollingParams = &appsv1.RollingDeploymentStrategyParams{}
 	}
 	if strategy.Type == appsv1.DeploymentStrategyTypeRecreate && strategy.RecreateParams == nil {
 		strategy.RecreateParams = &appsv1.RecreateDeploymentStrategyParams{}
 	}
-	orNew(&strategy.ActiveDeadlineSeconds, defaultDeadline)
+	setDefaultPointer(&strategy.ActiveDeadlineSeconds, defaultDeadline)
 	if params := strategy.RollingParams; params != nil {
 		setRollingDefaults(params)
 	}
 	if params := strategy.RecreateParams; params != nil {
-		orNew(&params.TimeoutSeconds, defaultTimeout)
+		setDefaultPointer(&params.TimeoutSeconds, defaultTimeout)
 		setHookDefaults(params.Pre, params.Mid, params.Post)
 	}
 }
 
-// setRollingDefaults sees to it that a deployment can advance: unless both limits are given, one of them is
-// not zero.
+// setRollingDefaults sets the defaults of a rolling deployment. At least one of the limits is not
+// zero, unless the user sets both, so that a deployment can progress.
 func setRollingDefaults(params *appsv1.RollingDeploymentStrategyParams) {
-	orNew(&params.IntervalSeconds, defaultInterval)
-	orNew(&params.UpdatePeriodSeconds, defaultUpdatePeriod)
-	orNew(&params.TimeoutSeconds, defaultTimeout)
+	setDefaultPointer(&params.IntervalSeconds, defaultInterval)
+	setDefaultPointer(&params.UpdatePeriodSeconds, defaultUpdatePeriod)
+	setDefaultPointer(&params.TimeoutSeconds, defaultTimeout)
 	neither := params.MaxUnavailable == nil && params.MaxSurge == nil
 	share := intstr.FromString(defaultShare)
 	if params.MaxUnavailable == nil && (neither || isZero(params.MaxSurge)) {
@@ -82,24 +83,24 @@ func setHookDefaults(hooks ...*appsv1.LifecycleHook) {
 			continue
 		}
 		for i := range hook.TagImages {
-			orDefault(&hook.TagImages[i].To.Kind, "ImageStreamTag")
+			setDefault(&hook.TagImages[i].To.Kind, "ImageStreamTag")
 		}
 	}
 }
 
-// isZero says whether a number or share is given and zero.
+// isZero reports whether a number or percentage is set to zero.
 func isZero(value *intstr.IntOrString) bool {
 	return value != nil && (value.Type == intstr.Int && value.IntVal == 0 || value.Type == intstr.String && value.StrVal == "0%")
 }
 
-func orDefault[T ~string](value *T, otherwise T) {
+func setDefault[T ~string](value *T, defaultValue T) {
 	if *value == "" {
-		*value = otherwise
+		*value = defaultValue
 	}
 }
 
-func orNew[T any](value **T, otherwise T) {
+func setDefaultPointer[T any](value **T, defaultValue T) {
 	if *value == nil {
-		*value = &otherwise
+		*value = &defaultValue
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// instantiate is the subresource "instantiate": it starts a deployment by hand.
+// instantiate is the subresource "instantiate". It starts a deployment for a user.
 type instantiate struct {
 	apiserver.Action[*appsv1.DeploymentRequest]
 	deps apiserver.Deps
@@ -29,8 +29,8 @@ func (i *instantiate) store(resource string) *registry.Store {
 	return i.deps.Stores[appsv1.GroupVersion.WithResource(resource).GroupResource()]
 }
 
-// Create starts the deployment that the request describes and returns the configuration. Where nothing has changed since the latest one, only a forced
-// request starts another.
+// Create starts a deployment and returns the configuration. If nothing has changed since the latest
+// deployment, the request must be forced.
 func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
 	if err != nil {
@@ -46,18 +46,18 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	}
 	before := dc.Generation
 	if asked.Latest {
-		if dc, err = i.bring(ctx, dc, asked); err != nil {
+		if dc, err = i.updateImages(ctx, dc, asked); err != nil {
 			return nil, err
 		}
 	}
 	if !asked.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
-		return nil, errors.NewBadRequest(fmt.Sprintf("nothing has changed in deployment config %q since deployment #%d; force another one", name, dc.Status.LatestVersion))
+		return nil, errors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d: use force to deploy again", name, dc.Status.LatestVersion))
 	}
-	return i.count(ctx, dc)
+	return i.incrementVersion(ctx, dc)
 }
 
-// bring puts the present images of the triggers into the template.
-func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
+// updateImages sets the current images of the triggers in the template.
+func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
 	if slices.Contains(asked.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
 		return dc, nil
 	}
@@ -82,13 +82,13 @@ func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, as
 		return stream.(*imagev1.ImageStream)
 	}
 	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return asked.Force }
-	if !rollout.BringImages(dc.DeepCopy(), force, find) || failure != nil {
+	if !rollout.UpdateImages(dc.DeepCopy(), force, find) || failure != nil {
 		return dc, failure
 	}
 	changed, _, err := i.store("deploymentconfigs").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
-			rollout.BringImages(current, force, find)
+			rollout.UpdateImages(current, force, find)
 			return current, failure
 		}), nil, nil, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -97,13 +97,13 @@ func (i *instantiate) bring(ctx context.Context, dc *appsv1.DeploymentConfig, as
 	return changed.(*appsv1.DeploymentConfig), nil
 }
 
-// manual is the cause of deployments that somebody has asked for.
+// manual is the cause of deployments that a user has requested.
 const manual appsv1.DeploymentTriggerType = "Manual"
 
-// count counts the version up once, if no controller has done so meanwhile.
-func (i *instantiate) count(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
+// incrementVersion increments the version once, unless a controller has already done so.
+func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
-	counted, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
+	updated, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
 			if current.Status.LatestVersion == latest {
@@ -112,5 +112,5 @@ func (i *instantiate) count(ctx context.Context, dc *appsv1.DeploymentConfig) (r
 			}
 			return current, nil
 		}), nil, nil, false, &metav1.UpdateOptions{})
-	return counted, err
+	return updated, err
 }

@@ -28,7 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource "log": what a deployment has printed. That is its deployer's log until it is complete, and then the log of its first pod.
+// logs is the subresource "log". The log of a deployment is that of its deployer until it is
+// complete, then that of its first pod.
 type logs struct {
 	deps  apiserver.Deps
 	store *registry.Store
@@ -36,23 +37,23 @@ type logs struct {
 
 var _ rest.GetterWithOptions = &logs{}
 
-// New makes what discovery calls the answer.
+// New returns the type of the response for discovery.
 func (*logs) New() runtime.Object { return &appsv1.DeploymentLog{} }
 
-// Destroy has nothing to give back: the store is the configurations'.
+// Destroy implements rest.Storage. The store belongs to the configurations.
 func (*logs) Destroy() {}
 
-// GroupVersionKind is the answer's.
+// GroupVersionKind returns the kind of the response.
 func (*logs) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind("DeploymentLog")
 }
 
-// NewGetOptions makes the query.
+// NewGetOptions returns the type of the query.
 func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 	return &appsv1.DeploymentLogOptions{}, false, ""
 }
 
-// Get finds the deployment and gives its log as a stream.
+// Get returns the log of a deployment as a stream.
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*appsv1.DeploymentLogOptions)
 	if !ok {
@@ -72,7 +73,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		return nil, err
 	}
 	namespace := request.NamespaceValue(ctx)
-	rc, err := started(ctx, core, namespace, rollout.Name(name, version), options.NoWait)
+	rc, err := waitForStart(ctx, core, namespace, rollout.Name(name, version), options.NoWait)
 	if err != nil {
 		return nil, err
 	}
@@ -80,27 +81,27 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		return &apiserver.Stream{Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
 	}
 	if !metav1.IsControlledBy(rc, dc) {
-		return nil, errors.NewBadRequest(fmt.Sprintf("replication controller %q is not a deployment of deployment config %q; remove it", rc.Name, dc.Name))
+		return nil, errors.NewBadRequest(fmt.Sprintf("replication controller %q does not belong to deployment config %q: delete it", rc.Name, dc.Name))
 	}
 	pod, err := podOf(ctx, core, rc)
 	if err != nil {
 		return nil, err
 	}
-	of := &corev1.PodLogOptions{
+	logOptions := &corev1.PodLogOptions{
 		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
 		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
 	}
-	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(pod, of).Stream}, nil
+	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(pod, logOptions).Stream}, nil
 }
 
-// versionOf is the version whose log is wanted.
+// versionOf returns the requested version.
 func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions) (int64, error) {
 	latest := dc.Status.LatestVersion
 	switch {
 	case latest == 0:
 		return 0, errors.NewBadRequest(fmt.Sprintf("no deployment exists for deployment config %q", dc.Name))
 	case options.Version != nil && options.Previous:
-		return 0, errors.NewBadRequest("both a version and the previous one are wanted")
+		return 0, errors.NewBadRequest("version and previous cannot be used together")
 	case options.Version != nil && (*options.Version <= 0 || *options.Version > latest):
 		return 0, errors.NewBadRequest(fmt.Sprintf("invalid version %d for deployment config %q: it has deployments 1 to %d", *options.Version, dc.Name, latest))
 	case options.Version != nil:
@@ -113,37 +114,38 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 	return latest, nil
 }
 
-// startLimit is how long a log waits for its deployment to start.
-const startLimit = 30 * time.Second
+// startTimeout is how long a log request waits for its deployment to start.
+const startTimeout = 30 * time.Second
 
-// started waits until a deployment has a pod that runs or has run. It is nil when it has none and shall not be waited for.
-func started(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, noWait bool) (*corev1.ReplicationController, error) {
-	begun := func(rc *corev1.ReplicationController) bool {
+// waitForStart waits until the deployer of a deployment runs or has ended. With noWait, it returns
+// nil for a deployment that has not started.
+func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, noWait bool) (*corev1.ReplicationController, error) {
+	hasStarted := func(rc *corev1.ReplicationController) bool {
 		return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
 	}
 	if noWait {
 		rc, err := core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil || !begun(rc) {
+		if err != nil || !hasStarted(rc) {
 			return nil, err
 		}
 		return rc, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
+			options.FieldSelector = selector
 			return core.ReplicationControllers(namespace).List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
+			options.FieldSelector = selector
 			return core.ReplicationControllers(namespace).Watch(ctx, options)
 		},
 	}
 	event, err := watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, nil, func(event watch.Event) (bool, error) {
 		rc, ok := event.Object.(*corev1.ReplicationController)
-		return ok && begun(rc), nil
+		return ok && hasStarted(rc), nil
 	})
 	if err != nil {
 		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start", name), 1)
@@ -151,8 +153,8 @@ func started(ctx context.Context, core coreclient.CoreV1Interface, namespace, na
 	return event.Object.(*corev1.ReplicationController), nil
 }
 
-// podOf is the pod whose log is a deployment's. Whoever may read logs of deployments may not read those of all pods:
-// a pod that only has the labels or the name of one doesn't count.
+// podOf returns the pod whose log is that of a deployment. It ignores pods of other owners, because
+// the user may not be allowed to read logs of all pods.
 func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
 	if rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
 		pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// rollback makes a configuration that is like an earlier deployment of it. It stores nothing: whoever asked replaces the configuration by
-// the answer. It is the subresource "rollback".
+// rollback is the subresource "rollback". It returns a configuration with the settings of an
+// earlier deployment, and stores nothing: the client updates the configuration.
 type rollback struct {
 	apiserver.Action[*appsv1.DeploymentConfigRollback]
 	deps apiserver.Deps
@@ -35,20 +35,21 @@ func (r *rollback) Create(ctx context.Context, name string, body runtime.Object,
 	if err != nil {
 		return nil, err
 	}
-	return r.generate(ctx, asked)
+	return r.rolledBackConfig(ctx, asked)
 }
 
-// rollbacks is the resource deploymentconfigrollbacks, which older clients call: the same, with the name in the body.
+// rollbacks is the resource deploymentconfigrollbacks for older clients. The name of the
+// configuration is in the body.
 type rollbacks struct{ *rollback }
 
 func newRollbacks(deps apiserver.Deps) (rest.Storage, error) {
 	return &rollbacks{newRollback(deps)}, nil
 }
 
-// NamespaceScoped says that configurations are in namespaces.
+// NamespaceScoped implements rest.Scoper.
 func (*rollbacks) NamespaceScoped() bool { return true }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 
 // Create answers with the configuration.
@@ -61,12 +62,12 @@ func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate re
 	if err != nil {
 		return nil, err
 	}
-	return r.generate(ctx, asked)
+	return r.rolledBackConfig(ctx, asked)
 }
 
-func (r *rollback) generate(ctx context.Context, asked *appsv1.DeploymentConfigRollback) (runtime.Object, error) {
+func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.DeploymentConfigRollback) (runtime.Object, error) {
 	if asked.Name == "" {
-		return nil, r.invalid(asked, field.Required(field.NewPath("name"), "name the deployment config"))
+		return nil, r.invalid(asked, field.Required(field.NewPath("name"), "set the name of the deployment config"))
 	}
 	found, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, asked.Name, &metav1.GetOptions{})
 	if err != nil {
@@ -95,10 +96,11 @@ func (r *rollback) generate(ctx context.Context, asked *appsv1.DeploymentConfigR
 	if err != nil {
 		return nil, err
 	}
-	return rolledBack(dc, to, asked), nil
+	return applyRollback(dc, to, asked), nil
 }
 
-// target is the name of the deployment to go back to: the one that is named, the one of a revision, or the last but one.
+// target returns the name of the deployment to roll back to: the named one, that of a revision, or
+// the previous one.
 func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) (string, error) {
 	revision, latest := asked.Spec.Revision, dc.Status.LatestVersion
 	name := asked.Spec.From.Name
@@ -119,12 +121,13 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentC
 	return name, nil
 }
 
-func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, problem *field.Error) error {
-	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{problem})
+func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, fieldErr *field.Error) error {
+	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{fieldErr})
 }
 
-// rolledBack is a configuration with what shall be as it was. Images no longer change by themselves, or the next one would undo it.
-func rolledBack(dc, to *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) *appsv1.DeploymentConfig {
+// applyRollback copies the requested settings of an earlier deployment to a configuration. It
+// disables automatic image triggers, because the next image would undo the rollback.
+func applyRollback(dc, to *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) *appsv1.DeploymentConfig {
 	include := asked.Spec
 	if include.IncludeTemplate {
 		dc.Spec.Template = to.Spec.Template

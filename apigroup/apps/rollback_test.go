@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// deployed is a configuration with deployments 1 to version, which has an automatic trigger by image.
+// deployed is a configuration with deployments 1 to version, which has an automatic trigger by
+// image.
 func deployed(image string, version int64) *appsv1.DeploymentConfig {
 	dc := valid()
 	dc.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
@@ -19,7 +20,7 @@ func deployed(image string, version int64) *appsv1.DeploymentConfig {
 
 func TestARollbackTakesWhatIsAskedFor(t *testing.T) {
 	asked := &appsv1.DeploymentConfigRollback{Name: "web", UpdatedAnnotations: map[string]string{"why": "broken"}, Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}
-	got := rolledBack(deployed("new", 2), deployed("old", 1), asked)
+	got := applyRollback(deployed("new", 2), deployed("old", 1), asked)
 	if got.Spec.Template.Spec.Containers[0].Image != "old" || got.Spec.Replicas != 2 || got.Annotations["why"] != "broken" {
 		t.Errorf("went back to %+v", got)
 	}
@@ -27,7 +28,7 @@ func TestARollbackTakesWhatIsAskedFor(t *testing.T) {
 		t.Error("the trigger by image would undo it")
 	}
 	asked.Spec = appsv1.DeploymentConfigRollbackSpec{IncludeReplicationMeta: true}
-	if got := rolledBack(deployed("new", 2), deployed("old", 1), asked); got.Spec.Template.Spec.Containers[0].Image != "new" || got.Spec.Replicas != 1 {
+	if got := applyRollback(deployed("new", 2), deployed("old", 1), asked); got.Spec.Template.Spec.Containers[0].Image != "new" || got.Spec.Replicas != 1 {
 		t.Errorf("with the number of pods, went back to %+v", got)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// prepare registers the scale that autoscalers and `oc scale` use (OpenShift 3 answered with the one of
-// extensions/v1beta1, which current clients no longer know), and the query of a log.
+// prepare registers the Scale type of autoscalers and `oc scale`, and the query of logs. OpenShift
+// 3 used the Scale of extensions/v1beta1, which current clients do not support.
 func prepare(scheme *runtime.Scheme) error {
 	for _, version := range []string{autoscalingv1.SchemeGroupVersion.Version, runtime.APIVersionInternal} {
 		scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
@@ -28,7 +28,8 @@ func prepare(scheme *runtime.Scheme) error {
 	return apiserver.RegisterQuery[*appsv1.DeploymentLogOptions](scheme)
 }
 
-// scale is the subresource "scale" of deployment configurations: the wanted number of pods, and the actual one.
+// scale is the subresource "scale" of deployment configurations: the desired and the actual number
+// of pods.
 type scale struct {
 	store *registry.Store
 }
@@ -38,18 +39,18 @@ var (
 	_ rest.GroupVersionKindProvider = &scale{}
 )
 
-// New makes an empty scale.
+// New implements rest.Storage.
 func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy leaves the connection to the resource itself, which shares it.
+// Destroy implements rest.Storage. The store belongs to the configurations.
 func (s *scale) Destroy() {}
 
-// GroupVersionKind is the scale's own.
+// GroupVersionKind returns the kind of the scale.
 func (s *scale) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 }
 
-// Get reads the scale of a deployment configuration.
+// Get returns the scale of a deployment configuration.
 func (s *scale) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := s.store.Get(ctx, name, options)
 	if err != nil {
@@ -58,24 +59,24 @@ func (s *scale) Get(ctx context.Context, name string, options *metav1.GetOptions
 	return scaleOf(found.(*appsv1.DeploymentConfig)), nil
 }
 
-// Update sets the wanted number of pods.
+// Update sets the desired number of pods.
 func (s *scale) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	updated, _, err := s.store.Update(ctx, name, &scaled{object}, create, scaledValidation(validate), false, options)
+	updated, _, err := s.store.Update(ctx, name, &scaleUpdate{object}, create, scaleValidation(validate), false, options)
 	if err != nil {
 		return nil, false, err
 	}
 	return scaleOf(updated.(*appsv1.DeploymentConfig)), false, nil
 }
 
-// scaled turns a change of the scale into one of the deployment configuration.
-type scaled struct{ scale rest.UpdatedObjectInfo }
+// scaleUpdate converts an update of the scale to an update of the deployment configuration.
+type scaleUpdate struct{ scale rest.UpdatedObjectInfo }
 
-// Preconditions are those of the scale, whose identity is the configuration's.
-func (s *scaled) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
+// Preconditions returns those of the scale, which has the UID of the configuration.
+func (s *scaleUpdate) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
 
-// UpdatedObject is the configuration with the new number.
-func (s *scaled) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+// UpdatedObject returns the configuration with the new number of pods.
+func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	dc, ok := old.DeepCopyObject().(*appsv1.DeploymentConfig)
 	if !ok {
 		return nil, errors.NewBadRequest(fmt.Sprintf("scale %T: not a deployment configuration", old))
@@ -84,22 +85,23 @@ func (s *scaled) UpdatedObject(ctx context.Context, old runtime.Object) (runtime
 	if err != nil {
 		return nil, err
 	}
-	wanted, ok := changed.(*autoscalingv1.Scale)
+	scale, ok := changed.(*autoscalingv1.Scale)
 	if !ok {
 		return nil, errors.NewBadRequest(fmt.Sprintf("scale by %T: not a scale", changed))
 	}
-	if problems := apivalidation.ValidateNonnegativeField(int64(wanted.Spec.Replicas), field.NewPath("spec", "replicas")); len(problems) > 0 {
-		return nil, errors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), wanted.Name, problems)
+	if errs := apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas), field.NewPath("spec", "replicas")); len(errs) > 0 {
+		return nil, errors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
 	}
-	if wanted.ResourceVersion != "" {
-		dc.ResourceVersion = wanted.ResourceVersion // a conflict is for the store to find
+	if scale.ResourceVersion != "" {
+		dc.ResourceVersion = scale.ResourceVersion // the store detects conflicts
 	}
-	dc.Spec.Replicas = wanted.Spec.Replicas
+	dc.Spec.Replicas = scale.Spec.Replicas
 	return dc, nil
 }
 
-// scaledValidation shows admission the scale, which is what the request changes.
-func scaledValidation(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+// scaleValidation validates the scale instead of the configuration, because the request changes the
+// scale.
+func scaleValidation(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	if validate == nil {
 		return nil
 	}

@@ -14,28 +14,28 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 )
 
-// validator judges deployment configurations by OpenShift's rules and Kubernetes'.
+// validator applies the rules of OpenShift and Kubernetes.
 type validator struct{ rules Rules }
 
-func (v validator) config(_ context.Context, dc, _ *appsv1.DeploymentConfig) (problems field.ErrorList) {
+func (v validator) config(_ context.Context, dc, _ *appsv1.DeploymentConfig) (errs field.ErrorList) {
 	spec, at := &dc.Spec, field.NewPath("spec")
-	problems = append(problems, validation.ValidateNonnegativeField(int64(spec.Replicas), at.Child("replicas"))...)
-	problems = append(problems, validation.ValidateNonnegativeField(int64(spec.MinReadySeconds), at.Child("minReadySeconds"))...)
+	errs = append(errs, validation.ValidateNonnegativeField(int64(spec.Replicas), at.Child("replicas"))...)
+	errs = append(errs, validation.ValidateNonnegativeField(int64(spec.MinReadySeconds), at.Child("minReadySeconds"))...)
 	if limit := spec.RevisionHistoryLimit; limit != nil {
-		problems = append(problems, validation.ValidateNonnegativeField(int64(*limit), at.Child("revisionHistoryLimit"))...)
+		errs = append(errs, validation.ValidateNonnegativeField(int64(*limit), at.Child("revisionHistoryLimit"))...)
 	}
 	if timeout := timeoutSeconds(&spec.Strategy); timeout > 0 && int64(spec.MinReadySeconds) >= timeout {
-		problems = append(problems, field.Invalid(at.Child("minReadySeconds"), spec.MinReadySeconds, "must be less than the deployment's timeout"))
+		errs = append(errs, field.Invalid(at.Child("minReadySeconds"), spec.MinReadySeconds, "must be less than the deployment's timeout"))
 	}
-	problems = append(problems, v.strategy(&spec.Strategy, at.Child("strategy"))...)
+	errs = append(errs, v.strategy(&spec.Strategy, at.Child("strategy"))...)
 	for i := range spec.Triggers {
-		problems = append(problems, validateTrigger(&spec.Triggers[i], at.Child("triggers").Index(i))...)
+		errs = append(errs, validateTrigger(&spec.Triggers[i], at.Child("triggers").Index(i))...)
 	}
-	problems = append(problems, metavalidation.ValidateLabels(spec.Selector, at.Child("selector"))...)
-	return append(problems, v.template(spec, at)...)
+	errs = append(errs, metavalidation.ValidateLabels(spec.Selector, at.Child("selector"))...)
+	return append(errs, v.template(spec, at)...)
 }
 
-// timeoutSeconds is how long a deployment may take, or 0 where its strategy sets no limit.
+// timeoutSeconds returns the timeout of a deployment, or 0 if its strategy has none.
 func timeoutSeconds(strategy *appsv1.DeploymentStrategy) int64 {
 	switch {
 	case strategy.RollingParams != nil && strategy.RollingParams.TimeoutSeconds != nil:
@@ -46,78 +46,78 @@ func timeoutSeconds(strategy *appsv1.DeploymentStrategy) int64 {
 	return 0
 }
 
-func (v validator) template(spec *appsv1.DeploymentConfigSpec, at *field.Path) (problems field.ErrorList) {
+func (v validator) template(spec *appsv1.DeploymentConfigSpec, at *field.Path) (errs field.ErrorList) {
 	if spec.Template == nil {
-		return field.ErrorList{field.Required(at.Child("template"), "the pods to deploy")}
+		return field.ErrorList{field.Required(at.Child("template"), "set the pod template")}
 	}
 	if len(spec.Selector) == 0 {
-		problems = append(problems, field.Invalid(at.Child("selector"), spec.Selector, "selector cannot be empty"))
+		errs = append(errs, field.Invalid(at.Child("selector"), spec.Selector, "selector cannot be empty"))
 	} else if !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
-		problems = append(problems, field.Invalid(at.Child("template", "metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
+		errs = append(errs, field.Invalid(at.Child("template", "metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
 	}
 	if policy := spec.Template.Spec.RestartPolicy; policy != "" && policy != corev1.RestartPolicyAlways {
-		problems = append(problems, field.NotSupported(at.Child("template", "spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+		errs = append(errs, field.NotSupported(at.Child("template", "spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
 	}
-	return append(problems, v.rules.PodTemplate(spec.Template, at.Child("template"))...)
+	return append(errs, v.rules.PodTemplate(spec.Template, at.Child("template"))...)
 }
 
-func validateTrigger(trigger *appsv1.DeploymentTriggerPolicy, at *field.Path) (problems field.ErrorList) {
+func validateTrigger(trigger *appsv1.DeploymentTriggerPolicy, at *field.Path) (errs field.ErrorList) {
 	switch trigger.Type {
 	case appsv1.DeploymentTriggerOnConfigChange:
 		return nil
 	case appsv1.DeploymentTriggerOnImageChange:
 	case "":
-		return field.ErrorList{field.Required(at.Child("type"), "ConfigChange or ImageChange")}
+		return field.ErrorList{field.Required(at.Child("type"), "set ConfigChange or ImageChange")}
 	default:
 		return field.ErrorList{field.NotSupported(at.Child("type"), trigger.Type,
 			[]appsv1.DeploymentTriggerType{appsv1.DeploymentTriggerOnConfigChange, appsv1.DeploymentTriggerOnImageChange})}
 	}
 	params, in := trigger.ImageChangeParams, at.Child("imageChangeParams")
 	if params == nil {
-		return field.ErrorList{field.Required(in, "the image to watch")}
+		return field.ErrorList{field.Required(in, "set the image to watch")}
 	}
 	from := in.Child("from")
-	problems = append(problems, validateTag(&params.From, from)...)
+	errs = append(errs, validateTag(&params.From, from)...)
 	if namespace := params.From.Namespace; namespace != "" {
 		for _, reason := range validation.ValidateNamespaceName(namespace, false) {
-			problems = append(problems, field.Invalid(from.Child("namespace"), namespace, reason))
+			errs = append(errs, field.Invalid(from.Child("namespace"), namespace, reason))
 		}
 	}
 	if len(params.ContainerNames) == 0 {
-		problems = append(problems, field.Required(in.Child("containerNames"), "the containers that get the image"))
+		errs = append(errs, field.Required(in.Child("containerNames"), "set the containers that use the image"))
 	}
-	return problems
+	return errs
 }
 
-// validateTag judges a reference to an image stream's tag.
-func validateTag(reference *corev1.ObjectReference, at *field.Path) (problems field.ErrorList) {
+// validateTag validates a reference to an image stream tag.
+func validateTag(reference *corev1.ObjectReference, at *field.Path) (errs field.ErrorList) {
 	if reference.Kind != "ImageStreamTag" {
-		problems = append(problems, field.NotSupported(at.Child("kind"), reference.Kind, []string{"ImageStreamTag"}))
+		errs = append(errs, field.NotSupported(at.Child("kind"), reference.Kind, []string{"ImageStreamTag"}))
 	}
 	stream, tag, found := strings.Cut(reference.Name, ":")
 	switch {
 	case reference.Name == "":
-		problems = append(problems, field.Required(at.Child("name"), "the tag as <stream>:<tag>"))
+		errs = append(errs, field.Required(at.Child("name"), "set the tag as <stream>:<tag>"))
 	case !found || stream == "" || tag == "" || strings.Contains(tag, ":"):
-		problems = append(problems, field.Invalid(at.Child("name"), reference.Name, "must be in the form of <name>:<tag>"))
+		errs = append(errs, field.Invalid(at.Child("name"), reference.Name, "must be in the form of <name>:<tag>"))
 	}
-	return problems
+	return errs
 }
 
-// validateStatus keeps the number of the latest deployment from going back.
-func validateStatus(_ context.Context, dc, old *appsv1.DeploymentConfig) (problems field.ErrorList) {
+// validateStatus rejects a decrease of the latest version.
+func validateStatus(_ context.Context, dc, old *appsv1.DeploymentConfig) (errs field.ErrorList) {
 	at := field.NewPath("status", "latestVersion")
 	switch now, before := dc.Status.LatestVersion, old.Status.LatestVersion; {
 	case now < 0 || now < before:
-		problems = append(problems, field.Invalid(at, now, "latestVersion cannot be decremented"))
+		errs = append(errs, field.Invalid(at, now, "latestVersion cannot be decremented"))
 	case now > before+1:
-		problems = append(problems, field.Invalid(at, now, "latestVersion can only be incremented by 1"))
+		errs = append(errs, field.Invalid(at, now, "latestVersion can only be incremented by 1"))
 	}
-	return problems
+	return errs
 }
 
-// positive judges a number of seconds that is optional.
-func positive(value *int64, at *field.Path) field.ErrorList {
+// validateSeconds validates an optional number of seconds.
+func validateSeconds(value *int64, at *field.Path) field.ErrorList {
 	if value != nil && (*value < 1 || *value > math.MaxInt32) {
 		return field.ErrorList{field.Invalid(at, *value, "must be between 1 and 2147483647")}
 	}

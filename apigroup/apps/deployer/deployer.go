@@ -1,10 +1,12 @@
-// Package deployer carries out one deployment of a DeploymentConfig: it replaces the pods of the previous one by those of a
-// ReplicationController as the strategy says, and runs the hooks. It is what the image of a deployer pod runs.
+// Package deployer runs one deployment of a DeploymentConfig: it replaces the pods of the previous
+// deployment by those of a ReplicationController, and runs the hooks. It is the program of deployer
+// pods.
 //
-// Everything it needs to know stands in the API, so that a deployer that was killed is simply started again: it goes on where the
-// replica counts are, and a hook that has its pod is not run a second time.
+// It keeps all state in the API, so a killed deployer can be restarted: it continues from the
+// replica counts, and does not repeat a hook that has a pod.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2.2 Deployments; github.com/openshift/api/apps/v1 for the parameters.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2.2 Deployments;
+// github.com/openshift/api/apps/v1 for the parameters.
 package deployer
 
 import (
@@ -25,39 +27,40 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Deployer is one run of a deployer pod.
+// Deployer runs a deployment.
 type Deployer struct {
-	// Core reads and scales ReplicationControllers, and makes the pods of hooks.
+	// Core reads and scales ReplicationControllers, and creates the pods of hooks.
 	Core coreclient.CoreV1Interface
-	// Tags is where hooks tag images.
+	// Tags tags images for hooks.
 	Tags imageclient.ImageStreamTagsGetter
-	// Namespace and Deployment are the ReplicationController.
+	// Namespace and Deployment identify the ReplicationController.
 	Namespace, Deployment string
-	// Out is the log that people read.
+	// Out is the log.
 	Out io.Writer
 }
 
-// run is a deployment under way.
+// run is the state of a deployment.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig
 	desired int32
-	// to is the deployment; from are older ones of its configuration that have pods, the one that serves first.
+	// to is the deployment. from contains older deployments of the configuration that have pods;
+	// the active one is first.
 	to   string
 	from []string
 }
 
-// Run deploys. An error says why the deployment has failed; its replica counts are left to the controllers then.
+// Run runs the deployment. If it fails, the controllers restore the replica counts.
 func (d *Deployer) Run(ctx context.Context) error {
 	to, err := d.read(ctx, d.Deployment)
 	if err != nil {
 		return err
 	}
 	switch rollout.Phase(to) {
-	case appsv1.DeploymentStatusComplete: // we were killed after the last step
+	case appsv1.DeploymentStatusComplete: // killed after the last step
 		return nil
-	case appsv1.DeploymentStatusFailed: // or after we had given up
-		return fmt.Errorf("deploy %q: it has failed already; try again with: oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
+	case appsv1.DeploymentStatusFailed: // killed after the failure
+		return fmt.Errorf("deploy %q: it has failed already: retry it with oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
 	}
 	r := &run{Deployer: d, to: to.Name}
 	if r.config, err = rollout.Config(to); err != nil {
@@ -80,27 +83,30 @@ func (d *Deployer) Run(ctx context.Context) error {
 		err = fmt.Errorf("deploy %q: unknown strategy %q", r.to, strategy.Type)
 	}
 	if err != nil {
-		return r.giveUp(ctx, err)
+		return r.markFailed(ctx, err)
 	}
-	r.say("Success")
+	r.logf("Success")
 	if err := r.end(ctx, rollout.Complete); err != nil {
 		return fmt.Errorf("complete deployment %q: %w", r.to, err)
 	}
 	return nil
 }
 
-// giveUp writes down that the deployment has failed, and returns why. What becomes of one whose deployer is told to end is the controllers' to say.
-func (r *run) giveUp(ctx context.Context, why error) error {
+// markFailed marks the deployment as failed, and returns the error. If the deployer is being
+// stopped, the controllers set the result.
+func (r *run) markFailed(ctx context.Context, why error) error {
 	if ctx.Err() != nil {
 		return why
 	}
-	if err := r.end(ctx, rollout.Fail); err != nil { // the end of the pod says it, a little later
-		r.say("The failure cannot be written down: %v", err)
+	// The end of the pod marks the deployment later.
+	if err := r.end(ctx, rollout.Fail); err != nil {
+		r.logf("Cannot mark the deployment as failed: %v", err)
 	}
 	return why
 }
 
-// end is the last that a deployer does: it writes down how the deployment has ended. One that somebody has cancelled at the last moment, or ended, stays as it is.
+// end marks the result of the deployment. It does not change a deployment that is canceled or has
+// ended.
 func (r *run) end(ctx context.Context, how func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {
@@ -112,9 +118,9 @@ func (r *run) end(ctx context.Context, how func(*corev1.ReplicationController, t
 	return err
 }
 
-// read reads a deployment.
+// read returns a deployment.
 func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.ReplicationController, err error) {
-	err = persist(ctx, func() error {
+	err = retryRequest(ctx, func() error {
 		rc, err = d.Core.ReplicationControllers(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
@@ -124,7 +130,7 @@ func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.Replicatio
 	return rc, nil
 }
 
-// custom is what the image of a custom strategy that is ours does: as the other parameters say.
+// custom runs a Custom strategy that uses our image. The other parameters select the strategy.
 func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) error {
 	if strategy.RollingParams != nil {
 		return r.rolling(ctx, *strategy.RollingParams)
@@ -132,10 +138,10 @@ func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) e
 	return r.recreate(ctx, *ptr.Deref(&strategy.RecreateParams, &appsv1.RecreateDeploymentStrategyParams{}))
 }
 
-// findOthers finds the older deployments that have pods.
+// findOthers finds older deployments that have pods.
 func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) error {
 	var list *corev1.ReplicationControllerList
-	err := persist(ctx, func() (err error) {
+	err := retryRequest(ctx, func() (err error) {
 		list, err = r.Core.ReplicationControllers(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()})
 		return err
 	})
@@ -162,17 +168,17 @@ func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) 
 	return nil
 }
 
-// say writes a line of the log.
-func (r *run) say(format string, values ...any) {
+// logf writes a line to the log.
+func (r *run) logf(format string, values ...any) {
 	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
 }
 
-// change reads a deployment and writes it back as do changes it, again and again while others write it too. It writes nothing where do says false. It
-// returns the deployment as it is then.
+// change updates a deployment with a function, and retries conflicts. It does not update if the
+// function returns false. It returns the current deployment.
 func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) (rc *corev1.ReplicationController, err error) {
 	client := r.Core.ReplicationControllers(r.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		return persist(ctx, func() (err error) {
+		return retryRequest(ctx, func() (err error) {
 			rc, err = client.Get(ctx, name, metav1.GetOptions{})
 			if err != nil || !do(rc) {
 				return err
@@ -184,7 +190,7 @@ func (r *run) change(ctx context.Context, name string, do func(*corev1.Replicati
 	return rc, err
 }
 
-// scale sets the number of pods of a deployment, and returns it.
+// scale scales a deployment and returns it.
 func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.ReplicationController, error) {
 	rc, err := r.change(ctx, name, func(rc *corev1.ReplicationController) bool {
 		same := ptr.Deref(rc.Spec.Replicas, 1) == replicas
@@ -197,7 +203,7 @@ func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.R
 	return rc, nil
 }
 
-// seconds is a parameter as a duration; a missing one is the default of OpenShift 3.
+// seconds returns a parameter as a duration, or the default of OpenShift 3.
 func seconds(value *int64, otherwise int64) time.Duration {
 	return time.Duration(ptr.Deref(value, otherwise)) * time.Second
 }

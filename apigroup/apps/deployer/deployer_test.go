@@ -23,8 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which shall. Its ReplicationControllers are obeyed at once; the
-// pods of web-1 end when the deployer waits for that.
+// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which shall.
+// Its ReplicationControllers are obeyed at once; the pods of web-1 end when the deployer waits for
+// that.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer

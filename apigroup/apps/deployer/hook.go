@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// hook runs a hook, if there is one, as its failure policy says: Retry until it succeeds, Abort the deployment, or Ignore.
+// hook runs an optional hook with its failure policy: Retry until it succeeds, Abort the
+// deployment, or Ignore.
 func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	if hook == nil {
 		return nil
@@ -29,17 +30,18 @@ func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 		err = r.tag(ctx, name, hook)
 	}
 	if err == nil {
-		r.say("%s: Success", name)
+		r.logf("%s: Success", name)
 		return nil
 	}
 	if hook.FailurePolicy == appsv1.LifecycleHookFailurePolicyIgnore && ctx.Err() == nil {
-		r.say("%s: Failed, which is ignored: %v", name, err)
+		r.logf("%s: Failed, which is ignored: %v", name, err)
 		return nil
 	}
 	return fmt.Errorf("run hook %q: %w", name, err)
 }
 
-// exec runs the hook's pod to its end. One that is there already is the hook's, from before this deployer was started again.
+// exec runs the hook's pod to its end. An existing pod is that of the hook, from before a restart
+// of this deployer.
 func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {
@@ -49,8 +51,8 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	if err != nil {
 		return err
 	}
-	r.say("%s: Running hook pod ...", name)
-	err = persist(ctx, func() error {
+	r.logf("%s: Running hook pod ...", name)
+	err = retryRequest(ctx, func() error {
 		_, err := r.Core.Pods(r.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
@@ -58,13 +60,13 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 		return fmt.Errorf("create pod %q: %w", pod.Name, err)
 	}
 	failed := false
-	err = r.pods(ctx, named(pod.Name), func(known map[string]*corev1.Pod) (bool, error) {
+	err = r.pods(ctx, selectName(pod.Name), func(known map[string]*corev1.Pod) (bool, error) {
 		found := known[pod.Name]
 		if found == nil {
 			return false, nil
 		}
 		if !rollout.Owns(to, found) {
-			return false, fmt.Errorf("pod %q belongs to something else than this deployment; remove it", pod.Name)
+			return false, fmt.Errorf("pod %q does not belong to this deployment: delete it", pod.Name)
 		}
 		failed = found.Status.Phase == corev1.PodFailed
 		return failed || found.Status.Phase == corev1.PodSucceeded, nil
@@ -79,18 +81,19 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	return nil
 }
 
-// copyLog adds what a hook has printed to the deployer's log; a log that cannot be read is no failure of the hook.
+// copyLog appends the output of a hook to the deployer's log. An error does not fail the hook.
 func (r *run) copyLog(ctx context.Context, pod string) {
 	stream, err := r.Core.Pods(r.Namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
-		r.say("The log of %s cannot be read: %v", pod, err)
+		r.logf("Cannot read the log of %s: %v", pod, err)
 		return
 	}
 	defer stream.Close()
 	_, _ = io.Copy(r.Out, stream)
 }
 
-// hookPod is the pod of a hook: a container of the deployment's template with the hook's command.
+// hookPod returns the pod of a hook: a container of the deployment's template with the hook's
+// command.
 func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.LifecycleHook, strategy appsv1.DeploymentStrategy) (*corev1.Pod, error) {
 	exec, template := hook.ExecNewPod, to.Spec.Template.Spec
 	i := slices.IndexFunc(template.Containers, func(c corev1.Container) bool { return c.Name == exec.ContainerName })
@@ -128,7 +131,8 @@ func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.Lifecyc
 	}, nil
 }
 
-// environment is a container's with the hook's, which wins, and the deployment's name.
+// environment returns the variables of a container and of the hook, which take precedence, and the
+// deployment's name.
 func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationController) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, variable := range container {
@@ -140,7 +144,7 @@ func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationControll
 	return append(all, corev1.EnvVar{Name: rollout.NameVariable, Value: to.Name}, corev1.EnvVar{Name: rollout.NamespaceVariable, Value: to.Namespace})
 }
 
-// tag gives the images of containers tags.
+// tag tags the images of containers.
 func (r *run) tag(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	for _, action := range hook.TagImages {
 		containers := r.config.Spec.Template.Spec.Containers
@@ -156,14 +160,14 @@ func (r *run) tag(ctx context.Context, name string, hook *appsv1.LifecycleHook) 
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: action.To.Name},
 			Tag:        &imagev1.TagReference{From: &corev1.ObjectReference{Kind: "DockerImage", Name: containers[i].Image}},
 		}
-		err := persist(ctx, func() error {
+		err := retryRequest(ctx, func() error {
 			_, err := r.Tags.ImageStreamTags(namespace).Update(ctx, tag, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("tag image %q as %q: %w", containers[i].Image, action.To.Name, err)
 		}
-		r.say("%s: Tagged %q into %s/%s", name, containers[i].Image, namespace, action.To.Name)
+		r.logf("%s: Tagged %q into %s/%s", name, containers[i].Image, namespace, action.To.Name)
 	}
 	return nil
 }

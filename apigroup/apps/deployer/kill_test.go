@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployKilled deploys with a deployer that is killed after a number of requests, and says whether it was.
+// deployKilled deploys with a deployer that is killed after a number of requests, and says whether
+// it was.
 func (s *site) deployKilled(t *testing.T, after int64) bool {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -27,8 +28,8 @@ func (s *site) deployKilled(t *testing.T, after int64) bool {
 	return ctx.Err() != nil
 }
 
-// TestADeployerThatIsKilledAnywhereIsDoneByTheNext kills deployers before each of their requests. The next one does what is left, and
-// nothing twice.
+// TestADeployerThatIsKilledAnywhereIsDoneByTheNext kills deployers before each of their requests.
+// The next one does what is left, and nothing twice.
 func TestADeployerThatIsKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
@@ -63,7 +64,8 @@ func TestADeployerThatIsKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	}
 }
 
-// TestADeployerThatGivesUpSaysSo kills deployers that fail before each of their requests: the deployment fails once, and is not begun again.
+// TestADeployerThatGivesUpSaysSo kills deployers that fail before each of their requests: the
+// deployment fails once, and is not begun again.
 func TestADeployerThatGivesUpSaysSo(t *testing.T) {
 	t.Parallel()
 	for after := int64(0); ; after++ {
@@ -119,7 +121,7 @@ func TestADeploymentThatSomebodyHasEndedIsLeftAsItIs(t *testing.T) {
 				s.annotate(t, "web-2", appsv1.DeploymentStatusAnnotation, string(end))
 			}
 		}
-		if err := s.deploy(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody has ended") {
+		if err := s.deploy(t.Context()); err == nil || !strings.Contains(err.Error(), "was ended by another client") {
 			t.Errorf("%s: %v", end, err)
 		}
 		if to := s.deployment(t, "web-2"); rollout.Phase(to) != end {

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Main is the program of a deployer pod: it carries out the deployment that the environment names (rollout.NameVariable, rollout.NamespaceVariable) with the
-// rights of the pod's service account. It ends the process: with 1 when that failed.
+// Main is the main function of deployer pods. It runs the deployment in the environment
+// (rollout.NameVariable, rollout.NamespaceVariable) with the rights of the pod's service account.
+// It ends the process with status 1 if the deployment fails.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -27,13 +28,13 @@ func Main() {
 	}
 }
 
-// Deploy carries out the deployment that the environment names, and logs it to out.
+// Deploy runs the deployment in the environment, and logs to out.
 func Deploy(ctx context.Context, out io.Writer) error {
 	config, err := connection(os.Getenv)
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w; this program runs in deployer pods", err)
+		return fmt.Errorf("connect to the cluster: %w: run this program only in deployer pods", err)
 	}
-	config.QPS, config.Burst = 50, 100 // it waits for nothing else
+	config.QPS, config.Burst = 50, 100 // requests dominate the run time
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
@@ -49,7 +50,8 @@ func Deploy(ctx context.Context, out io.Writer) error {
 	return d.Run(ctx)
 }
 
-// connection is that of the pod's service account: with the token that variables have (rollout.TokenVariable), or that of the mounted volume.
+// connection returns the configuration of the pod's service account, with the token in variables
+// (rollout.TokenVariable) or in the mounted volume.
 func connection(variable func(string) string) (*rest.Config, error) {
 	token, host, port := variable(rollout.TokenVariable), variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT")
 	if token == "" {
@@ -61,6 +63,6 @@ func connection(variable func(string) string) (*rest.Config, error) {
 	return &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), BearerToken: token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(variable(rollout.AuthorityVariable))},
-		WarningHandler:  rest.NoWarnings{}, // that such tokens are old-fashioned
+		WarningHandler:  rest.NoWarnings{}, // about legacy tokens
 	}, nil
 }

@@ -11,35 +11,35 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// recreate ends the old pods before it starts the new ones.
+// recreate stops the old pods before it starts the new ones.
 func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err
 	}
 	timeout := seconds(params.TimeoutSeconds, defaultTimeout)
 	for _, old := range r.from {
-		r.say("Scaling %s down to zero", old)
+		r.logf("Scaling %s down to zero", old)
 		if _, err := r.scale(ctx, old, 0); err != nil {
 			return err
 		}
 	}
-	err := within(ctx, timeout, r.waitForEnd)
+	err := withTimeout(ctx, timeout, r.waitForEnd)
 	if err != nil {
 		return fmt.Errorf("wait for the pods of previous deployments to end: %w", err)
 	}
 	if err := r.hook(ctx, "mid", params.Mid); err != nil {
 		return err
 	}
-	if err := within(ctx, timeout, r.start); err != nil {
+	if err := withTimeout(ctx, timeout, r.start); err != nil {
 		return err
 	}
 	return r.hook(ctx, "post", params.Post)
 }
 
-// start adds the new pods: one first, the others once it is available.
+// start scales up: first one pod, then, when it is available, all others.
 func (r *run) start(ctx context.Context) error {
 	for _, step := range []int32{min(1, r.desired), r.desired} {
-		r.say("Scaling %s to %d", r.to, step)
+		r.logf("Scaling %s to %d", r.to, step)
 		if err := r.atLeast(ctx, step); err != nil {
 			return err
 		}
@@ -60,7 +60,8 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-// atLeast scales the new deployment up to a number, if it is not there: one that was interrupted goes on from where it was.
+// atLeast scales the new deployment up to at least a number of pods. An interrupted deployment can
+// have more.
 func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {
@@ -73,7 +74,8 @@ func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	return err
 }
 
-// waitForEnd returns when no pod of another deployment is left, so that what they use alone, such as a volume, is free.
+// waitForEnd waits until no pod of another deployment runs, so that exclusive resources such as
+// volumes are free.
 func (r *run) waitForEnd(ctx context.Context) error {
 	others := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
 	return r.pods(ctx, metav1.ListOptions{LabelSelector: others}, func(known map[string]*corev1.Pod) (bool, error) {

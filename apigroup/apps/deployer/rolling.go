@@ -14,40 +14,41 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// count are the pods of one side of a rolling deployment.
+// count contains the pod counts of one side of a rolling deployment.
 type count struct {
-	// wanted are those of the specification, available those that serve.
+	// wanted is the number of pods in the specification.
 	wanted, available int32
-	// settled: the status is about the specification.
+	// settled means that the status is up to date.
 	settled bool
 }
 
-// limits are those of a rolling deployment, with what follows from them.
+// limits extends rollout.Limits.
 type limits struct{ rollout.Limits }
 
-// next says how many pods each side should have now. Neither number goes the other way: the new one only grows.
+// next returns the number of pods for each side. The number of new pods never decreases, and that
+// of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	oldWanted, newWanted = old.wanted, l.Grow(old.wanted, new.wanted)
-	// Old pods that do not serve may all go; of those that serve, as many as are not needed.
+	// All unavailable old pods can be deleted, and the available ones that exceed the minimum.
 	if spare := old.wanted + new.available - l.Minimum(); spare > 0 && old.settled {
 		oldWanted = max(0, old.wanted-spare)
 	}
 	return oldWanted, newWanted
 }
 
-// done says whether the new pods have replaced the old ones.
+// done reports whether the new pods have replaced the old ones.
 func (l limits) done(old, new count) bool {
 	return old.wanted == 0 && new.wanted >= l.Desired && new.settled && new.available >= max(l.Minimum(), min(1, l.Desired))
 }
 
-// rolling replaces old pods by new ones step by step.
+// rolling replaces old pods by new ones in steps.
 func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err
 	}
 	timeout := seconds(params.TimeoutSeconds, defaultTimeout)
 	if len(r.from) == 0 {
-		if err := within(ctx, timeout, r.start); err != nil {
+		if err := withTimeout(ctx, timeout, r.start); err != nil {
 			return err
 		}
 		return r.hook(ctx, "post", params.Post)
@@ -57,15 +58,15 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 		return err
 	}
 	for _, older := range r.from[1:] {
-		r.say("Scaling older deployment %s down to zero", older)
+		r.logf("Scaling older deployment %s down to zero", older)
 		if _, err := r.scale(ctx, older, 0); err != nil {
 			return err
 		}
 	}
-	if err := r.noteOriginal(ctx); err != nil {
+	if err := r.recordOriginal(ctx); err != nil {
 		return err
 	}
-	r.say("Scaling up %s to %d, scaling down %s to 0 (keep %d pods available, don't exceed %d pods)",
+	r.logf("Scaling up %s to %d, scaling down %s to 0 (keep %d pods available, don't exceed %d pods)",
 		r.to, r.desired, r.from[0], limit.Minimum(), limit.Desired+limit.Surge)
 	update := &update{run: r, limits: limits{limit}, old: r.from[0], timeout: timeout, period: seconds(params.UpdatePeriodSeconds, 1)}
 	if err := update.roll(ctx); err != nil {
@@ -74,8 +75,8 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 	return r.hook(ctx, "post", params.Post)
 }
 
-// noteOriginal writes down how many pods the previous deployment had.
-func (r *run) noteOriginal(ctx context.Context) error {
+// recordOriginal records the number of pods of the previous deployment.
+func (r *run) recordOriginal(ctx context.Context) error {
 	_, err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
 		if old.Annotations[rollout.OriginalAnnotation] != "" {
 			return false
@@ -89,21 +90,22 @@ func (r *run) noteOriginal(ctx context.Context) error {
 	return nil
 }
 
-// update is a rolling deployment under way.
+// update is the state of a rolling deployment.
 type update struct {
 	*run
 	limits
 	old             string
 	timeout, period time.Duration
-	last            time.Time // of a change of ours
+	last            time.Time // time of the last scaling
 }
 
-// roll makes the next step whenever pods have become available or are gone. It gives up when there is no step to make for the timeout.
+// roll performs the next step when pods become available or end. It fails if no step is possible
+// withTimeout the timeout.
 func (u *update) roll(ctx context.Context) error {
-	patient, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
-	patience := time.AfterFunc(u.timeout, func() { giveUp(errTimeout) })
-	defer patience.Stop()
+	patient, markFailed := context.WithCancelCause(ctx)
+	defer markFailed(nil)
+	timeout := time.AfterFunc(u.timeout, func() { markFailed(errTimeout) })
+	defer timeout.Stop()
 	err := u.deployments(patient, func(known map[string]*corev1.ReplicationController) (bool, error) {
 		old, new := countOf(known[u.old]), countOf(known[u.to])
 		oldWanted, newWanted := u.next(old, new)
@@ -113,22 +115,22 @@ func (u *update) roll(ctx context.Context) error {
 		case oldWanted == old.wanted && newWanted == new.wanted:
 			return false, nil
 		}
-		patience.Stop()
-		defer patience.Reset(u.timeout)
+		timeout.Stop()
+		defer timeout.Reset(u.timeout)
 		return false, u.step(ctx, known, oldWanted, newWanted)
 	})
 	switch {
 	case err != nil && ctx.Err() == nil && patient.Err() != nil:
 		return fmt.Errorf("wait for pods of %q to be available: %w after %s without progress", u.to, errTimeout, u.timeout)
 	case err != nil:
-		return fmt.Errorf("follow deployments of %q: %w", u.config.Name, err)
+		return fmt.Errorf("watch deployments of %q: %w", u.config.Name, err)
 	}
 	return nil
 }
 
-// step scales both sides, no sooner than a period after the last time, and makes known what they are then.
+// step scales both sides, at most once in an update period, and stores the results in the map.
 func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationController, old, new int32) error {
-	pause(ctx, time.Until(u.last.Add(u.period)))
+	sleep(ctx, time.Until(u.last.Add(u.period)))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -140,7 +142,7 @@ func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationC
 		if rc == nil || ptr.Deref(rc.Spec.Replicas, 1) == side.pods {
 			continue
 		}
-		u.say("Scaling %s %s to %d", side.name, side.direction, side.pods)
+		u.logf("Scaling %s %s to %d", side.name, side.direction, side.pods)
 		rc, err := u.scale(ctx, side.name, side.pods)
 		if err != nil {
 			return err
@@ -151,7 +153,7 @@ func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationC
 	return nil
 }
 
-// countOf reads a deployment; one that is gone has no pods.
+// countOf returns the pod counts of a deployment, which can be nil.
 func countOf(rc *corev1.ReplicationController) count {
 	if rc == nil {
 		return count{settled: true}

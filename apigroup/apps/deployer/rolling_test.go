@@ -14,7 +14,8 @@ func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
 }
 
-// TestARollingDeploymentKeepsItsPromise plays deployments whose pods become available in any order, some old ones never.
+// TestARollingDeploymentKeepsItsPromise plays deployments whose pods become available in any order,
+// some old ones never.
 func TestARollingDeploymentKeepsItsPromise(t *testing.T) {
 	for desired := int32(0); desired <= 6; desired++ {
 		for original := int32(0); original <= 8; original++ {
@@ -31,7 +32,8 @@ func TestARollingDeploymentKeepsItsPromise(t *testing.T) {
 	}
 }
 
-// play makes one new pod available after each step; broken old ones, which do not serve, are the first to go.
+// play makes one new pod available after each step; broken old ones, which do not serve, are the
+// first to go.
 func play(t *testing.T, l limits, original, broken int32) {
 	t.Helper()
 	served := min(original-broken, l.Minimum())

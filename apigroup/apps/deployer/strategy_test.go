@@ -33,7 +33,8 @@ func rolling(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy
 	}}
 }
 
-// recreated is all that a deployment by Recreate does: the new pods come when the old ones are gone.
+// recreated is all that a deployment by Recreate does: the new pods come when the old ones are
+// gone.
 func recreated() []string {
 	return []string{"pre hook", "web-1 0", "mid hook", "web-2 1", "web-2 2", "post hook"}
 }
@@ -61,7 +62,8 @@ func TestWhatComesOfAHookThatFails(t *testing.T) {
 			s.hooks[stage] = corev1.PodFailed
 			err := s.deploy(t.Context())
 			want := recreated()
-			if policy != ignore { // the pod of one that is tried again fails only when its time is up
+			// The pod of one that is tried again fails only when its time is up.
+			if policy != ignore {
 				want = want[:slices.Index(want, stage+" hook")+1]
 			}
 			if (err == nil) != (policy == ignore) || !slices.Equal(s.journal, want) {

@@ -17,52 +17,56 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// errTimeout says that nothing happened for as long as the strategy allows.
+// errTimeout means that there was no progress within the strategy's timeout.
 var errTimeout = errors.New("timed out")
 
-// settled says whether the ReplicationController's status is about its present specification and its pods are no more than wanted.
+// settled reports whether the status of a ReplicationController is up to date, and it has no
+// surplus pods.
 func settled(rc *corev1.ReplicationController) bool {
 	return rc.Status.ObservedGeneration >= rc.Generation && rc.Status.Replicas <= ptr.Deref(rc.Spec.Replicas, 1)
 }
 
 const (
-	// awayFor is how long a server that does not answer is waited for: a control plane that was killed is back within seconds.
-	awayFor = 5 * time.Minute
-	// strangeFor is how long it is waited for when it does not know us, or our rights: one that starts has not read all of them yet.
-	strangeFor = 10 * time.Second
+	// unavailableTimeout limits retries while the server is unavailable. A killed control plane is
+	// back within seconds.
+	unavailableTimeout = 5 * time.Minute
+	// unauthorizedTimeout limits retries while the server rejects our credentials. A starting
+	// server has not read all rights yet.
+	unauthorizedTimeout = 10 * time.Second
 )
 
-// persist makes a request again while the server is away. What it makes must not mind that an earlier one has come through after all.
-func persist(ctx context.Context, request func() error) error {
-	began, again := time.Now(), wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
+// retryRequest repeats a request while the server is unavailable. The request must be idempotent.
+func retryRequest(ctx context.Context, request func() error) error {
+	start, backoff := time.Now(), wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
 	for {
 		err := request()
-		patience := time.Duration(0)
+		timeout := time.Duration(0)
 		switch {
 		case err == nil:
 			return nil
-		case away(err):
-			patience = awayFor
+		case isUnavailable(err):
+			timeout = unavailableTimeout
 		case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err):
-			patience = strangeFor
+			timeout = unauthorizedTimeout
 		}
-		if time.Since(began) > patience || ctx.Err() != nil {
+		if time.Since(start) > timeout || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, again.Step())
+		sleep(ctx, backoff.Step())
 	}
 }
 
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, long time.Duration) {
+// sleep waits until a duration has passed or ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
-	case <-time.After(long):
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
 
-// away says whether an error comes from the way to the server or from one that starts or ends, and not from the server's rules.
-func away(err error) bool {
+// isUnavailable reports whether an error is caused by the network, or by a server that starts or
+// stops.
+func isUnavailable(err error) bool {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		return true
 	}
@@ -70,9 +74,10 @@ func away(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// follow calls see with all objects that options select, by name, at once and after each change, until it returns true or an error. What see itself
-// changes it may put into the map: changes from before are passed over.
-func follow[T any, P interface {
+// watchObjects calls see with all objects that match options, by name, immediately and after each
+// change, until see returns true or an error. see can store its own updates in the map; older
+// events do not overwrite them.
+func watchObjects[T any, P interface {
 	*T
 	metav1.Object
 }](ctx context.Context, options metav1.ListOptions, list func(metav1.ListOptions) ([]T, string, error),
@@ -80,7 +85,7 @@ func follow[T any, P interface {
 	for {
 		var items []T
 		options.ResourceVersion = ""
-		err := persist(ctx, func() (err error) {
+		err := retryRequest(ctx, func() (err error) {
 			items, options.ResourceVersion, err = list(options)
 			return err
 		})
@@ -95,7 +100,7 @@ func follow[T any, P interface {
 			return err
 		}
 		var changes watch.Interface
-		err = persist(ctx, func() (err error) {
+		err = retryRequest(ctx, func() (err error) {
 			changes, err = from(ctx, options)
 			return err
 		})
@@ -105,16 +110,16 @@ func follow[T any, P interface {
 		case err != nil:
 			return err
 		}
-		began := time.Now()
-		if done, err := each(ctx, changes, known, see); done || err != nil {
+		start := time.Now()
+		if done, err := watchChanges(ctx, changes, known, see); done || err != nil {
 			return err
 		}
-		pause(ctx, time.Until(began.Add(time.Second))) // a server that ends each watch at once is not asked at once
+		sleep(ctx, time.Until(start.Add(time.Second))) // at most one watch per second
 	}
 }
 
-// each takes changes up until see returns true or an error, or there are no more of them: the server ends a watch now and then.
-func each[T any, P interface {
+// watchChanges applies changes until see returns true or an error, or the server ends the watch.
+func watchChanges[T any, P interface {
 	*T
 	metav1.Object
 }](ctx context.Context, changes watch.Interface, known map[string]P, see func(map[string]P) (bool, error)) (bool, error) {
@@ -128,7 +133,7 @@ func each[T any, P interface {
 				return false, nil
 			}
 			object, ok := any(event.Object).(P)
-			if !ok { // an error, such as that the version is too old: all are read again
+			if !ok { // an error, such as an expired resource version, requires a new list
 				return false, nil
 			}
 			if last, found := known[object.GetName()]; found && last.GetUID() == object.GetUID() && last.GetGeneration() > object.GetGeneration() {
@@ -144,7 +149,7 @@ func each[T any, P interface {
 	}
 }
 
-// deployments follows the ReplicationControllers of the configuration.
+// deployments watches the ReplicationControllers of the configuration.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
 	client, options := r.Core.ReplicationControllers(r.Namespace), metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()}
 	list := func(options metav1.ListOptions) ([]corev1.ReplicationController, string, error) {
@@ -154,18 +159,18 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 		}
 		return all.Items, all.ResourceVersion, nil
 	}
-	return follow(ctx, options, list, client.Watch, func(known map[string]*corev1.ReplicationController) (bool, error) {
+	return watchObjects(ctx, options, list, client.Watch, func(known map[string]*corev1.ReplicationController) (bool, error) {
 		switch to := known[r.to]; {
 		case to == nil:
-			return false, fmt.Errorf("deployment %q is gone", r.to)
+			return false, fmt.Errorf("deployment %q does not exist", r.to)
 		case rollout.Ended(to):
-			return false, fmt.Errorf("somebody has ended deployment %q: it is %s", r.to, rollout.Phase(to))
+			return false, fmt.Errorf("deployment %q was ended by another client: it is %s", r.to, rollout.Phase(to))
 		}
 		return see(known)
 	})
 }
 
-// pods follows the pods that options select.
+// pods watches the pods that match options.
 func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(known map[string]*corev1.Pod) (bool, error)) error {
 	client := r.Core.Pods(r.Namespace)
 	list := func(options metav1.ListOptions) ([]corev1.Pod, string, error) {
@@ -175,16 +180,16 @@ func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(kno
 		}
 		return all.Items, all.ResourceVersion, nil
 	}
-	return follow(ctx, options, list, client.Watch, see)
+	return watchObjects(ctx, options, list, client.Watch, see)
 }
 
-// named selects one object.
-func named(name string) metav1.ListOptions {
+// selectName selects one object.
+func selectName(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
-// within gives do a time, and says errTimeout when that has passed.
-func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+// withTimeout calls do with a timeout, and returns errTimeout if it expires.
+func withTimeout(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	err := do(limited)

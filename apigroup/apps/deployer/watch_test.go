@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestWhatWasBeforeAChangeOfOursIsPassedOver: a step that was made by what is known must not be made once more because the server tells of the time before.
+// TestWhatWasBeforeAChangeOfOursIsPassedOver: a step that was made by what is known must not be
+// made once more because the server tells of the time before.
 func TestWhatWasBeforeAChangeOfOursIsPassedOver(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {
@@ -24,7 +25,7 @@ func TestWhatWasBeforeAChangeOfOursIsPassedOver(t *testing.T) {
 	changes.Stop()
 	var seen []string
 	known := map[string]*corev1.ReplicationController{"web-1": of("a", 1)}
-	done, err := each(t.Context(), changes, known, func(known map[string]*corev1.ReplicationController) (bool, error) {
+	done, err := watchChanges(t.Context(), changes, known, func(known map[string]*corev1.ReplicationController) (bool, error) {
 		rc := known["web-1"]
 		seen = append(seen, fmt.Sprint(rc.UID, rc.Generation))
 		if len(seen) == 1 {

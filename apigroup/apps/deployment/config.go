@@ -21,8 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// configLoop makes a deployment for each version of a configuration and keeps the number of pods when none is under way.
-type configLoop struct {
+// configController creates a deployment for each version of a configuration, and scales deployments
+// that have ended.
+type configController struct {
 	core        coreclient.CoreV1Interface
 	apps        appsclient.DeploymentConfigsGetter
 	configs     appslisters.DeploymentConfigLister
@@ -30,7 +31,7 @@ type configLoop struct {
 	events      record.EventRecorder
 }
 
-func (l *configLoop) loop(configs, deployments cache.SharedIndexInformer) controller.Loop {
+func (l *configController) loop(configs, deployments cache.SharedIndexInformer) controller.Loop {
 	owner := func(object any) []controller.Key {
 		rc := object.(*corev1.ReplicationController)
 		return []controller.Key{{Namespace: rc.Namespace, Name: rollout.ConfigOf(rc)}}
@@ -38,22 +39,22 @@ func (l *configLoop) loop(configs, deployments cache.SharedIndexInformer) contro
 	return controller.Loop{
 		Name:      "deployment configurations",
 		Watches:   []controller.Watch{{Informer: configs}, {Informer: deployments, Keys: owner}},
-		Reconcile: l.reconcile, Retry: firstRetry,
+		Reconcile: l.reconcile, Retry: minBackoff,
 	}
 }
 
-func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
-	found, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
+func (l *configController) reconcile(ctx context.Context, key controller.Key) error {
+	config, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if found.DeletionTimestamp != nil {
+	if config.DeletionTimestamp != nil {
 		return nil
 	}
-	dc := found.DeepCopy()
+	dc := config.DeepCopy()
 	deployments, err := l.of(dc)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
 		return l.updateStatus(ctx, dc, deployments, nil)
 	}
 	if latest != nil && rollout.Ended(latest) {
-		if err := l.keep(ctx, dc, deployments); err != nil {
+		if err := l.scaleAll(ctx, dc, deployments); err != nil {
 			return err
 		}
 	}
@@ -76,17 +77,18 @@ func (l *configLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if err := l.updateStatus(ctx, dc, deployments, nil); err != nil || latest == nil || !rollout.Ended(latest) {
 		return err
 	}
-	return l.forget(ctx, dc, deployments)
+	return l.prune(ctx, dc, deployments)
 }
 
-// of are the deployments of a configuration, the newest one first. Those of a deleted one of the same name are not among them.
-func (l *configLoop) of(dc *appsv1.DeploymentConfig) ([]*corev1.ReplicationController, error) {
-	found, err := l.deployments.ReplicationControllers(dc.Namespace).List(rollout.Selector(dc.Name))
+// of returns the deployments of a configuration, newest first. It ignores those of a deleted
+// configuration with the same name.
+func (l *configController) of(dc *appsv1.DeploymentConfig) ([]*corev1.ReplicationController, error) {
+	deployments, err := l.deployments.ReplicationControllers(dc.Namespace).List(rollout.Selector(dc.Name))
 	if err != nil {
 		return nil, err
 	}
 	var own []*corev1.ReplicationController
-	for _, rc := range found {
+	for _, rc := range deployments {
 		if metav1.IsControlledBy(rc, dc) {
 			own = append(own, rc)
 		}
@@ -104,8 +106,9 @@ func versionOf(deployments []*corev1.ReplicationController, version int64) *core
 	return nil
 }
 
-// trigger counts the version up if something calls for a new deployment. The change of the status wakes the loop again.
-func (l *configLoop) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController, deployments []*corev1.ReplicationController) (bool, error) {
+// trigger increments the version if there is a cause for a new deployment. The change of the status
+// causes a reconcile.
+func (l *configController) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController, deployments []*corev1.ReplicationController) (bool, error) {
 	if len(unresolved(dc.Spec.Template)) > 0 {
 		return false, nil
 	}
@@ -117,7 +120,7 @@ func (l *configLoop) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, l
 			return false, err
 		}
 	case dc.Status.LatestVersion > 0:
-		return false, nil // it is being made
+		return false, nil // reconcile creates the deployment
 	}
 	causes := rollout.Causes(dc, last)
 	if len(causes) == 0 {
@@ -129,8 +132,9 @@ func (l *configLoop) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, l
 	return true, l.updateStatus(ctx, dc, deployments, nil)
 }
 
-// deploy makes the deployment of the latest version, once those that are under way have been cancelled.
-func (l *configLoop) deploy(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController) error {
+// deploy creates the deployment of the latest version. First, it cancels running deployments and
+// waits for their end.
+func (l *configController) deploy(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController) error {
 	waits := false
 	for _, rc := range deployments {
 		if rollout.Ended(rc) {
@@ -155,9 +159,9 @@ func (l *configLoop) deploy(ctx context.Context, dc *appsv1.DeploymentConfig, de
 	if err != nil {
 		return err
 	}
-	made, err := l.core.ReplicationControllers(dc.Namespace).Create(ctx, rc, metav1.CreateOptions{})
+	created, err := l.core.ReplicationControllers(dc.Namespace).Create(ctx, rc, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return l.taken(ctx, dc, rc.Name)
+		return l.checkExisting(ctx, dc, rc.Name)
 	}
 	if err != nil {
 		l.events.Eventf(dc, corev1.EventTypeWarning, "DeploymentCreationFailed", "Couldn't deploy version %d: %s", dc.Status.LatestVersion, err)
@@ -168,13 +172,14 @@ func (l *configLoop) deploy(ctx context.Context, dc *appsv1.DeploymentConfig, de
 		return fmt.Errorf("create deployment %q: %w", rc.Name, err)
 	}
 	l.events.Eventf(dc, corev1.EventTypeNormal, "DeploymentCreated", "Created new replication controller %q for version %d", rc.Name, dc.Status.LatestVersion)
-	created := condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, appsv1.NewReplicationControllerCreatedReason,
+	progressing := condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, appsv1.NewReplicationControllerCreatedReason,
 		fmt.Sprintf("created new replication controller %q", rc.Name))
-	return l.updateStatus(ctx, dc, append([]*corev1.ReplicationController{made}, deployments...), created)
+	return l.updateStatus(ctx, dc, append([]*corev1.ReplicationController{created}, deployments...), progressing)
 }
 
-// taken tells a deployment that the cache does not have yet from something else of its name.
-func (l *configLoop) taken(ctx context.Context, dc *appsv1.DeploymentConfig, name string) error {
+// checkExisting returns an error unless the existing ReplicationController with a name belongs to
+// the configuration.
+func (l *configController) checkExisting(ctx context.Context, dc *appsv1.DeploymentConfig, name string) error {
 	rc, err := l.core.ReplicationControllers(dc.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read deployment %q: %w", name, err)
@@ -182,29 +187,29 @@ func (l *configLoop) taken(ctx context.Context, dc *appsv1.DeploymentConfig, nam
 	if metav1.IsControlledBy(rc, dc) {
 		return nil
 	}
-	return fmt.Errorf("create deployment %q: a replication controller of that name is there already and belongs to something else; remove it", name)
+	return fmt.Errorf("create deployment %q: a replication controller with this name exists and has another owner: delete it", name)
 }
 
-// keep gives the deployment that serves the wanted number of pods and takes those of the others.
-func (l *configLoop) keep(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
+// scaleAll scales the active deployment to the desired number of pods, and the others to 0.
+func (l *configController) scaleAll(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
 	for _, rc := range newestFirst {
-		wanted := int32(0)
+		replicas := int32(0)
 		if rc == active && !dc.Spec.Test {
-			wanted = dc.Spec.Replicas
+			replicas = dc.Spec.Replicas
 		}
-		if ptr.Deref(rc.Spec.Replicas, 1) != wanted && rollout.Ended(rc) {
-			patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"replicas":%d}}`, rc.UID, wanted)
+		if ptr.Deref(rc.Spec.Replicas, 1) != replicas && rollout.Ended(rc) {
+			patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"replicas":%d}}`, rc.UID, replicas)
 			if _, err := l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, wanted, err)
+				return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, replicas, err)
 			}
 		}
 	}
 	return nil
 }
 
-// forget removes the deployments that are beyond the history's limit.
-func (l *configLoop) forget(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
+// prune deletes deployments that exceed the history limit.
+func (l *configController) prune(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
 	var old []*corev1.ReplicationController
 	for i, rc := range newestFirst {
@@ -218,7 +223,7 @@ func (l *configLoop) forget(ctx context.Context, dc *appsv1.DeploymentConfig, ne
 			Preconditions: metav1.NewUIDPreconditions(string(rc.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove old deployment %q: %w", rc.Name, err)
+			return fmt.Errorf("delete old deployment %q: %w", rc.Name, err)
 		}
 	}
 	return nil

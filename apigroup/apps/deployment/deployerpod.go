@@ -17,10 +17,11 @@ import (
 // account is the service account of deployers.
 const account = "deployer"
 
-// giveToken puts the API token of the account of deployers into the environment of our deployer, which then has no volume: kubelet looks only every 300 ms whether
-// those of a pod are there, which is as long as all else that starts a pod. The token is the one that OpenShift 3 mounted. An account that has none yet gets the
-// volume of other pods.
-func (l *deployerLoop) giveToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
+// setToken sets variables with the API token of the deployer's service account, instead of a
+// volume: the kubelet checks only every 300 ms whether volumes are mounted, which doubles the start
+// time of the pod. OpenShift 3 mounted the same token. If the account has no token yet, the pod
+// gets a volume.
+func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
 		return err
@@ -32,16 +33,16 @@ func (l *deployerLoop) giveToken(ctx context.Context, namespace string, pod *cor
 	return nil
 }
 
-// token is the name of the secret with the API token of the account of deployers, empty while it has none.
-func (l *deployerLoop) token(ctx context.Context, namespace string) (string, error) {
-	found, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
+// token returns the name of the secret with the API token of the deployer's service account, or "".
+func (l *deployerController) token(ctx context.Context, namespace string) (string, error) {
+	serviceAccount, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read service account %q: %w", account, err)
 	}
-	for _, reference := range found.Secrets {
+	for _, reference := range serviceAccount.Secrets {
 		secret, err := l.core.Secrets(namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -49,26 +50,28 @@ func (l *deployerLoop) token(ctx context.Context, namespace string) (string, err
 		case err != nil:
 			return "", fmt.Errorf("read secret %q of service account %q: %w", reference.Name, account, err)
 		}
-		whose := secret.Annotations[corev1.ServiceAccountUIDKey] == string(found.UID) && secret.Type == corev1.SecretTypeServiceAccountToken
-		if whose && secret.DeletionTimestamp == nil && len(secret.Data[corev1.ServiceAccountTokenKey]) > 0 && len(secret.Data[corev1.ServiceAccountRootCAKey]) > 0 {
+		isToken := secret.Annotations[corev1.ServiceAccountUIDKey] == string(serviceAccount.UID) && secret.Type == corev1.SecretTypeServiceAccountToken
+		if isToken && secret.DeletionTimestamp == nil && len(secret.Data[corev1.ServiceAccountTokenKey]) > 0 && len(secret.Data[corev1.ServiceAccountRootCAKey]) > 0 {
 			return secret.Name, nil
 		}
 	}
 	return "", nil
 }
 
-// fromSecret is a variable with a key of a secret. Without the secret it is not there: a deployer that says what it lacks is better than one that does not start.
+// fromSecret returns a variable with a key of a secret. The secret is optional, because a deployer
+// reports a missing variable, but a pod with a missing secret does not start.
 func fromSecret(variable, secret, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key, Optional: ptr.To(true),
 	}}}
 }
 
-// Exit codes of a process that was killed or told to stop, and not ended by itself.
+// Exit codes of a process that received SIGKILL or SIGTERM.
 const killed, terminated = 137, 143
 
-// pod is the deployer pod of a deployment. Its container is started again when it is killed, and not when it has failed.
-func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
+// pod returns the deployer pod of a deployment. The container restarts if it is killed, but not if
+// it fails.
+func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
 	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
 	container := corev1.Container{
 		Name: "deployment", Image: l.Image, ImagePullPolicy: corev1.PullIfNotPresent, Resources: strategy.Resources,
@@ -90,12 +93,13 @@ func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.Depl
 	}
 	var affinity *corev1.Affinity
 	if container.Image == l.Image || container.Image == l.CustomImage {
-		affinity = hasImage()
+		affinity = imageAffinity()
 	}
 	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
 	meta := metav1.ObjectMeta{
 		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
-		// It owns and does not control it: a controlled pod that its selector does not match would be let go.
+		// The reference is not a controller reference: the ReplicationController would release a
+		// controlled pod that its selector does not match.
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: rc.Name, UID: rc.UID}},
 	}
 	metav1.SetMetaDataLabel(&meta, appsv1.DeployerPodForDeploymentLabel, rc.Name)
@@ -108,8 +112,9 @@ func (l *deployerLoop) pod(rc *corev1.ReplicationController, config *appsv1.Depl
 	}}
 }
 
-// hasImage keeps a pod from nodes that do not have our image yet. Nobody can pull it, and kubelet would look again after ten seconds only.
-func hasImage() *corev1.Affinity {
+// imageAffinity selects nodes that have our image. No registry has it, and the kubelet retries only
+// after ten seconds.
+func imageAffinity() *corev1.Affinity {
 	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labelled}}},

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestOurDeployerHasItsTokenInItsEnvironment: others, and all while the account has no token of its own, have it in the volume that other pods have.
+// TestOurDeployerHasItsTokenInItsEnvironment: others, and all while the account has no token of its
+// own, have it in the volume that other pods have.
 func TestOurDeployerHasItsTokenInItsEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

@@ -21,28 +21,29 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// deployerLoop gives each deployment its deployer pod and writes down how far that has come.
-type deployerLoop struct {
+// deployerController creates the deployer pod of each deployment, and updates the phase of the
+// deployment.
+type deployerController struct {
 	*Controllers
 	core        coreclient.CoreV1Interface
-	creator     coreclient.PodsGetter // makes the pods, so that their rights count, and not ours
+	creator     coreclient.PodsGetter // creates pods with the rights of its service account
 	deployments corelisters.ReplicationControllerLister
 	pods        corelisters.PodLister
 }
 
-func (l *deployerLoop) loop(deployments, pods cache.SharedIndexInformer) controller.Loop {
-	deployed := func(object any) []controller.Key {
+func (l *deployerController) loop(deployments, pods cache.SharedIndexInformer) controller.Loop {
+	deploymentKey := func(object any) []controller.Key {
 		pod := object.(*corev1.Pod)
 		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Labels[appsv1.DeployerPodForDeploymentLabel]}}
 	}
 	return controller.Loop{
 		Name:      "deployers",
-		Watches:   []controller.Watch{{Informer: deployments}, {Informer: pods, Keys: deployed}},
-		Reconcile: l.reconcile, Retry: firstRetry,
+		Watches:   []controller.Watch{{Informer: deployments}, {Informer: pods, Keys: deploymentKey}},
+		Reconcile: l.reconcile, Retry: minBackoff,
 	}
 }
 
-func (l *deployerLoop) reconcile(ctx context.Context, key controller.Key) error {
+func (l *deployerController) reconcile(ctx context.Context, key controller.Key) error {
 	rc, err := l.deployments.ReplicationControllers(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -54,13 +55,14 @@ func (l *deployerLoop) reconcile(ctx context.Context, key controller.Key) error 
 		return nil
 	}
 	if rollout.Phase(rc) == appsv1.DeploymentStatusNew {
-		return l.begin(ctx, rc)
+		return l.createDeployer(ctx, rc)
 	}
-	return l.follow(ctx, rc)
+	return l.syncDeployer(ctx, rc)
 }
 
-// begin makes the deployer pod, and the pods with which a rolling deployment begins in any case: they start beside it, not after it.
-func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationController) error {
+// createDeployer creates the deployer pod, and the first pods of a rolling deployment, so that both
+// start at the same time.
+func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.ReplicationController) error {
 	if rollout.Cancelled(rc) {
 		return l.fail(ctx, rc, "")
 	}
@@ -70,18 +72,18 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	}
 	pod := l.pod(rc, config)
 	if config.Spec.Strategy.CustomParams == nil {
-		if err := l.giveToken(ctx, rc.Namespace, &pod.Spec); err != nil {
+		if err := l.setToken(ctx, rc.Namespace, &pod.Spec); err != nil {
 			return err
 		}
 	}
-	made, err := l.creator.Pods(rc.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	existing, err := l.creator.Pods(rc.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		made, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		existing, err = l.core.Pods(rc.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
-		case err == nil && !rollout.Owns(rc, made):
+		case err == nil && !rollout.Owns(rc, existing):
 			return l.fail(ctx, rc, rollout.UnrelatedPod)
-		case err == nil && made.DeletionTimestamp != nil: // that of an earlier attempt, which ends
-			return controller.After(firstRetry)
+		case err == nil && existing.DeletionTimestamp != nil: // the pod of an earlier attempt
+			return controller.After(minBackoff)
 		}
 	}
 	if err != nil {
@@ -90,18 +92,18 @@ func (l *deployerLoop) begin(ctx context.Context, rc *corev1.ReplicationControll
 	if err := l.firstStep(ctx, rc, config); err != nil {
 		return err
 	}
-	return l.advance(ctx, rc, map[string]any{
+	return l.updateAnnotations(ctx, rc, map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
-		appsv1.DeploymentPodAnnotation:    made.Name,
-		rollout.CreatedAnnotation:         made.CreationTimestamp.UTC().Format(time.RFC3339),
+		appsv1.DeploymentPodAnnotation:    existing.Name,
+		rollout.CreatedAnnotation:         existing.CreationTimestamp.UTC().Format(time.RFC3339),
 	})
 }
 
-// firstStep gives a deployment the pods that it begins with, unless it has some: its deployer was quicker then.
-func (l *deployerLoop) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
+// firstStep scales a deployment up to its first pods, unless the deployer has already done so.
+func (l *deployerController) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
 	desired, err := rollout.Desired(rc)
 	if err != nil {
-		return nil // the deployer says so
+		return nil // the deployer reports it
 	}
 	all, err := l.deployments.ReplicationControllers(rc.Namespace).List(rollout.Selector(config.Name))
 	if err != nil {
@@ -119,15 +121,17 @@ func (l *deployerLoop) firstStep(ctx context.Context, rc *corev1.ReplicationCont
 	}
 	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
 	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) { // invalid: a test of the patch says no
+	// Invalid: a test of the patch fails.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
 	}
 	return nil
 }
 
-// follow writes down what has become of the deployer pod, and ends it when the deployment is cancelled.
-func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationController) error {
-	pod, err := l.find(ctx, rc)
+// syncDeployer updates a deployment from the status of its deployer pod, and stops the pod if the
+// deployment is canceled.
+func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.ReplicationController) error {
+	pod, err := l.deployerPod(ctx, rc)
 	switch {
 	case apierrors.IsNotFound(err):
 		return l.fail(ctx, rc, rollout.DeployerGone)
@@ -138,7 +142,7 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 	}
 	switch phase := pod.Status.Phase; {
 	case phase == corev1.PodSucceeded:
-		return l.advance(ctx, rc, map[string]any{
+		return l.updateAnnotations(ctx, rc, map[string]any{
 			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusComplete, rollout.CompletedAnnotation: now(),
 			appsv1.DeploymentCancelledAnnotation: nil, rollout.DesiredAnnotation: nil,
 		})
@@ -147,15 +151,16 @@ func (l *deployerLoop) follow(ctx context.Context, rc *corev1.ReplicationControl
 	case rollout.Cancelled(rc):
 		return l.stop(ctx, rc)
 	case phase == corev1.PodRunning && rollout.Phase(rc) != appsv1.DeploymentStatusRunning:
-		return l.advance(ctx, rc, map[string]any{
+		return l.updateAnnotations(ctx, rc, map[string]any{
 			appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusRunning, rollout.StartedAnnotation: now(),
 		})
 	}
 	return nil
 }
 
-// find is the pod with the name of a deployment's deployer. The cache may be behind: it may not have it yet, or still that of an earlier attempt, which has ended.
-func (l *deployerLoop) find(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
+// deployerPod returns the pod with the name of a deployment's deployer. The cache can lack the pod,
+// or contain that of an earlier attempt.
+func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)
 	if err == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
@@ -164,31 +169,31 @@ func (l *deployerLoop) find(ctx context.Context, rc *corev1.ReplicationControlle
 	return l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// fail writes down that a deployment has failed. A reason that stands there, such as who cancelled it, stays.
-func (l *deployerLoop) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
+// fail marks a deployment as failed. It keeps the reason of a cancel.
+func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
 	changes := map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(),
 	}
 	if !rollout.Cancelled(rc) && reason != "" {
 		changes[appsv1.DeploymentStatusReasonAnnotation] = reason
 	}
-	return l.advance(ctx, rc, changes)
+	return l.updateAnnotations(ctx, rc, changes)
 }
 
-// stopped is the deadline of pods that shall end at once; 0 is not allowed.
-const stopped = 1
+// stopDeadlineSeconds is the deadline that stops a pod immediately; 0 is not allowed.
+const stopDeadlineSeconds = 1
 
-// stop ends the deployer and its hooks. They stay, with their logs.
-func (l *deployerLoop) stop(ctx context.Context, rc *corev1.ReplicationController) error {
+// stop stops the deployer and its hooks. The pods and their logs remain.
+func (l *deployerController) stop(ctx context.Context, rc *corev1.ReplicationController) error {
 	pods, err := l.pods.Pods(rc.Namespace).List(rollout.DeployerSelector(rc.Name))
 	if err != nil {
 		return err
 	}
 	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == stopped {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == stopDeadlineSeconds {
 			continue
 		}
-		patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, stopped)
+		patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, stopDeadlineSeconds)
 		if _, err := l.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("stop deployer pod %q: %w", pod.Name, err)
 		}
@@ -196,8 +201,9 @@ func (l *deployerLoop) stop(ctx context.Context, rc *corev1.ReplicationControlle
 	return nil
 }
 
-// advance writes down how far a deployment has come, unless it has ended meanwhile, as its deployer writes down itself: the cache may be behind.
-func (l *deployerLoop) advance(ctx context.Context, rc *corev1.ReplicationController, annotations map[string]any) error {
+// updateAnnotations changes annotations of a deployment that has not ended. It reads the deployment
+// first, because the deployer also updates it, and the cache can be stale.
+func (l *deployerController) updateAnnotations(ctx context.Context, rc *corev1.ReplicationController, annotations map[string]any) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, err := l.core.ReplicationControllers(rc.Namespace).Get(ctx, rc.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && (now.UID != rc.UID || rollout.Ended(now)) {
@@ -210,7 +216,8 @@ func (l *deployerLoop) advance(ctx context.Context, rc *corev1.ReplicationContro
 	})
 }
 
-// annotate changes annotations of a deployment as it was read; nil removes one.
+// annotate changes annotations of a deployment, unless it has changed since it was read. nil
+// removes an annotation.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "resourceVersion": rc.ResourceVersion, "annotations": annotations}})
 	if err != nil {

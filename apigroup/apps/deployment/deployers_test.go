@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestAQuotaCanCountDeployers: where a quota wants requests of each container, and limits pods that end, a strategy gives its deployer both.
+// TestAQuotaCanCountDeployers: where a quota wants requests of each container, and limits pods that
+// end, a strategy gives its deployer both.
 func TestAQuotaCanCountDeployers(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},
@@ -23,7 +24,7 @@ func TestAQuotaCanCountDeployers(t *testing.T) {
 	config := &appsv1.DeploymentConfig{Spec: appsv1.DeploymentConfigSpec{Strategy: appsv1.DeploymentStrategy{
 		Resources: resources, ActiveDeadlineSeconds: ptr.To[int64](600),
 	}}}
-	pod := (&deployerLoop{Controllers: &Controllers{}}).pod(rc, config)
+	pod := (&deployerController{Controllers: &Controllers{}}).pod(rc, config)
 	if diff := cmp.Diff(resources, pod.Spec.Containers[0].Resources); diff != "" || len(pod.Spec.Containers) != 1 {
 		t.Errorf("%d containers; resources (-want +got):\n%s", len(pod.Spec.Containers), diff)
 	}
@@ -32,7 +33,8 @@ func TestAQuotaCanCountDeployers(t *testing.T) {
 	}
 }
 
-// TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext: whoever tries a failed deployment again removes its pod, of which the name is needed.
+// TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext: whoever tries a failed deployment again
+// removes its pod, of which the name is needed.
 func TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext(t *testing.T) {
 	dc := configuration(1)
 	rc := deployed(t, dc, appsv1.DeploymentStatusNew)

@@ -1,9 +1,9 @@
-// Package deployment has the controllers of DeploymentConfigs: one makes a ReplicationController for each version and keeps the number
-// of pods, one gives each ReplicationController its deployer pod and follows it, one brings new images into configurations. All that they
-// know stands in the API, so they go on after any end where they were.
+// Package deployment contains the controllers of DeploymentConfigs. One creates a
+// ReplicationController for each version and scales it, one runs deployer pods, and one updates
+// images in configurations. They keep all state in the API, so they can be restarted at any time.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 and 3.6.6; the phases, annotations and conditions are those of OpenShift
-// 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 and 3.6.6; the phases, annotations
+// and conditions are those of OpenShift 3.11.
 package deployment
 
 import (
@@ -27,21 +27,22 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controllers is the part that deploys.
+// Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Client is a connection with every right.
+	// Client is the configuration of a client with all rights.
 	Client *rest.Config
-	// Image is the image of deployer pods. CustomImage is that of Custom strategies that have a command and no image of their own.
+	// Image is the image of deployer pods. CustomImage is the image for Custom strategies that set
+	// a command, but no image.
 	Image, CustomImage string
 }
 
-// Name is the part's name.
+// Name implements the component interface.
 func (c *Controllers) Name() string { return "deployments" }
 
-// firstRetry is the delay after the first failure, mostly a conflict with another writer.
-const firstRetry = 50 * time.Millisecond
+// minBackoff is the delay after the first failure, usually a conflict.
+const minBackoff = 50 * time.Millisecond
 
-// Run deploys until ctx ends; ready is called when all that exists is known.
+// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(c.Client)
 	config.QPS, config.Burst = 100, 200
@@ -49,7 +50,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
 	}
-	// OpenShift's service account for deployments: pods that it makes get the security context that their own service account may have.
+	// OpenShift's service account for deployments. Its pods get the security context that their own
+	// service account can use.
 	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "deployment-controller"))
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
@@ -76,14 +78,14 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	configs, deployments := appsFactory.Apps().V1().DeploymentConfigs(), deploymentFactory.Core().V1().ReplicationControllers()
 	pods, streams := podFactory.Core().V1().Pods(), imageFactory.Image().V1().ImageStreams()
 	set := controller.Set{
-		(&configLoop{kube.CoreV1(), apps.AppsV1(), configs.Lister(), deployments.Lister(), recorder}).loop(configs.Informer(), deployments.Informer()),
-		(&deployerLoop{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister()}).loop(deployments.Informer(), pods.Informer()),
+		(&configController{kube.CoreV1(), apps.AppsV1(), configs.Lister(), deployments.Lister(), recorder}).loop(configs.Informer(), deployments.Informer()),
+		(&deployerController{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister()}).loop(deployments.Informer(), pods.Informer()),
 	}
-	triggered, err := (&imageLoop{apps.AppsV1(), configs.Lister(), streams.Lister(), pull.Reviewed(kube.AuthorizationV1()), recorder}).loop(configs.Informer(), streams.Informer())
+	imageChanges, err := (&imageChangeController{apps.AppsV1(), configs.Lister(), streams.Lister(), pull.Reviewed(kube.AuthorizationV1()), recorder}).loop(configs.Informer(), streams.Informer())
 	if err != nil {
 		return err
 	}
-	set = append(set, triggered)
+	set = append(set, imageChanges)
 	defer controller.Start(ctx, deploymentFactory, podFactory, appsFactory, imageFactory)()
 	return set.Run(ctx, ready)
 }

@@ -25,8 +25,8 @@ import (
 
 // loops are the loops of configurations and of deployers, which know some objects.
 type loops struct {
-	config   *configLoop
-	deployer *deployerLoop
+	config   *configController
+	deployer *deployerController
 	core     coreclient.CoreV1Interface
 }
 
@@ -55,8 +55,8 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	apps := appsfake.NewSimpleClientset(dc.DeepCopy()).AppsV1()
 	lister := corelisters.NewReplicationControllerLister(known(t, deployments...))
 	return loops{
-		&configLoop{core, apps, appslisters.NewDeploymentConfigLister(known(t, dc)), lister, record.NewFakeRecorder(10)},
-		&deployerLoop{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...))}, core,
+		&configController{core, apps, appslisters.NewDeploymentConfigLister(known(t, dc)), lister, record.NewFakeRecorder(10)},
+		&deployerController{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...))}, core,
 	}
 }
 
@@ -149,7 +149,7 @@ func TestACancelledDeploymentIsStopped(t *testing.T) {
 		if err := l.deployer.reconcile(t.Context(), key("web-1")); err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]int64{"web-1-deploy": stopped, "web-1-hook-mid": stopped, "web-1-hook-pre": 0} {
+		for name, want := range map[string]int64{"web-1-deploy": stopDeadlineSeconds, "web-1-hook-mid": stopDeadlineSeconds, "web-1-hook-pre": 0} {
 			pod, err := l.core.Pods("shop").Get(t.Context(), name, metav1.GetOptions{})
 			if phase == appsv1.DeploymentStatusNew {
 				if !apierrors.IsNotFound(err) {

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageLoop brings the images of tags into the configurations that have ImageChange triggers for them.
-type imageLoop struct {
+// imageChangeController updates images in configurations with ImageChange triggers.
+type imageChangeController struct {
 	apps    appsclient.DeploymentConfigsGetter
 	configs appslisters.DeploymentConfigLister
 	streams imagelisters.ImageStreamLister
@@ -33,49 +33,50 @@ type imageLoop struct {
 	events  record.EventRecorder
 }
 
-// rightsInterval is the delay until the controller checks a missing right again: no watch reports that it was granted.
-const rightsInterval = time.Minute
+// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
+// event for a granted right.
+const accessRecheckInterval = time.Minute
 
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
-func (l *imageLoop) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
+func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
 	err := configs.AddIndexers(cache.Indexers{byStream: func(object any) ([]string, error) {
 		return rollout.Streams(object.(*appsv1.DeploymentConfig)), nil
 	}})
 	if err != nil {
 		return controller.Loop{}, fmt.Errorf("index deployment configurations by image stream: %w", err)
 	}
-	waiting := func(object any) (keys []controller.Key) {
+	configKeys := func(object any) (keys []controller.Key) {
 		stream, err := cache.ObjectToName(object)
 		if err != nil {
 			return nil
 		}
-		found, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
-		for _, dc := range found {
+		objects, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
+		for _, dc := range objects {
 			keys = append(keys, cache.MetaObjectToName(dc.(*appsv1.DeploymentConfig)))
 		}
 		return keys
 	}
 	return controller.Loop{
 		Name:      "deployment images",
-		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: waiting}},
-		Reconcile: l.reconcile, Retry: firstRetry,
+		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: configKeys}},
+		Reconcile: l.reconcile, Retry: minBackoff,
 	}, nil
 }
 
-func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
-	found, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
+func (l *imageChangeController) reconcile(ctx context.Context, key controller.Key) error {
+	config, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if found.DeletionTimestamp != nil || found.Spec.Paused {
+	if config.DeletionTimestamp != nil || config.Spec.Paused {
 		return nil
 	}
-	dc := found.DeepCopy()
+	dc := config.DeepCopy()
 	streams, err := l.readable(ctx, dc)
 	if err != nil {
 		return err
@@ -83,30 +84,31 @@ func (l *imageLoop) reconcile(ctx context.Context, key controller.Key) error {
 	if err := l.report(ctx, dc, streams.forbidden); err != nil {
 		return err
 	}
-	if rollout.BringImages(dc, nil, streams.find) {
+	if rollout.UpdateImages(dc, nil, streams.deployerPod) {
 		if _, err := l.apps.DeploymentConfigs(key.Namespace).Update(ctx, dc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("bring new images: %w", err)
+			return fmt.Errorf("update images: %w", err)
 		}
 	}
 	if streams.forbidden != "" {
-		return controller.After(rightsInterval)
+		return controller.After(accessRecheckInterval)
 	}
 	return nil
 }
 
-// readable are the image streams of a configuration's triggers that its pods may pull from.
+// readable contains the image streams of a configuration's triggers that its pods can pull from.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
-	// forbidden says which of the streams they may not pull from; it is empty if there is none.
+	// forbidden is a message about a stream that they cannot pull from, or "".
 	forbidden string
 }
 
-func (r readable) find(namespace, name string) *imagev1.ImageStream {
+func (r readable) deployerPod(namespace, name string) *imagev1.ImageStream {
 	return r.streams[controller.Key{Namespace: namespace, Name: name}]
 }
 
-// readable checks the right to the streams of other projects before it reads them. The project's own streams need no right.
-func (l *imageLoop) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (readable, error) {
+// readable returns the streams of a configuration's triggers. It checks access to streams of other
+// projects before it reads them.
+func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (readable, error) {
 	streams := readable{streams: map[controller.Key]*imagev1.ImageStream{}}
 	account := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec)
 	for _, text := range rollout.Streams(dc) {
@@ -122,15 +124,15 @@ func (l *imageLoop) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (
 			}
 		}
 		stream, err := l.streams.ImageStreams(namespace).Get(name)
-		if err == nil { // the creation of a missing one wakes the loop
+		if err == nil { // the creation of a missing stream causes a reconcile
 			streams.streams[controller.Key{Namespace: namespace, Name: name}] = stream
 		}
 	}
 	return streams, nil
 }
 
-// report shows in an event and a condition that a right is missing, and removes the condition when it is there.
-func (l *imageLoop) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
+// report reports missing access in an event and a condition, and removes an outdated condition.
+func (l *imageChangeController) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
 	next := dc.DeepCopy()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return forbidden == "" && c.Type == pull.ConditionType
@@ -153,7 +155,7 @@ func (l *imageLoop) report(ctx context.Context, dc *appsv1.DeploymentConfig, for
 	return nil
 }
 
-// unresolved are the containers that wait for an image.
+// unresolved returns the containers that have no image yet.
 func unresolved(template *corev1.PodTemplateSpec) (names []string) {
 	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if container.Image == "" || container.Image == " " {

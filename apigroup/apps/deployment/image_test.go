@@ -34,7 +34,7 @@ func TestAnImageOfAnotherProjectComesWithTheRightOfThePodsAlone(t *testing.T) {
 		stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app"}}
 		stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "latest", Items: []imagev1.TagEvent{{Image: "sha256:1", DockerImageReference: "app@sha256:1"}}}}
 		apps, events := appsfake.NewSimpleClientset(dc.DeepCopy()).AppsV1(), record.NewFakeRecorder(10)
-		l := &imageLoop{
+		l := &imageChangeController{
 			apps, appslisters.NewDeploymentConfigLister(known(t, dc)), imagelisters.NewImageStreamLister(known(t, stream)),
 			func(_ context.Context, account user.Info, _, _, _ string) (bool, error) {
 				return account.GetName() == tt.account, nil

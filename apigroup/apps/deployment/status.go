@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// updateStatus writes what the deployments amount to, and one more condition if it is given, unless that stands there already.
-func (l *configLoop) updateStatus(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) error {
+// updateStatus updates the status of a configuration, with an additional condition if extra is set.
+func (l *configController) updateStatus(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) error {
 	before, err := l.configs.DeploymentConfigs(dc.Namespace).Get(dc.Name)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (l *configLoop) updateStatus(ctx context.Context, dc *appsv1.DeploymentConf
 	return nil
 }
 
-// status counts the pods of all deployments and says how the latest one is.
+// status returns the pod counts of all deployments, and the conditions.
 func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) appsv1.DeploymentConfigStatus {
 	status := dc.DeepCopy().Status
 	status.ObservedGeneration = dc.Generation
@@ -63,11 +63,13 @@ func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, rea
 	return &appsv1.DeploymentCondition{Type: of, Status: is, Reason: string(reason), Message: message}
 }
 
-// available says whether as many pods serve as the strategy promises at any time.
+// available returns the condition Available: whether the strategy's minimum number of pods is
+// available.
 func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondition {
 	unavailable := 0
 	if params := dc.Spec.Strategy.RollingParams; params != nil && params.MaxUnavailable != nil && dc.Spec.Strategy.Type == appsv1.DeploymentStrategyTypeRolling {
-		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false) // validated
+		// Validated.
+		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false)
 	}
 	if pods >= dc.Spec.Replicas-int32(unavailable) && pods > 0 {
 		return condition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "", "Deployment config has minimum availability.")
@@ -75,33 +77,33 @@ func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondit
 	return condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "", "Deployment config does not have minimum availability.")
 }
 
-// progress says how the latest deployment is, in the words of OpenShift 3.
+// progress returns the condition Progressing of the latest deployment, as in OpenShift 3.
 func progress(dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController) *appsv1.DeploymentCondition {
-	say := func(is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, format string, values ...any) *appsv1.DeploymentCondition {
+	progressing := func(is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, format string, values ...any) *appsv1.DeploymentCondition {
 		return condition(appsv1.DeploymentProgressing, is, reason, fmt.Sprintf(format, values...))
 	}
 	switch {
 	case dc.Spec.Paused:
-		return say(corev1.ConditionUnknown, appsv1.DeploymentConfigPausedReason, "deployment config is paused")
+		return progressing(corev1.ConditionUnknown, appsv1.DeploymentConfigPausedReason, "deployment config is paused")
 	case latest == nil:
 		return nil
 	}
 	switch phase := rollout.Phase(latest); {
 	case phase == appsv1.DeploymentStatusPending:
-		return say(corev1.ConditionUnknown, "", "replication controller %q is waiting for pod %q to run", latest.Name, rollout.DeployerName(latest.Name))
+		return progressing(corev1.ConditionUnknown, "", "replication controller %q is waiting for pod %q to run", latest.Name, rollout.DeployerName(latest.Name))
 	case phase == appsv1.DeploymentStatusRunning:
-		return say(corev1.ConditionTrue, appsv1.ReplicationControllerUpdatedReason, "replication controller %q is progressing", latest.Name)
+		return progressing(corev1.ConditionTrue, appsv1.ReplicationControllerUpdatedReason, "replication controller %q is progressing", latest.Name)
 	case phase == appsv1.DeploymentStatusComplete:
-		return say(corev1.ConditionTrue, appsv1.NewReplicationControllerAvailableReason, "replication controller %q successfully rolled out", latest.Name)
+		return progressing(corev1.ConditionTrue, appsv1.NewReplicationControllerAvailableReason, "replication controller %q successfully rolled out", latest.Name)
 	case phase == appsv1.DeploymentStatusFailed && rollout.Cancelled(latest):
-		return say(corev1.ConditionFalse, appsv1.RolloutCancelledReason, "rollout of replication controller %q was cancelled", latest.Name)
+		return progressing(corev1.ConditionFalse, appsv1.RolloutCancelledReason, "rollout of replication controller %q was cancelled", latest.Name)
 	case phase == appsv1.DeploymentStatusFailed:
-		return say(corev1.ConditionFalse, appsv1.ProgressDeadlineExceededReason, "replication controller %q has failed progressing", latest.Name)
+		return progressing(corev1.ConditionFalse, appsv1.ProgressDeadlineExceededReason, "replication controller %q has failed progressing", latest.Name)
 	}
 	return nil
 }
 
-// setCondition changes or adds a condition, with the times of its change.
+// setCondition adds or updates a condition and its times.
 func setCondition(status *appsv1.DeploymentConfigStatus, condition appsv1.DeploymentCondition) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	condition.LastUpdateTime, condition.LastTransitionTime = now, now

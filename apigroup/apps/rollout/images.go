@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Streams are the image streams that the triggers of a configuration name, as <namespace>/<name>.
+// Streams returns the image streams of a configuration's triggers, as <namespace>/<name>.
 func Streams(dc *appsv1.DeploymentConfig) (streams []string) {
 	for _, trigger := range dc.Spec.Triggers {
 		if params := trigger.ImageChangeParams; params != nil {
@@ -20,7 +20,7 @@ func Streams(dc *appsv1.DeploymentConfig) (streams []string) {
 	return streams
 }
 
-// source is the tag that a trigger follows.
+// source returns the tag that a trigger watches.
 func source(dc *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageChangeParams) (namespace, stream, tag string) {
 	if namespace = params.From.Namespace; namespace == "" {
 		namespace = dc.Namespace
@@ -29,13 +29,14 @@ func source(dc *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageCh
 	return namespace, stream, tag
 }
 
-// Forced says for a trigger that is not automatic whether the present image is wanted nevertheless.
+// Forced reports whether a trigger that is not automatic updates its image anyway.
 type Forced func(*appsv1.DeploymentTriggerImageChangeParams) bool
 
-// BringImages puts the present images of tags into the template of a configuration and says whether that changed anything. Triggers that
-// are not automatic are left alone, except before the first deployment, which needs an image, and as force says (nil: never). A stream that
-// find does not know, or a tag without image, changes nothing.
-func BringImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace, name string) *imagev1.ImageStream) (changed bool) {
+// UpdateImages sets the current images of tags in the template of a configuration, and reports
+// whether it has changed. It skips triggers that are not automatic, except before the first
+// deployment, or if force (optional) returns true. It skips streams that find returns nil for, and
+// tags without an image.
+func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace, name string) *imagev1.ImageStream) (changed bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams
 		if trigger.Type != appsv1.DeploymentTriggerOnImageChange || params == nil {
@@ -64,8 +65,8 @@ func BringImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace,
 	return changed
 }
 
-// Latest is what pods pull for a tag: the newest image of its history, from the registry of the cluster where the tag's policy is Local.
-// It is empty where there is none.
+// Latest returns the pull spec of the newest image of a tag, or "". If the tag's policy is Local,
+// the image is in the registry of the cluster.
 func Latest(stream *imagev1.ImageStream, tag string) string {
 	if stream == nil {
 		return ""

@@ -8,14 +8,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Limits are how far a rolling deployment may be from the wanted number of pods.
+// Limits limit how far a rolling deployment can deviate from the desired number of pods.
 type Limits struct {
-	// Desired are the pods that are wanted in the end, Surge those that may be there beyond them, Unavailable those of them that need not serve.
+	// Desired is the final number of pods, Surge the number of additional pods, and Unavailable the
+	// number of pods that can be unavailable.
 	Desired, Surge, Unavailable int32
 }
 
-// RollingLimits are the limits that the parameters set for a number of pods. A share of the surge is rounded up and one of unavailable pods
-// down, as in OpenShift 3.11; where both come to nothing one pod may be unavailable, since it must be possible to advance.
+// RollingLimits calculates the limits for a number of pods. It rounds a percentage of the surge up,
+// and of unavailable pods down, as in OpenShift 3.11. If both are 0, one pod can be unavailable, so
+// that the deployment can progress.
 func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams) (Limits, error) {
 	quarter := intstr.FromString("25%")
 	surge, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(params.MaxSurge, quarter)), int(desired), true)
@@ -32,19 +34,21 @@ func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams
 	return Limits{desired, int32(surge), min(int32(unavailable), desired)}, nil
 }
 
-// Minimum is the number of pods that serve at any time.
+// Minimum returns the minimum number of available pods.
 func (l Limits) Minimum() int32 { return l.Desired - l.Unavailable }
 
-// Grow is how many pods the new deployment may have now that it has some and the old ones have others. It never has fewer than before.
+// Grow returns the number of pods for the new deployment, given the current numbers. It never
+// decreases.
 func (l Limits) Grow(old, new int32) int32 {
-	if room := l.Desired + l.Surge - old - new; room > 0 && new < l.Desired {
-		return min(l.Desired, new+room)
+	if available := l.Desired + l.Surge - old - new; available > 0 && new < l.Desired {
+		return min(l.Desired, new+available)
 	}
 	return new
 }
 
-// FirstStep is how many pods a new deployment may have before its deployer runs, when older ones have others: those of the first step of a
-// rolling deployment without a hook before it, which a deployer would add first of all. A first deployment begins with one pod.
+// FirstStep returns the number of pods that a new deployment can have before its deployer runs:
+// those of the first step of a rolling deployment without a pre hook. The first deployment of a
+// configuration starts with one pod.
 func FirstStep(dc *appsv1.DeploymentConfig, desired, old int32) int32 {
 	params := dc.Spec.Strategy.RollingParams
 	switch {
@@ -54,7 +58,7 @@ func FirstStep(dc *appsv1.DeploymentConfig, desired, old int32) int32 {
 		return min(1, desired)
 	}
 	limits, err := RollingLimits(desired, params)
-	if err != nil { // the deployer says so
+	if err != nil { // the deployer reports it
 		return 0
 	}
 	return limits.Grow(old, 0)

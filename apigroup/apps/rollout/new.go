@@ -12,21 +12,22 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// New makes the deployment of a configuration's latest version. It has no pods yet: its deployer adds them.
+// New returns the deployment of a configuration's latest version. It has no pods; the deployer adds
+// them.
 func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	encoded := dc.DeepCopy()
 	encoded.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
 	encoded.ManagedFields = nil
 	text, err := json.Marshal(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("write down configuration %q: %w", dc.Name, err)
+		return nil, fmt.Errorf("encode configuration %q: %w", dc.Name, err)
 	}
 	version := strconv.FormatInt(dc.Status.LatestVersion, 10)
 	name := Name(dc.Name, dc.Status.LatestVersion)
 	own := map[string]string{ConfigLabel: dc.Name, DeploymentLabel: name}
 	template := dc.Spec.Template.DeepCopy()
-	template.Labels = merged(template.Labels, own)
-	template.Annotations = merged(template.Annotations, map[string]string{
+	template.Labels = mergeMaps(template.Labels, own)
+	template.Annotations = mergeMaps(template.Annotations, map[string]string{
 		DeploymentAnnotation: name, appsv1.DeploymentConfigAnnotation: dc.Name, appsv1.DeploymentVersionAnnotation: version,
 	})
 	desired := dc.Spec.Replicas
@@ -43,18 +44,18 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	return &corev1.ReplicationController{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: dc.Namespace, Name: name,
-			Labels:          merged(dc.Labels, map[string]string{appsv1.DeploymentConfigAnnotation: dc.Name}),
+			Labels:          mergeMaps(dc.Labels, map[string]string{appsv1.DeploymentConfigAnnotation: dc.Name}),
 			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{Owner(dc)},
 		},
 		Spec: corev1.ReplicationControllerSpec{
 			Replicas: ptr.To[int32](0), MinReadySeconds: dc.Spec.MinReadySeconds,
-			Selector: merged(dc.Spec.Selector, own), Template: template,
+			Selector: mergeMaps(dc.Spec.Selector, own), Template: template,
 		},
 	}, nil
 }
 
-// Message is what started a deployment, in the words of OpenShift 3.
+// Message returns the cause of a deployment as in OpenShift 3.
 func Message(details *appsv1.DeploymentDetails) string {
 	switch {
 	case details == nil:
@@ -73,8 +74,8 @@ func Message(details *appsv1.DeploymentDetails) string {
 	return ""
 }
 
-// merged is a map with the entries of several; the last one wins.
-func merged(all ...map[string]string) map[string]string {
+// mergeMaps returns a map with the entries of all maps. Later maps take precedence.
+func mergeMaps(all ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, one := range all {
 		maps.Copy(result, one)

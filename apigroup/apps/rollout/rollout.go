@@ -1,8 +1,10 @@
-// Package rollout says how the deployments of a DeploymentConfig are written down: each is a ReplicationController whose annotations
-// hold the version, the configuration that it was made from and how far it has come. Controllers, deployer pods, the API server and
-// the client read and write them through this package, which does nothing itself.
+// Package rollout defines how deployments of a DeploymentConfig are stored: each is a
+// ReplicationController with annotations for its version, its configuration and its phase.
+// Controllers, deployer pods, the API server and the client share this package. It only transforms
+// objects.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 Deployments; the names are those of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 Deployments; the names are those of
+// OpenShift 3.11.
 package rollout
 
 import (
@@ -19,32 +21,37 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Names that github.com/openshift/api does not have.
+// Names that github.com/openshift/api does not define.
 const (
-	// ConfigLabel and DeploymentLabel are on the pods of a deployment, and in its selector: the names of the configuration and of the
-	// ReplicationController.
+	// ConfigLabel and DeploymentLabel are labels of the pods of a deployment, and part of its
+	// selector: the names of the configuration and of the ReplicationController.
 	ConfigLabel, DeploymentLabel = "deploymentconfig", "deployment"
-	// DeploymentAnnotation is on pods of a deployment, its deployer and its hooks: the name of the ReplicationController.
+	// DeploymentAnnotation is the name of the ReplicationController on its pods, its deployer and
+	// its hooks.
 	DeploymentAnnotation = "openshift.io/deployment.name"
-	// DesiredAnnotation is how many pods the deployment is to have when it is complete.
+	// DesiredAnnotation is the number of pods of the complete deployment.
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
-	// OriginalAnnotation is how many pods the previous deployment had when the next one began to replace it.
+	// OriginalAnnotation is the number of pods of the previous deployment before the next one
+	// started.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
-	// ImageLabel is on the nodes that have the image of deployer pods, as they do some seconds after their first start: deployer pods wait for it.
+	// ImageLabel is a label of nodes that have the image of deployer pods. A new node has the image
+	// after a few seconds; deployer pods wait for the label.
 	ImageLabel = "slipway.openshift.io/deployer-image"
-	// PodTypeLabel tells the pods of hooks apart: hook-pre, hook-mid, hook-post.
+	// PodTypeLabel is the type of a hook's pod: hook-pre, hook-mid, hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
-	// When the deployer pod was made, ran and ended, on the ReplicationController.
+	// Times at which the deployer pod was created, ran and ended, on the ReplicationController.
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
-	// NameVariable and NamespaceVariable tell deployers and hooks which ReplicationController they are for.
+	// NameVariable and NamespaceVariable identify the ReplicationController for deployers and
+	// hooks.
 	NameVariable, NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAME", "OPENSHIFT_DEPLOYMENT_NAMESPACE"
-	// TokenVariable and AuthorityVariable have the API token of deployers and the certificates by which they know the API server, where no volume has them.
+	// TokenVariable and AuthorityVariable contain the API token of deployers and the certificate
+	// authority of the API server, if no volume contains them.
 	TokenVariable, AuthorityVariable = "SLIPWAY_DEPLOYER_TOKEN", "SLIPWAY_DEPLOYER_CA"
 )
 
-// Reasons of a deployment's failure, as clients of OpenShift 3 know them.
+// Reasons of failed deployments, as in OpenShift 3.
 const (
 	CancelledByUser  = "cancelled by the user"
 	CancelledByNewer = "newer deployment was found running"
@@ -52,10 +59,10 @@ const (
 	DeployerGone     = "deployer pod no longer exists"
 )
 
-// Name is what the deployment of a version is called.
+// Name returns the name of a version's deployment.
 func Name(dc string, version int64) string { return fmt.Sprintf("%s-%d", dc, version) }
 
-// DeployerName is what a deployment's deployer pod is called.
+// DeployerName returns the name of a deployment's deployer pod.
 func DeployerName(deployment string) string { return deployment + "-deploy" }
 
 // Selector selects the deployments of a configuration.
@@ -63,62 +70,66 @@ func Selector(dc string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeploymentConfigAnnotation: dc})
 }
 
-// DeployerSelector selects the pods that deploy: the deployer and its hooks.
+// DeployerSelector selects the deployer and its hooks.
 func DeployerSelector(deployment string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeployerPodForDeploymentLabel: deployment})
 }
 
-// ConfigOf is the name of the configuration that a deployment belongs to, empty for other ReplicationControllers.
+// ConfigOf returns the name of a deployment's configuration, or "" for other
+// ReplicationControllers.
 func ConfigOf(rc *corev1.ReplicationController) string {
 	return rc.Annotations[appsv1.DeploymentConfigAnnotation]
 }
 
-// Version is the number of a deployment, 0 for other ReplicationControllers.
+// Version returns the version of a deployment, or 0 for other ReplicationControllers.
 func Version(rc *corev1.ReplicationController) int64 {
-	version, _ := strconv.ParseInt(rc.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64) // 0 is none
+	// 0 if missing.
+	version, _ := strconv.ParseInt(rc.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return version
 }
 
-// Phase is how far a deployment has come.
+// Phase returns the phase of a deployment.
 func Phase(rc *corev1.ReplicationController) appsv1.DeploymentStatus {
 	return cmp.Or(appsv1.DeploymentStatus(rc.Annotations[appsv1.DeploymentStatusAnnotation]), appsv1.DeploymentStatusNew)
 }
 
-// Ended says whether a deployment is complete or has failed.
+// Ended reports whether a deployment is complete or has failed.
 func Ended(rc *corev1.ReplicationController) bool {
 	phase := Phase(rc)
 	return phase == appsv1.DeploymentStatusComplete || phase == appsv1.DeploymentStatusFailed
 }
 
-// Complete writes down that a deployment was complete at a time. The deployer does when it is done, so that nobody waits for the end of its pod to
-// be noticed; what other images do is known by the end of their pods.
+// Complete marks a deployment as complete. Our deployer does this when it has finished, so that
+// clients do not have to wait for the end of its pod. For other deployers, the end of the pod
+// completes the deployment.
 func Complete(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusComplete))
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
 	delete(rc.Annotations, DesiredAnnotation)
 }
 
-// Fail writes down that a deployment had failed at a time, as its deployer does for the same reason. It may be tried again: how many pods it is to have stays.
+// Fail marks a deployment as failed. It keeps the desired number of pods, so that the deployment
+// can be retried.
 func Fail(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusFailed))
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
 }
 
-// Cancelled says whether somebody wants a deployment to stop.
+// Cancelled reports whether a deployment is canceled.
 func Cancelled(rc *corev1.ReplicationController) bool {
 	return rc.Annotations[appsv1.DeploymentCancelledAnnotation] == "true"
 }
 
-// Desired is how many pods a deployment is to have when it is complete.
+// Desired returns the number of pods of the complete deployment.
 func Desired(rc *corev1.ReplicationController) (int32, error) {
 	desired, err := strconv.ParseInt(rc.Annotations[DesiredAnnotation], 10, 32)
 	if err != nil || desired < 0 {
-		return 0, fmt.Errorf("read annotation %s of deployment %q: %q is no number of pods", DesiredAnnotation, rc.Name, rc.Annotations[DesiredAnnotation])
+		return 0, fmt.Errorf("read annotation %s of deployment %q: %q is not a number of pods", DesiredAnnotation, rc.Name, rc.Annotations[DesiredAnnotation])
 	}
 	return int32(desired), nil
 }
 
-// Config is the configuration that a deployment was made from.
+// Config returns the configuration of a deployment.
 func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := json.Unmarshal([]byte(rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation]), dc); err != nil {
@@ -127,12 +138,12 @@ func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) 
 	return dc, nil
 }
 
-// Newest sorts deployments, the newest one first.
+// Newest sorts deployments from the newest to the oldest.
 func Newest(deployments []*corev1.ReplicationController) {
 	slices.SortFunc(deployments, func(a, b *corev1.ReplicationController) int { return cmp.Compare(Version(b), Version(a)) })
 }
 
-// Active is the newest complete deployment of those that are sorted: its pods serve. It is nil where there is none.
+// Active returns the newest complete deployment, whose pods serve, or nil.
 func Active(newestFirst []*corev1.ReplicationController) *corev1.ReplicationController {
 	i := slices.IndexFunc(newestFirst, func(rc *corev1.ReplicationController) bool { return Phase(rc) == appsv1.DeploymentStatusComplete })
 	if i < 0 {
@@ -141,18 +152,18 @@ func Active(newestFirst []*corev1.ReplicationController) *corev1.ReplicationCont
 	return newestFirst[i]
 }
 
-// HasTrigger says whether a configuration has a trigger of a type.
+// HasTrigger reports whether a configuration has a trigger of a type.
 func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bool {
 	return slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == of })
 }
 
-// Owns says whether a pod is a deployer or a hook of a deployment. The name and the labels of a pod prove nothing: an
-// earlier deployment may have had the same name, and a user chooses both.
+// Owns reports whether a pod is a deployer or a hook of a deployment. It ignores name and labels:
+// an earlier deployment can have had the same name, and users can set both.
 func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
 }
 
-// Owner is the reference by which what a configuration owns is removed with it.
+// Owner returns the owner reference for objects that are deleted with a configuration.
 func Owner(dc *appsv1.DeploymentConfig) metav1.OwnerReference {
 	return *metav1.NewControllerRef(dc, appsv1.GroupVersion.WithKind("DeploymentConfig"))
 }

@@ -93,7 +93,7 @@ func TestImagesAreBroughtByTriggers(t *testing.T) {
 			func(*appsv1.DeploymentTriggerImageChangeParams) bool { return true }, "b"},
 	} {
 		before := tt.dc.Spec.Template.Spec.Containers[0].Image
-		changed := BringImages(tt.dc, tt.force, find(tt.stream))
+		changed := UpdateImages(tt.dc, tt.force, find(tt.stream))
 		containers := tt.dc.Spec.Template.Spec.Containers
 		if containers[0].Image != tt.want || containers[1].Image != "other" || changed != (before != tt.want) {
 			t.Errorf("%s: %q, changed %t", name, containers[0].Image, changed)

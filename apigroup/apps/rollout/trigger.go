@@ -7,10 +7,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Causes are what makes a new deployment necessary, none if nothing does. last is the configuration of the latest deployment, nil before the first one.
+// Causes returns the causes for a new deployment, if any. last is the configuration of the latest
+// deployment, or nil.
 //
-// The first deployment waits until each ImageChange trigger has an image. Later ones follow a change of the template: that by an automatic
-// ImageChange trigger, or any other one where there is a ConfigChange trigger.
+// The first deployment waits until each ImageChange trigger has an image. Later deployments follow
+// a change of the template: by an automatic ImageChange trigger, or any change if there is a
+// ConfigChange trigger.
 func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	byConfig := []appsv1.DeploymentCause{{Type: appsv1.DeploymentTriggerOnConfigChange}}
 	hasConfig := HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange)
@@ -38,8 +40,8 @@ func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	return nil
 }
 
-// newImages are the automatic ImageChange triggers whose image is another one than that of the latest deployment. waits tells that one of
-// all has no image yet.
+// newImages returns the automatic ImageChange triggers whose image differs from that of the latest
+// deployment. waits means that a trigger has no image yet.
 func newImages(dc, last *appsv1.DeploymentConfig) (causes []appsv1.DeploymentCause, waits bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams
@@ -59,7 +61,7 @@ func newImages(dc, last *appsv1.DeploymentConfig) (causes []appsv1.DeploymentCau
 	return causes, waits
 }
 
-// imageOf is the image that a deployment had from the tag of a trigger.
+// imageOf returns the image that a deployment used for a trigger.
 func imageOf(last *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageChangeParams) string {
 	if last == nil {
 		return ""
