@@ -8,7 +8,6 @@ var exempt = map[string][]string{
 		"admission/pod",
 		"admission/reach",
 		"admission/unenforced",
-		"apigroup/apps",
 		"apigroup/authorization",
 		"apigroup/image",
 		"apigroup/network",

@@ -43,9 +43,9 @@ const (
 	SelfName = "localhost/slipway:current"
 	// DeployerName is the image of deployer pods.
 	DeployerName = "localhost/slipway-deployer:current"
-	// BuilderName is what the pods of builds run.
+	// BuilderName is the image of build pods.
 	BuilderName = buildpod.Image
-	// RouterName is what the pods of routers run, on hosts with HAProxy.
+	// RouterName is the image of router pods, on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
 	// FailoverName is the image of pods of `oc adm ipfailover`, on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"

@@ -38,6 +38,8 @@ type Controllers struct {
 	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. Empty disables
 	// the caching of layers.
 	CacheDriver string
+	// CacheLabel is the label of the nodes that have CacheDriver.
+	CacheLabel string
 	// Version is the version of the platform, for builders.
 	Version string
 	// Settings are the administrator's settings. They can change; a change applies to builds that
@@ -92,7 +94,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	c.Metrics.show(buildInformer.Lister())
 	indexer, access := buildInformer.Informer().GetIndexer(), streamAccess{kube.AuthorizationV1()}
 	runner := &buildController{
-		podFactory: podFactory{c, kube.CoreV1(), kube.StorageV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
+		podFactory: podFactory{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), events: recorder,
 	}
 	set := controller.Set{

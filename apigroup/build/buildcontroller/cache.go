@@ -42,10 +42,11 @@ func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *bui
 	return nil
 }
 
-// allNodesHaveDriver reports whether all nodes have the driver. A pod on a node without it would
-// not start.
+// allNodesHaveDriver reports whether all nodes have the driver, by the label of the Node. On a node
+// without the driver, a pod would wait for it forever. The label stays while a node or its driver
+// restarts, when the CSINode does not contain the driver: the pod then waits for the driver.
 func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
-	nodes, err := m.nodes.CSINodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return false, fmt.Errorf("list nodes with drivers: %w", err)
 	}

@@ -36,7 +36,7 @@ func cacheOf(t *testing.T, m *podFactory, build *buildv1.Build) *corev1.CSIVolum
 
 func TestBuildsOfOneConfigurationShareCacheVolume(t *testing.T) {
 	m := newPodFactory(t)
-	m.CacheDriver = "local.example.com"
+	m.CacheDriver, m.CacheLabel = "local.example.com", "example.com/local"
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	m.configs = buildlisters.NewBuildConfigLister(indexer)
 	if err := indexer.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
