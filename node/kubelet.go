@@ -46,6 +46,8 @@ type Kubelet struct {
 	PodLogsDirectory string
 	// RuntimeSocket is the path of containerd's socket.
 	RuntimeSocket string
+	// ImageSocket is the path of the socket of the image service.
+	ImageSocket string
 	// CgroupRoot is the parent cgroup of all pods, for instance "/slipway".
 	CgroupRoot string
 	// Reserve is the part of the machine that pods cannot use.
@@ -160,7 +162,7 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	// The API server's own rights come from a role that a new cluster lacks in its first second.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
-	c.ContainerRuntimeEndpoint = "unix://" + k.RuntimeSocket
+	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false

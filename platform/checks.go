@@ -56,7 +56,7 @@ func (h *host) requirements() (preflight.Requirements, error) {
 			{Path: h.Node.Slipway.ContainerdDirectory, Free: minDisk},
 			{Path: h.Node.VolumeDirectory, Free: minDisk},
 		},
-		Sockets: []string{h.socket(), h.etcdSocket(), h.containerdSocket()},
+		Sockets: []string{h.socket(), h.etcdSocket(), h.containerdSocket(), h.imageSocket()},
 		Memory:  minMemory,
 	}, nil
 }

@@ -77,6 +77,7 @@ func (h *host) runDir() string                    { return h.Node.Slipway.RunDir
 func (h *host) socket() string                    { return filepath.Join(h.runDir(), "slipway.sock") }
 func (h *host) etcdSocket() string                { return filepath.Join(h.runDir(), "etcd.sock") }
 func (h *host) containerdState() string           { return filepath.Join(h.runDir(), "containerd") }
+func (h *host) imageSocket() string               { return filepath.Join(h.runDir(), "images.sock") }
 func (h *host) containerdSocket() string          { return filepath.Join(h.runDir(), "containerd.sock") }
 func (h *host) logFile(process string) string     { return h.path("log", process+".log") }
 func (h *host) adminKubeconfig() string           { return h.path("admin.kubeconfig") }

@@ -65,6 +65,14 @@ func (h *host) images() (Component, error) {
 	}, nil
 }
 
+// imageService pulls the images of pods.
+func (h *host) imageService() (Component, error) {
+	return &image.Service{
+		Store: image.Store{Socket: h.containerdSocket()}, Socket: h.imageSocket(),
+		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, Dialer: h.outbound(),
+	}, nil
+}
+
 // label puts a label on a node, with the rights of its kubelet.
 func label(ctx context.Context, config *rest.Config, node, name string) error {
 	client, err := kubernetes.NewForConfig(config)
@@ -106,6 +114,7 @@ func (h *host) kubelet() (Component, error) {
 		CertDirectory:     h.path("pki", "kubelet"),
 		PodLogsDirectory:  h.podLogs(),
 		RuntimeSocket:     h.containerdSocket(),
+		ImageSocket:       h.imageSocket(),
 		CgroupRoot:        h.Node.Slipway.CgroupRoot,
 		Reserve:           reserve,
 		DNSIP:             h.Node.ResolverIP(),

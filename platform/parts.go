@@ -59,7 +59,8 @@ func nodeTable() []row {
 		{"disk-guard", nil, (*host).diskGuard},
 		{"flexvolume", nil, (*host).flexVolumes},
 		{"flexvolume-cleanup", []string{"flexvolume"}, (*host).flexVolumeCleanup},
-		{"kubelet", []string{"api", "images", "flexvolume-cleanup"}, (*host).kubelet},
+		{"image-service", nil, (*host).imageService},
+		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*host).kubelet},
 		{"local-storage", []string{"kubelet"}, (*host).localStorage}, // nothing of the node waits for it
 		{"network", []string{"api"}, (*host).network},
 		{"dns", []string{"network"}, (*host).dns},

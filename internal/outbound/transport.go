@@ -39,19 +39,26 @@ type Transport struct {
 
 // Transport returns a transport. If insecure is set it accepts every certificate.
 func (d *Dialer) Transport(insecure bool) *Transport {
+	return d.TransportTLS(&tls.Config{InsecureSkipVerify: insecure})
+}
+
+// TransportTLS returns a transport with a TLS configuration, which it raises to TLS 1.2.
+func (d *Dialer) TransportTLS(config *tls.Config) *Transport {
 	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	t := &Transport{dialer: d, proxy: proxy, direct: bounded(insecure), proxied: bounded(insecure)}
+	t := &Transport{dialer: d, proxy: proxy, direct: bounded(config), proxied: bounded(config)}
 	t.direct.DialContext = d.DialContext
 	t.proxied.DialContext = d.trusted
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	return t
 }
 
-func bounded(insecure bool) *http.Transport {
+func bounded(config *tls.Config) *http.Transport {
+	config = config.Clone()
+	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		Protocols: protocols, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure},
+		Protocols: protocols, TLSClientConfig: config,
 		TLSHandshakeTimeout: handshakeTimeout, ResponseHeaderTimeout: headerTimeout, MaxResponseHeaderBytes: maxHeaders,
 		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdlePerHost, IdleConnTimeout: idleTimeout, DisableCompression: true,
 	}

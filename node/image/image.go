@@ -1,12 +1,12 @@
-// Package image loads container images into a host's containerd without a registry: images that
-// slipway creates from programs on the host (pause, tools, slipway itself), and archives of an
-// administrator.
+// Package image loads container images into a host's containerd: images that slipway creates from
+// programs on the host (pause, tools, slipway itself), archives of an administrator, and images that
+// Service pulls from registries for pods.
 //
 // Created images are reproducible: the same programs result in the same digest on each host and at
 // each start, and existing images are not created again. They are pinned, so that kubelet keeps
 // them when the disk is full.
 //
-// For registries, containerd reads the directory registries.d of the data directory. It contains a
+// Registries are configured in the directory registries.d of the data directory. It contains a
 // directory for each registry, named <host>[:port] (or _default for all others), with a file
 // hosts.toml. To use a mirror first:
 //
@@ -17,7 +17,7 @@
 //	  capabilities = ["pull", "resolve"]
 //	  ca = "/etc/ssl/certs/mirror.example.com.crt"
 //
-// containerd reads the file at each pull. containerd's docs/hosts.md describes the format.
+// Service reads the file at each pull. containerd's docs/hosts.md describes the format.
 package image
 
 import (

@@ -1,0 +1,71 @@
+package image
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	remoteerrors "github.com/containerd/containerd/v2/core/remotes/errors"
+	"github.com/containerd/errdefs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+var errInvalidName = errors.New("invalid name")
+
+// failure returns the error of a pull for the status of pods. It contains the name of the registry
+// and one of a few reasons. What a server sent is in the log of the node alone, because the server
+// can be one that the author of the pod cannot reach.
+func failure(registry string, err error) error {
+	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
+	switch httpStatus := statusOf(err); {
+	case errors.Is(err, context.Canceled):
+		code, reason = codes.Canceled, "the pull was canceled"
+	case errors.Is(err, errInvalidName):
+		return status.Error(codes.InvalidArgument, "the name of the image is invalid")
+	case isRefused(err):
+		return status.Error(codes.PermissionDenied, (&outbound.Refused{Host: registry}).Error())
+	case errdefs.IsNotFound(err) || httpStatus == http.StatusNotFound:
+		code, reason = codes.NotFound, "the registry has no such image"
+	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || httpStatus == http.StatusUnauthorized || httpStatus == http.StatusForbidden:
+		code, reason = codes.PermissionDenied, "the registry denies access; check the pull secret"
+	case httpStatus == http.StatusTooManyRequests:
+		code, reason = codes.ResourceExhausted, "the registry limits the rate of pulls"
+	case isCertificate(err):
+		code, reason = codes.FailedPrecondition, "the certificate of the registry is not trusted"
+	case strings.Contains(err.Error(), "no space left on device"):
+		code, reason = codes.ResourceExhausted, "the node has no space left"
+	case isNetwork(err) || httpStatus != 0:
+		code, reason = codes.Unavailable, "the registry does not respond as one"
+	}
+	return status.Error(code, fmt.Sprintf("registry %q: %s", registry, reason))
+}
+
+func isRefused(err error) bool {
+	refused := (*outbound.Refused)(nil)
+	return errors.As(err, &refused)
+}
+
+// statusOf returns the HTTP status of a response that the client did not expect, or 0.
+func statusOf(err error) int {
+	if unexpected := (remoteerrors.ErrUnexpectedStatus{}); errors.As(err, &unexpected) {
+		return unexpected.StatusCode
+	}
+	return 0
+}
+
+func isCertificate(err error) bool {
+	invalid := (*tls.CertificateVerificationError)(nil)
+	return errors.As(err, &invalid)
+}
+
+func isNetwork(err error) bool {
+	network := net.Error(nil)
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded)
+}

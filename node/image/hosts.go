@@ -1,0 +1,63 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/containerd/v2/core/remotes/docker/config"
+	"github.com/containerd/errdefs"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// hosts finds the servers of registries and guards the connections to them.
+type hosts struct {
+	dir    string
+	dialer *outbound.Dialer
+}
+
+// defaultDir is the directory with the hosts.toml of all registries that have none of their own.
+const defaultDir = "_default"
+
+// of returns the servers of a registry, from its hosts.toml if there is one.
+func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.RegistryHosts {
+	return func(registry string) ([]docker.RegistryHost, error) {
+		dialer := h.dialer
+		options := config.HostOptions{HostDir: config.HostDirFromRoot(h.dir), Credentials: credentials}
+		options.UpdateClient = func(client *http.Client) error { return guard(client, dialer) }
+		configured, err := config.ConfigureHosts(ctx, options)(registry)
+		if err != nil {
+			return nil, fmt.Errorf("read hosts.toml: %w", err)
+		}
+		dir, err := options.HostDir(registry)
+		if errdefs.IsNotFound(err) {
+			return configured, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find hosts.toml: %w", err)
+		}
+		// The administrator names these servers. The file for all registries does not name the
+		// registry itself.
+		for _, one := range configured {
+			if one.Host != registry || filepath.Base(dir) != defaultDir {
+				dialer = dialer.With(one.Host)
+			}
+		}
+		return config.ConfigureHosts(ctx, options)(registry)
+	}
+}
+
+// guard has a client connect through the dialer. Clients of several servers can share a transport.
+func guard(client *http.Client, dialer *outbound.Dialer) error {
+	switch transport := client.Transport.(type) {
+	case *http.Transport:
+		client.Transport = dialer.TransportTLS(transport.TLSClientConfig)
+	case *outbound.Transport:
+	default:
+		return fmt.Errorf("guard connections to registries: transport is %T", transport)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/distribution/reference"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// Service is the component that kubelet pulls images through: a CRI image service in front of
+// containerd's. It pulls images itself, because pods name the registries: containerd would connect
+// to any address and report what the server there responds. Everything else it passes on.
+//
+// Connections follow the policy of Dialer, after the resolution of names and at each redirect. Hosts
+// in the hosts.toml files of RegistryConfigDir are the administrator's and can be anywhere. Errors
+// contain a reason, and nothing that a server sent.
+type Service struct {
+	// Store is containerd's. Pulled images are added to it.
+	Store Store
+	// Socket is the Unix socket to listen on.
+	Socket string
+	// RegistryConfigDir has a directory with a hosts.toml for each registry that has mirrors or
+	// settings.
+	RegistryConfigDir string
+	// Dialer connects to registries.
+	Dialer *outbound.Dialer
+}
+
+// Name returns the component's name.
+func (*Service) Name() string { return "image-service" }
+
+// maxMessage is the maximum size of a list of images, in bytes: kubelet's own limit.
+const maxMessage = 16 << 20
+
+// Run serves until ctx ends. It is ready when it listens. Calls wait for containerd.
+func (s *Service) Run(ctx context.Context, ready func()) error {
+	listener, err := listen(s.Socket)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	connection, err := grpc.NewClient("unix://"+s.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+	if err != nil {
+		return fmt.Errorf("connect to containerd: %w", err)
+	}
+	defer connection.Close()
+	client, err := s.Store.connect()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+	criapi.RegisterImageServiceServer(server, &imageServer{
+		next: criapi.NewImageServiceClient(connection), puller: &puller{client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer}},
+	})
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	ready()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve images on %q: %w", s.Socket, err)
+	}
+	return nil
+}
+
+// listen listens on a Unix socket that only its owner can connect to. A socket that a killed process
+// left is replaced.
+func listen(socket string) (net.Listener, error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove former socket: %w", err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listen for kubelet: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("protect socket: %w", err)
+	}
+	return listener, nil
+}
+
+// imageServer pulls images and passes other calls to containerd.
+type imageServer struct {
+	criapi.UnimplementedImageServiceServer
+	next   criapi.ImageServiceClient
+	puller *puller
+}
+
+// PullImage pulls an image and returns its ID when containerd's CRI plugin has it.
+func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageRequest) (*criapi.PullImageResponse, error) {
+	name := req.GetImage().GetImage()
+	ref, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return nil, failure("", errInvalidName)
+	}
+	registry := reference.Domain(ref)
+	start := time.Now()
+	id, err := s.puller.pull(ctx, ref, credentials(req.GetAuth()))
+	if err == nil {
+		err = s.waitKnown(ctx, ref.String(), id)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			slog.WarnContext(ctx, "pull image", "image", ref.String(), "duration", time.Since(start), "error", err)
+		}
+		return nil, failure(registry, err)
+	}
+	return &criapi.PullImageResponse{ImageRef: id}, nil
+}
+
+// waitKnown waits until the CRI plugin, which gets events, has the image under its name.
+func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
+	return poll(ctx, func() bool {
+		resp, err := s.next.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}})
+		return err == nil && resp.GetImage().GetId() == id
+	})
+}
+
+// ListImages passes the call on.
+func (s *imageServer) ListImages(ctx context.Context, req *criapi.ListImagesRequest) (*criapi.ListImagesResponse, error) {
+	return s.next.ListImages(ctx, req)
+}
+
+// StreamImages passes the call on.
+func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.ServerStreamingServer[criapi.StreamImagesResponse]) error {
+	from, err := s.next.StreamImages(to.Context(), req)
+	if err != nil {
+		return err
+	}
+	for {
+		resp, err := from.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := to.Send(resp); err != nil {
+			return err
+		}
+	}
+}
+
+// ImageStatus passes the call on.
+func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
+	return s.next.ImageStatus(ctx, req)
+}
+
+// RemoveImage passes the call on.
+func (s *imageServer) RemoveImage(ctx context.Context, req *criapi.RemoveImageRequest) (*criapi.RemoveImageResponse, error) {
+	return s.next.RemoveImage(ctx, req)
+}
+
+// ImageFsInfo passes the call on.
+func (s *imageServer) ImageFsInfo(ctx context.Context, req *criapi.ImageFsInfoRequest) (*criapi.ImageFsInfoResponse, error) {
+	return s.next.ImageFsInfo(ctx, req)
+}

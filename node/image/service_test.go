@@ -1,0 +1,188 @@
+package image
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+	"github.com/slipway-platform/slipway/internal/parttest"
+)
+
+// insideSecret is what a server responds that no author of a pod may reach.
+const insideSecret = "inside-secret"
+
+// pullFixture is a service in front of a real containerd.
+type pullFixture struct {
+	*node
+	service *Service
+	client  criapi.ImageServiceClient
+}
+
+// newPullFixture starts a service that may connect to the hosts.
+func newPullFixture(t *testing.T, allowed ...string) *pullFixture {
+	t.Helper()
+	n := startNode(t)
+	f := &pullFixture{node: n, service: &Service{
+		Store: n.store, Socket: filepath.Join(filepath.Dir(n.store.Socket), "images.sock"), RegistryConfigDir: t.TempDir(),
+		Dialer: outbound.New(outbound.Policy{AllowedHosts: allowed}),
+	}}
+	parttest.Run(t, f.service.Run)
+	connection, err := grpc.NewClient("unix://"+f.service.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	f.client = criapi.NewImageServiceClient(connection)
+	return f
+}
+
+func (f *pullFixture) pull(t *testing.T, image string) (id string, err error) {
+	t.Helper()
+	resp, err := f.client.PullImage(t.Context(), &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: image}})
+	return resp.GetImageRef(), err
+}
+
+// mirror writes the hosts.toml of a registry with one server over HTTP.
+func (f *pullFixture) mirror(t *testing.T, registry, server string) {
+	t.Helper()
+	dir := filepath.Join(f.service.RegistryConfigDir, registry)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf("[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+server)
+	if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// httpServer serves HTTP on the loopback device and returns host and port.
+func httpServer(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// realRegistry serves an image as team/app:1 and returns host and port, and the image's digest.
+func realRegistry(t *testing.T) (host, digest string) {
+	t.Helper()
+	host = httpServer(t, registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	ref, err := name.ParseReference(host+"/team/app:1", name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := randomImage(t, runtime.GOARCH)
+	if err := remote.Write(ref, image); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, sum.String()
+}
+
+func TestServicePullsFromServersThatAdministratorsName(t *testing.T) {
+	host, digest := realRegistry(t)
+	f := newPullFixture(t, host)
+	f.mirror(t, "registry.example.com", host)
+	for _, image := range []string{host + "/team/app:1", host + "/team/app@" + digest, "registry.example.com/team/app:1"} {
+		id, err := f.pull(t, image)
+		if err != nil {
+			t.Errorf("%s: %v", image, err)
+			continue
+		}
+		if known := f.image(t, image); known.GetId() != id || !strings.HasPrefix(id, "sha256:") {
+			t.Errorf("%s: pulled %q, containerd has %+v", image, id, known)
+		}
+	}
+	tagged := f.image(t, host+"/team/app:1")
+	if len(tagged.GetRepoTags()) == 0 || len(tagged.GetRepoDigests()) == 0 || tagged.GetSize() == 0 {
+		t.Errorf("image %+v", tagged)
+	}
+	if list, err := f.client.ListImages(t.Context(), &criapi.ListImagesRequest{}); err != nil || len(list.GetImages()) != 1 {
+		t.Errorf("images %v, %v", list.GetImages(), err)
+	}
+	if _, err := f.client.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: tagged.GetId()}}); err != nil {
+		t.Error(err)
+	}
+	if status, err := f.client.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: host + "/team/app:1"}}); err != nil || status.GetImage() != nil {
+		t.Errorf("after its removal: %v, %v", status.GetImage(), err)
+	}
+	if _, err := f.pull(t, host+"/team/app:2"); status.Code(err) != codes.NotFound {
+		t.Errorf("a tag that does not exist: %v", err)
+	}
+}
+
+func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
+	var requests atomic.Int32
+	inside := httpServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		http.Error(w, insideSecret, http.StatusTeapot)
+	}))
+	_, port, _ := strings.Cut(inside, ":")
+	hostile := map[string]http.HandlerFunc{
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+inside+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"wants a token from": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, inside))
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"reports": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, insideSecret, http.StatusInternalServerError)
+		},
+		"lists": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", insideSecret)
+			fmt.Fprint(w, insideSecret)
+		},
+	}
+	refused := []string{inside + "/x", "localhost:" + port + "/x", "127.8.8.8:" + port + "/x:1", "0.0.0.0:" + port + "/x", "169.254.169.254/x", "[::1]:" + port + "/x"}
+	var allowed, others []string
+	for does, handle := range hostile {
+		host := httpServer(t, handle)
+		allowed = append(allowed, host)
+		if does == "redirects" || does == "wants a token from" {
+			refused = append(refused, host+"/team/app:1")
+		} else {
+			others = append(others, host+"/team/app:1")
+		}
+	}
+	f := newPullFixture(t, allowed...)
+	f.mirror(t, "_default", httpServer(t, http.NotFoundHandler())) // the registry itself is asked next
+	for _, image := range append(others, refused...) {
+		_, err := f.pull(t, image)
+		if err == nil || strings.Contains(err.Error(), insideSecret) || strings.Contains(err.Error(), "teapot") {
+			t.Errorf("%s: %v", image, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(f.service.RegistryConfigDir, "_default")); err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range refused {
+		if _, err := f.pull(t, image); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "slipway.outbound") {
+			t.Errorf("%s: %v, want a refusal", image, err)
+		}
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("the server had %d requests", n)
+	}
+}
