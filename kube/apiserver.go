@@ -101,6 +101,7 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("set up API server: %w", err)
 	}
+	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = newDrainer().lookup
 	server, err := s.chain(config)
 	if err != nil {
 		return err

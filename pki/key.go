@@ -57,23 +57,33 @@ func (i *issuer) loadKeys() error {
 	var missing []keyFile
 	for _, file := range i.keyFiles() {
 		key, err := readKey(file.path)
-		if err == nil {
+		if err == nil && !(file.leaf && i.spec.ReplaceKeys) {
 			i.keys[file.path] = key
 			if err := tighten(file.path); err != nil {
 				return err
 			}
 			continue
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 			return fmt.Errorf("read private key: %w", err)
 		}
 		missing = append(missing, file)
 	}
-	made, err := makeKeys(missing)
-	for n, file := range missing {
-		i.keys[file.path] = made[n]
+	keys, err := generateKeys(missing)
+	if err != nil {
+		return err
 	}
-	return err
+	for n, file := range missing {
+		i.keys[file.path] = keys[n].signer
+		if file.leaf {
+			i.unwritten[file.path] = keys[n].encoded // sign writes it with its certificate
+			continue
+		}
+		if err := writeKey(file, keys[n].encoded); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyFile is a private key and the certificate or public key that depends on it.
@@ -81,6 +91,8 @@ type keyFile struct {
 	path, cert string
 	// signsTokens: the tokens of service accounts are signed with RS256, as ever, because others verify them too.
 	signsTokens bool
+	// leaf: the certificate is signed by an authority of the host.
+	leaf bool
 }
 
 func (i *issuer) keyFiles() []keyFile {
@@ -89,20 +101,30 @@ func (i *issuer) keyFiles() []keyFile {
 		files = append(files, keyFile{path: a.files.Key, cert: a.files.Cert})
 	}
 	for _, l := range i.leaves() {
-		files = append(files, keyFile{path: l.files.Key, cert: l.files.Cert})
+		files = append(files, keyFile{path: l.files.Key, cert: l.files.Cert, leaf: true})
 	}
 	return files
 }
 
-// makeKeys makes the keys of files, in their order, with one worker per processor.
-func makeKeys(files []keyFile) ([]crypto.Signer, error) {
-	keys, failures := make([]crypto.Signer, len(files)), make([]error, len(files))
+// newKey is a key that is in no file yet, and in PEM.
+type newKey struct {
+	signer  crypto.Signer
+	encoded []byte
+}
+
+// generateKeys generates keys for files, in their order, with one worker per processor.
+func generateKeys(files []keyFile) ([]newKey, error) {
+	keys, errs := make([]newKey, len(files)), make([]error, len(files))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for n := range next {
-				keys[n], failures[n] = makeKey(files[n])
+				signer, encoded, err := generateKey(files[n].signsTokens)
+				if err != nil {
+					errs[n] = fmt.Errorf("generate private key %q: %w", files[n].path, err)
+				}
+				keys[n] = newKey{signer, encoded}
 			}
 		})
 	}
@@ -111,20 +133,16 @@ func makeKeys(files []keyFile) ([]crypto.Signer, error) {
 	}
 	close(next)
 	workers.Wait()
-	return keys, errors.Join(failures...)
+	return keys, errors.Join(errs...)
 }
 
-// makeKey writes a new key. A certificate of the key that it replaces is removed first, so that none
-// ever stands beside a key that is not its own.
-func makeKey(file keyFile) (crypto.Signer, error) {
-	key, encoded, err := generateKey(file.signsTokens)
-	if err != nil {
-		return nil, fmt.Errorf("generate private key %q: %w", file.path, err)
-	}
+// writeKey writes a new key of an authority or of service accounts. A certificate of the key that it
+// replaces is removed first, so that a certificate is never beside a key that is not its own.
+func writeKey(file keyFile, encoded []byte) error {
 	if err := removeFile(file.cert); err != nil {
-		return nil, err
+		return err
 	}
-	return key, atomicfile.Write(file.path, encoded, secret)
+	return atomicfile.Write(file.path, encoded, secret)
 }
 
 // generateKey makes an RSA key for tokens, and for certificates one on the curve P-256: an RSA key takes a hundred milliseconds to make and every handshake

@@ -91,7 +91,7 @@ func (i *issuer) ensureLeaves() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 			return fmt.Errorf("read certificate: %w", err)
 		}
-		if err == nil && i.good(cert, l, ca, key) {
+		if err == nil && i.unwritten[l.files.Key] == nil && i.good(cert, l, ca, key) {
 			continue
 		}
 		if err := i.sign(l, ca, key); err != nil {
@@ -139,7 +139,13 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	if err != nil {
 		return fmt.Errorf("sign certificate %q: %w", l.files.Cert, err)
 	}
-	if err := atomicfile.Write(l.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
+	encoded := encodePEM("CERTIFICATE", der)
+	if newKey := i.unwritten[l.files.Key]; newKey != nil {
+		err = l.files.replace(encoded, newKey)
+	} else {
+		err = atomicfile.Write(l.files.Cert, encoded, public)
+	}
+	if err != nil {
 		return err
 	}
 	i.issued(l.files.Cert)

@@ -10,8 +10,9 @@
 // change, so a renewal reaches a running client. Only admin.kubeconfig holds its certificate, so that
 // the one file can be carried elsewhere; that copy ends with the certificate in it.
 //
-// A certificate that is issued anew keeps its key, so at every moment, also after a kill or a loss of
-// power, a certificate and its key belong together. To replace a key, remove its file.
+// A renewed certificate keeps its key. Spec.ReplaceKeys replaces the keys as well. In both cases the
+// files of a certificate and its key match at every moment, also after a kill or a loss of power: a
+// new pair is complete before one rename puts it in place (package pki, pair.go).
 package pki
 
 import (
@@ -56,6 +57,8 @@ type Spec struct {
 	ClusterDomain string
 	// LeafLifetime and CALifetime are how long new certificates are valid; 0 means one and ten years.
 	LeafLifetime, CALifetime time.Duration
+	// ReplaceKeys issues all leaves with new keys. Authorities and the key of service accounts stay.
+	ReplaceKeys bool
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 }
@@ -86,9 +89,10 @@ func Ensure(spec Spec) (*Identity, error) {
 	}
 	defer unlock()
 
-	i := &issuer{spec: spec, identity: &Identity{Files: filesOf(spec)}, keys: map[string]crypto.Signer{}}
+	i := &issuer{spec: spec, identity: &Identity{Files: filesOf(spec)}, keys: map[string]crypto.Signer{}, unwritten: map[string][]byte{}}
 	for _, step := range []func() error{
-		i.checkAuthorities, i.checkServiceAccounts, // before anything is written
+		i.settlePairs,                              // of a former process that was killed
+		i.checkAuthorities, i.checkServiceAccounts, // before anything else is written
 		i.loadKeys, i.ensureAuthorities, i.ensureServiceAccounts, i.ensureLeaves, i.ensureKubeconfigs,
 	} {
 		if err := step(); err != nil {
@@ -103,8 +107,10 @@ func Ensure(spec Spec) (*Identity, error) {
 type issuer struct {
 	spec     Spec
 	identity *Identity
-	// keys are the private keys by path.
-	keys map[string]crypto.Signer
+	// keys are the private keys by path, and unwritten those among them that are not in their files
+	// yet, in PEM.
+	keys      map[string]crypto.Signer
+	unwritten map[string][]byte
 	// authorities are the certificate authorities by the path of their certificate.
 	authorities map[string]*authority
 }

@@ -65,7 +65,7 @@ func Command(clients ...*cobra.Command) *cobra.Command {
 	)
 	own := []*cobra.Command{
 		upCommand(opts), runCommand(opts), downCommand(opts),
-		statusCommand(opts), partsCommand(opts), logsCommand(opts), configCommand(opts), imagesCommand(opts), flexvolumeCommand(opts), csiCommand(), routerCommand(), ipfailoverCommand(), registryCommand(), htpasswdCommand(opts), encryptionCommand(opts),
+		statusCommand(opts), partsCommand(opts), logsCommand(opts), configCommand(opts), imagesCommand(opts), flexvolumeCommand(opts), csiCommand(), routerCommand(), ipfailoverCommand(), registryCommand(), htpasswdCommand(opts), encryptionCommand(opts), certificatesCommand(opts),
 		deployCommand(),
 		controlPlaneCommand(opts), nodeCommand(opts),
 	}

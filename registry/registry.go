@@ -31,6 +31,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
@@ -87,7 +88,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	tasks.Go(func() { server.namespaces.run(ctx) })
 	tasks.Go(func() { server.tidy(ctx, r.note) })
 	front := frontOf(ctx, server)
-	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate(r.CertFile, r.KeyFile)}
+	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(r.CertFile, r.KeyFile)}
 	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
 	ready()
 	if err := front.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -117,17 +118,6 @@ func shutDown(front *http.Server, grace time.Duration) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-// certificate reads the files at each handshake, so that a renewed certificate counts at once.
-func certificate(certFile, keyFile string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("read certificate of registry: %w", err)
-		}
-		return &pair, nil
-	}
-}
 
 // server makes what answers requests.
 func (r *Registry) server(ctx context.Context) (*server, error) {

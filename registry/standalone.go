@@ -20,6 +20,8 @@ import (
 	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // registers the authentication `htpasswd`
 	_ "github.com/distribution/distribution/v3/registry/auth/token"    // registers the authentication `token`
 	"github.com/distribution/reference"
+
+	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
 // Standalone is the registry without a cluster: repositories of any name, users of a file or of a token server. It is configured as distribution's
@@ -96,7 +98,7 @@ func (s *Standalone) tls() (*tls.Config, error) {
 	if given.Certificate == "" {
 		return nil, nil
 	}
-	read := certificate(given.Certificate, given.Key)
+	read := keypair.Loader(given.Certificate, given.Key)
 	if _, err := read(nil); err != nil {
 		return nil, err
 	}

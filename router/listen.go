@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -34,10 +35,7 @@ func serveAll(ctx context.Context, s settings.Settings, listener net.Listener, h
 	if certificate == "" {
 		return served(open.Serve(listener))
 	}
-	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // anew, since the files change
-		pair, err := tls.LoadX509KeyPair(certificate, key)
-		return &pair, err
-	}
+	load := keypair.Loader(certificate, key)
 	if _, err := load(nil); err != nil {
 		return fmt.Errorf("read ROUTER_METRICS_TLS_CERT_FILE: %w", err)
 	}

@@ -9,12 +9,17 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -41,12 +46,147 @@ func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
 			return err
 		})
 	}
+	rotateKeysUnderLoad(t, c)
 	for _, process := range c.Status().Processes {
 		if process.Restarts != 0 {
 			t.Errorf("process %s was started again: %s", process.Name, process.LastError)
 		}
 	}
 	c.OC("get", "nodes")
+}
+
+// rotateKeysUnderLoad replaces the key of every certificate twice, more than two lifetimes do,
+// while clients open a connection for each request. No request may fail.
+func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: echo}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: echo, image: %s, command: [sleep, infinity]}]
+`, kit.ToolsImage))
+	node := c.WaitPodRunning("echo").Spec.NodeName
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	for name, request := range map[string]func(context.Context) error{
+		"API server": func(ctx context.Context) error {
+			return withFreshClient(c, func(client kubernetes.Interface) error {
+				_, err := client.CoreV1().Pods("default").Get(ctx, "echo", metav1.GetOptions{})
+				return err
+			})
+		},
+		"kubelet, through the API server": func(ctx context.Context) error {
+			return withFreshClient(c, func(client kubernetes.Interface) error {
+				return client.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes/" + node + "/proxy/healthz").Do(ctx).Error()
+			})
+		},
+		"registry": func(context.Context) error {
+			_, err := serial(c, net.JoinHostPort(c.Address.String(), "5000"))
+			return err
+		},
+	} {
+		load.Go(func() {
+			requests := 0
+			for ctx.Err() == nil {
+				if err := request(context.WithoutCancel(ctx)); err != nil {
+					t.Errorf("request %d to the %s: %v", requests, name, err)
+				}
+				requests++
+			}
+			if requests < 10 {
+				t.Errorf("only %d requests to the %s", requests, name)
+			}
+		})
+	}
+	for range 2 {
+		rotateKeys(t, c)
+	}
+	stop()
+	load.Wait()
+}
+
+// withFreshClient calls a function with a client of the administrator that opens a connection
+// for it.
+func withFreshClient(c *kit.Cluster, call func(kubernetes.Interface) error) error {
+	config := rest.CopyConfig(c.Config)
+	config.QPS = -1
+	// client-go shares a transport between clients unless each has its own function.
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return c.Dial(ctx, network, address)
+	}
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer connections.CloseIdleConnections()
+	client, err := kubernetes.NewForConfigAndClient(config, connections)
+	if err != nil {
+		return err
+	}
+	return call(client)
+}
+
+// rotateKeys replaces the keys of all leaves, and waits until the servers use them.
+func rotateKeys(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	before := map[string]string{"127.0.0.1:8443": ""}
+	for _, port := range []string{"10250", "5000"} {
+		before[net.JoinHostPort(c.Address.String(), port)] = ""
+	}
+	for address := range before {
+		var err error
+		if before[address], err = serial(c, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := leafKeys(t, c)
+	c.MustSlipway("certificates", "rotate")
+	for path, former := range leafKeys(t, c) {
+		if former == keys[path] {
+			t.Errorf("%s has the former key", path)
+		}
+		if _, err := tls.LoadX509KeyPair(strings.TrimSuffix(path, ".key")+".crt", path); err != nil {
+			t.Error(err)
+		}
+	}
+	c.WaitFor("servers with new certificates", func(context.Context) error {
+		for address, former := range before {
+			if current, err := serial(c, address); err != nil || current == former {
+				return fmt.Errorf("%s has the former certificate: %w", address, err)
+			}
+		}
+		return nil
+	})
+}
+
+// leafKeys returns the private keys of leaves by path. Keys of authorities and the key of service
+// accounts' tokens are not rotated.
+func leafKeys(t *testing.T, c *kit.Cluster) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	for _, pattern := range []string{c.Path("pki", "*.key"), c.Path("pki", "node", "*.key")} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			name := strings.TrimSuffix(filepath.Base(path), ".key")
+			if strings.HasSuffix(name, "ca") || name == "service-signer" || name == "serviceaccounts.private" || name == "serviceaccounts.public" {
+				continue
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys[path] = string(content)
+		}
+	}
+	if len(keys) < 10 {
+		t.Fatalf("the host has %d keys", len(keys))
+	}
+	return keys
 }
 
 // serial is the number of the certificate that a server shows.

@@ -1,0 +1,29 @@
+// Package keypair reads the certificate of a server and its key from files that are replaced while
+// the server runs.
+package keypair
+
+import (
+	"crypto/tls"
+	"fmt"
+	"sync"
+)
+
+// Loader returns a function for tls.Config.GetCertificate. It reads the files at each handshake, so
+// that a renewed certificate is used immediately. While the files do not match, because they are
+// being replaced, it returns the pair of the handshake before. It fails if there is none.
+func Loader(certFile, keyFile string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	var mu sync.Mutex
+	var last *tls.Certificate
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			last = &pair
+		}
+		if last == nil {
+			return nil, fmt.Errorf("read certificate: %w", err)
+		}
+		return last, nil
+	}
+}

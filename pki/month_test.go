@@ -1,0 +1,104 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestLeavesAreRenewedForFortyDays checks certificates of a month with the clock of forty days: every
+// leaf is renewed before it ends, not before two thirds of its life, and connections succeed at the
+// beginning and at the end of the time between two checks.
+func TestLeavesAreRenewedForFortyDays(t *testing.T) {
+	const day = 24 * time.Hour
+	const lifetime, interval, period = 30 * day, 6 * time.Hour, 40 * day
+	spec := newSpec(t)
+	start := time.Now()
+	now := start
+	spec.Now = func() time.Time { return now }
+	spec.LeafLifetime, spec.ReplaceKeys = lifetime, true
+	ensure(t, spec)
+	spec.ReplaceKeys = false
+	renewer := &Renewer{Spec: func() (Spec, error) { return spec, nil }}
+
+	serials, renewals := map[Pair]string{}, map[Pair]int{}
+	expiry := map[Pair]time.Time{}
+	for ; now.Sub(start) <= period; now = now.Add(interval) {
+		if err := renewer.renew(); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range leavesOf(spec) {
+			cert := read(t, l.files.Cert)
+			if serial := cert.SerialNumber.String(); serials[l.files] != serial {
+				if left := expiry[l.files].Sub(now); serials[l.files] != "" && (left <= interval || left > lifetime/renewalDivisor+day) {
+					t.Errorf("%s is renewed when %s of its life is left", l.files.Cert, left)
+				}
+				serials[l.files], expiry[l.files] = serial, cert.NotAfter
+				renewals[l.files]++
+			}
+			for _, at := range []time.Time{now, now.Add(interval)} {
+				if _, err := cert.Verify(x509.VerifyOptions{Roots: pool(t, l.authority.Cert), CurrentTime: at, KeyUsages: l.usage}); err != nil {
+					t.Fatalf("%s at %s: %v", l.files.Cert, at, err)
+				}
+			}
+		}
+		f := filesOf(spec)
+		for server, client := range map[Pair]Pair{f.APIServer: clientOf(f.NodeKubeconfig), f.KubeletServer: f.KubeletClient, f.EtcdServer: f.EtcdClient, f.Registry: {}} {
+			authority := f.CA
+			if server == f.EtcdServer {
+				authority = f.EtcdCA
+			}
+			handshake(t, server, client, pool(t, authority.Cert), now.Add(interval))
+		}
+	}
+	for _, l := range leavesOf(spec) {
+		if renewals[l.files] < 2 {
+			t.Errorf("%s was issued %d times in %s, want at least 2", l.files.Cert, renewals[l.files], period)
+		}
+	}
+}
+
+func pool(t *testing.T, path string) *x509.CertPool {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(content)
+	return authorities
+}
+
+// handshake connects a client to a server at a time. The server verifies the client if it has a
+// certificate.
+func handshake(t *testing.T, server, client Pair, authorities *x509.CertPool, at time.Time) {
+	t.Helper()
+	clock := func() time.Time { return at }
+	load := func(files Pair) []tls.Certificate {
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tls.Certificate{pair}
+	}
+	name := read(t, server.Cert).DNSNames[0]
+	accepting := &tls.Config{Certificates: load(server), ClientCAs: authorities, Time: clock}
+	connecting := &tls.Config{RootCAs: authorities, ServerName: name, Time: clock}
+	if client != (Pair{}) {
+		accepting.ClientAuth, connecting.Certificates = tls.RequireAndVerifyClientCert, load(client)
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	failure := make(chan error, 1)
+	go func() { failure <- tls.Server(far, accepting).Handshake() }()
+	if err := tls.Client(near, connecting).Handshake(); err != nil {
+		t.Fatalf("connect to %s at %s: %v", server.Cert, at, err)
+	}
+	if err := <-failure; err != nil {
+		t.Fatalf("accept %s at %s: %v", client.Cert, at, err)
+	}
+}

@@ -1,0 +1,161 @@
+package pki
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// The two files of a pair cannot be replaced by one rename. While a pair is replaced, both are
+// symbolic links into a directory, which is itself a link that one rename points to another
+// directory. For server.crt and server.key these are, one after the other:
+//
+//	server.crt -> .server.pair/server.crt    .server.pair -> .server.old
+//	server.crt -> .server.pair/server.crt    .server.pair -> .server.new
+//	server.crt, a file again                 .server.pair, .server.old and .server.new are gone
+//
+// Whoever reads both files gets the old pair or the new one, also if the process is killed at any
+// moment. A reader that opens one file before the rename and the other one after it gets files that
+// do not match, and must read both again, as the servers of Kubernetes do.
+
+// stage returns a hidden path beside the pair.
+func (p Pair) stage(kind string) string {
+	dir, name := filepath.Split(p.Cert)
+	return filepath.Join(dir, "."+strings.TrimSuffix(name, ".crt")+"."+kind)
+}
+
+// replace replaces the certificate and its key by a new pair, both in PEM. A file that does not exist
+// is created.
+func (p Pair) replace(cert, key []byte) error {
+	if err := p.settle(); err != nil {
+		return err
+	}
+	former, next := p.stage("old"), p.stage("new")
+	for _, dir := range []string{former, next} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return fmt.Errorf("replace certificate %q: %w", p.Cert, err)
+		}
+	}
+	for path, content := range map[string][]byte{p.Cert: cert, p.Key: key} {
+		mode := fs.FileMode(secret)
+		if path == p.Cert {
+			mode = public
+		}
+		name := filepath.Base(path)
+		if err := atomicfile.Write(filepath.Join(next, name), content, mode); err != nil {
+			return err
+		}
+		before, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("replace certificate %q: %w", p.Cert, err)
+		}
+		if err := atomicfile.Write(filepath.Join(former, name), before, mode); err != nil {
+			return err
+		}
+	}
+	if err := p.point(former); err != nil {
+		return err
+	}
+	for _, path := range p.files() {
+		if err := link(filepath.Join(filepath.Base(p.stage("pair")), filepath.Base(path)), path); err != nil {
+			return err
+		}
+	}
+	if err := p.point(next); err != nil {
+		return err
+	}
+	return p.settle()
+}
+
+// settle turns links of the pair into the files that they lead to, and removes the directories. It
+// finishes what a killed process began.
+func (p Pair) settle() error {
+	linked := false
+	for _, path := range p.files() {
+		info, err := os.Lstat(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read certificate: %w", err)
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 || !p.staged(path) {
+			continue
+		}
+		linked = true
+		if err := settleFile(path); err != nil {
+			return err
+		}
+	}
+	if linked {
+		if err := atomicfile.SyncFolder(filepath.Dir(p.Cert)); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{"pair", "old", "new"} {
+		if err := os.RemoveAll(p.stage(kind)); err != nil {
+			return fmt.Errorf("remove former certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// staged reports whether a link leads into the directory of the pair. An administrator's own links
+// are left alone.
+func (p Pair) staged(path string) bool {
+	target, err := os.Readlink(path)
+	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))
+}
+
+// settleFile replaces a link by the file that it leads to, or removes it if there is none.
+func settleFile(path string) error {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return removeFile(path)
+	}
+	if err != nil {
+		return fmt.Errorf("read certificate: %w", err)
+	}
+	temporary := target + ".settled"
+	if err := errors.Join(removeIfExists(temporary), os.Link(target, temporary), os.Rename(temporary, path)); err != nil {
+		return fmt.Errorf("replace certificate %q: %w", path, err)
+	}
+	return nil
+}
+
+// point has the link of the pair lead to a directory.
+func (p Pair) point(dir string) error { return link(filepath.Base(dir), p.stage("pair")) }
+
+func (p Pair) files() []string { return []string{p.Cert, p.Key} }
+
+// link makes path a symbolic link to target, in place of what is there, and syncs the directory.
+func link(target, path string) error {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".link")
+	if err := errors.Join(removeIfExists(temporary), os.Symlink(target, temporary), os.Rename(temporary, path)); err != nil {
+		return fmt.Errorf("link %q: %w", path, err)
+	}
+	return atomicfile.SyncFolder(filepath.Dir(path))
+}
+
+// removeIfExists removes a file if it exists.
+func removeIfExists(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// settlePairs settles the pairs of all leaves.
+func (i *issuer) settlePairs() error {
+	for _, l := range i.leaves() {
+		if err := l.files.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
