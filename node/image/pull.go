@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	client "github.com/containerd/containerd/v2/client"
@@ -88,8 +87,12 @@ func credentials(auth *criapi.AuthConfig) credentialsFunc {
 	}
 }
 
-// isServer reports whether the URL of a server names the host.
-func isServer(server, host string) bool {
-	parsed, err := url.Parse(server)
-	return err == nil && parsed.Host == host
+// isServer reports whether the address of a server, with or without a scheme and a path, names the
+// host.
+func isServer(address, host string) bool {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	server, _, _ := strings.Cut(address, "/")
+	return server == host
 }

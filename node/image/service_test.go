@@ -1,6 +1,7 @@
 package image
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
@@ -184,5 +185,29 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 	}
 	if n := requests.Load(); n > 0 {
 		t.Errorf("the server had %d requests", n)
+	}
+}
+
+func TestCredentialsAreForTheirServer(t *testing.T) {
+	basic := base64.StdEncoding.EncodeToString([]byte("bob:secret:1"))
+	for name, tt := range map[string]struct {
+		auth         *criapi.AuthConfig
+		user, secret string
+	}{
+		"none":                      {nil, "", ""},
+		"user and password":         {&criapi.AuthConfig{Username: "bob", Password: "secret"}, "bob", "secret"},
+		"token":                     {&criapi.AuthConfig{IdentityToken: "token"}, "", "token"},
+		"encoded":                   {&criapi.AuthConfig{Auth: basic}, "bob", "secret:1"},
+		"of this server":            {&criapi.AuthConfig{Username: "bob", Password: "secret", ServerAddress: "registry.example.com:5000"}, "bob", "secret"},
+		"of this server, with path": {&criapi.AuthConfig{Username: "bob", Password: "secret", ServerAddress: "https://registry.example.com:5000/v1/"}, "bob", "secret"},
+		"of another server":         {&criapi.AuthConfig{Username: "bob", Password: "secret", ServerAddress: "https://other.example.com"}, "", ""},
+	} {
+		user, secret, err := credentials(tt.auth)("registry.example.com:5000")
+		if user != tt.user || secret != tt.secret || err != nil {
+			t.Errorf("%s: %q, %q, %v", name, user, secret, err)
+		}
+	}
+	if _, _, err := credentials(&criapi.AuthConfig{Auth: "bob"})("registry.example.com"); err == nil {
+		t.Error("credentials that are not base64 give no error")
 	}
 }
