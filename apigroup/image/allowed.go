@@ -14,13 +14,15 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// AllowedRegistry is a registry from which images may be imported or tagged into a stream.
+// AllowedRegistry is a registry from which users can import or tag images.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for import).
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for
+// import).
 type AllowedRegistry struct {
-	// Domain is a host with an optional port; `*` stands for any characters and `?` for one, on either side of the colon.
+	// Domain is a host with an optional port. `*` matches any text, and `?` one character, in host
+	// and port.
 	Domain string
-	// Insecure says that a Domain without port means 80 instead of 443.
+	// Insecure makes 80 the default port instead of 443.
 	Insecure bool
 }
 
@@ -31,7 +33,7 @@ func (a AllowedRegistry) ports(insecure bool) string {
 	return "443"
 }
 
-// split divides the domain into patterns for host and port.
+// split splits the domain into patterns for host and port.
 func (a AllowedRegistry) split() (host, port string) {
 	if host, port, err := net.SplitHostPort(a.Domain); err == nil {
 		return host, port
@@ -39,7 +41,7 @@ func (a AllowedRegistry) split() (host, port string) {
 	return a.Domain, a.ports(a.Insecure)
 }
 
-// matches says whether a registry, as references write it, is meant; insecure is what was asked for of the import.
+// matches reports whether the pattern matches a registry. insecure is the setting of the import.
 func (a AllowedRegistry) matches(registry string, insecure bool) bool {
 	host, port, err := net.SplitHostPort(registry)
 	if err != nil {
@@ -54,13 +56,14 @@ func (a AllowedRegistry) matches(registry string, insecure bool) bool {
 	return err == nil && portFits
 }
 
-// checkAllowed gives the reason why an image may not be imported, or "". The cluster's own registry always may.
+// checkAllowed returns the reason why an image cannot be imported, or "". The cluster's own
+// registry is always allowed.
 func (o Options) checkAllowed(reference string, insecure bool) string {
 	if o.Allowed == nil {
 		return ""
 	}
 	parsed, err := record.ParseReference(reference)
-	if err != nil || o.integrated(parsed.Registry) { // what is no reference has its own error
+	if err != nil || o.integrated(parsed.Registry) { // another check reports invalid references
 		return ""
 	}
 	if slices.ContainsFunc(o.Allowed, func(a AllowedRegistry) bool { return a.matches(parsed.Registry, insecure) }) {
@@ -74,7 +77,8 @@ func (o Options) checkAllowed(reference string, insecure bool) string {
 	return fmt.Sprintf("registry %q not allowed by whitelist: %s", parsed.Registry, strings.Join(list, ", "))
 }
 
-// checkTags finds tags that are pointed at registries which are not allowed. What was so before stays.
+// checkTags returns errors for tags that point at registries that are not allowed, except for
+// unchanged tags.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
@@ -91,7 +95,7 @@ func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.Err
 	return problems
 }
 
-// checkHistory finds images of registries which are not allowed among those that became the newest of a tag.
+// checkHistory returns errors for new images from registries that are not allowed.
 func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, list := range stream.Status.Tags {
 		if len(list.Items) == 0 {
@@ -111,7 +115,8 @@ func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.
 	return problems
 }
 
-// insecureAnnotation on a stream says with "true" that the certificates of its images' registries need not be known.
+// insecureAnnotation is an annotation of streams. "true" disables the verification of registries'
+// certificates.
 const insecureAnnotation = "openshift.io/image.insecureRepository"
 
 func insecureStream(stream *imagev1.ImageStream) bool {

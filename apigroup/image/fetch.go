@@ -19,16 +19,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxImages bounds the images of an index that are all imported; published indexes have about a dozen.
+// maxImages limits the images of an index for a complete import. Published indexes have about a
+// dozen.
 const maxImages = 100
 
 // fetcher reads images of other registries for one import.
 type fetcher struct {
-	insecure          bool // so is every registry
+	insecure          bool // for all registries
 	checked, careless *registryclient.Session
 }
 
-// newFetcher returns a fetcher for the work of an account. If insecure is set every registry is.
+// newFetcher returns a fetcher for an account. insecure applies to all registries.
 func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keychain registryclient.Keychain, insecure bool) (fetcher, error) {
 	session := func(insecure bool) (*registryclient.Session, error) {
 		client := pool.Client(account, insecure)
@@ -43,7 +44,7 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 	return fetcher{insecure, checked, careless}, err
 }
 
-// session is the one for registries that are insecure, or that are not.
+// session returns the session for insecure or secure registries.
 func (f fetcher) session(insecure bool) *registryclient.Session {
 	if f.insecure || insecure {
 		return f.careless
@@ -51,7 +52,8 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	return f.checked
 }
 
-// image reads an image. Of an index it takes the image for this machine's kind, or with PreserveOriginal the index and all that are in it.
+// image fetches an image. From an index it selects the image for this machine's architecture or,
+// with PreserveOriginal, the index and all its images.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {
@@ -85,7 +87,8 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	return image, children, nil
 }
 
-// ours chooses the image of an index that runs on Linux on processors of this machine's kind, else the first one for Linux.
+// ours returns the Linux image of an index for this machine's architecture, or the first Linux
+// image.
 func ours(index *imagev1.Image) (digest string, err error) {
 	for _, architecture := range []string{runtime.GOARCH, ""} {
 		for _, entry := range index.DockerImageManifests {
@@ -97,7 +100,7 @@ func ours(index *imagev1.Image) (digest string, err error) {
 	return "", fmt.Errorf("index %q has no image for linux", index.Name)
 }
 
-// one reads a single manifest, with its configuration.
+// one fetches a manifest and its configuration.
 func one(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
 	manifest, err := session.Manifest(ctx, at)
 	if err != nil {
@@ -125,7 +128,7 @@ func located(image *imagev1.Image, reference record.Reference) *imagev1.Image {
 	return image
 }
 
-// newestFirst sorts tags: `latest`, then versions from the highest, then the others by name.
+// newestFirst sorts tags: latest, then versions in descending order, then the others by name.
 func newestFirst(tags []string) {
 	version := func(tag string) string {
 		v := "v" + strings.TrimPrefix(tag, "v")
@@ -145,14 +148,14 @@ func newestFirst(tags []string) {
 	})
 }
 
-// outcome is how an import went, for whoever asked for it.
+// outcome returns the result of an import as a status.
 func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}
 	}
-	var told errors.APIStatus
-	if stderrors.As(err, &told) {
-		return told.Status()
+	var withHistory errors.APIStatus
+	if stderrors.As(err, &withHistory) {
+		return withHistory.Status()
 	}
 	status := errors.NewInternalError(err).ErrStatus
 	if refused := (*outbound.Refused)(nil); stderrors.As(err, &refused) {

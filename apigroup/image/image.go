@@ -1,8 +1,8 @@
-// Package image serves the API group image.openshift.io: images, which are records of what registries
-// hold, and image streams, which give them names and remember what each name meant before.
+// Package image serves the API group image.openshift.io: images, which are records of the content
+// of registries, and image streams, which name images and keep the history of each name.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types are
-// github.com/openshift/api/image/v1's.
+// Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
+// are github.com/openshift/api/image/v1's.
 package image
 
 import (
@@ -21,28 +21,29 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// Options say how image streams and the registries behind them are.
+// Options configure image streams and registries.
 type Options struct {
-	// Registry is host and port of the cluster's registry, such as "docker-registry.default.svc:5000".
+	// Registry is host and port of the cluster's registry, such as
+	// "docker-registry.default.svc:5000".
 	Registry string
-	// PublicRegistry is its name for clients outside of the cluster; it may be empty.
+	// PublicRegistry is its host name for external clients. It is optional.
 	PublicRegistry string
-	// Hosts are further names of it.
+	// Hosts are additional names of it.
 	Hosts []string
-	// Allowed are the registries that images may be imported from; nil means all.
+	// Allowed lists the registries that users can import from. nil allows all.
 	Allowed []AllowedRegistry
-	// MaxBulkImport is how many tags of a repository are imported at once; 0 means all.
+	// MaxBulkImport limits the tags in one import of a repository. 0 means no limit.
 	MaxBulkImport int
-	// Registries is how other registries are read.
+	// Registries connects to other registries.
 	Registries *registryclient.Pool
 }
 
-// integrated says whether a registry is the cluster's own.
+// integrated reports whether a registry is the cluster's own.
 func (o Options) integrated(registry string) bool {
 	return registry != "" && (registry == o.Registry || slices.Contains(o.Hosts, registry))
 }
 
-// Feature is the API group as the API server serves it.
+// Feature returns the API group.
 func Feature(options Options) apiserver.Feature {
 	streams := &streams{options: options}
 	virtual := func(plural string, made func(view) rest.Storage) apiserver.Served {
@@ -73,7 +74,7 @@ func Feature(options Options) apiserver.Feature {
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)
-					return &imports{newView(deps), options, client, newLimits(deps), patience}, err
+					return &imports{newView(deps), options, client, newLimits(deps), fetchTimeout}, err
 				}},
 				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
 					client, err := coreclient.NewForConfig(deps.Loopback)
@@ -94,8 +95,9 @@ func images() apiserver.Served {
 	}
 }
 
-// keepContent keeps what an image is: only its labels, annotations, signatures and its place may change. A record that the server completes itself changes as
-// the context says.
+// keepContent rejects changes of an image's content: a user can change only labels, annotations,
+// signatures and the pull spec. If the context contains a completion, the server changes the
+// record.
 func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	if old == nil || ctx.Value(completion{}) != nil {
 		return
@@ -103,7 +105,7 @@ func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	copyContent(image, old)
 }
 
-// copyContent gives a record the content of another one: all that follows from the manifest.
+// copyContent copies the fields that follow from the manifest.
 func copyContent(to, from *imagev1.Image) {
 	to.DockerImageMetadata, to.DockerImageMetadataVersion = from.DockerImageMetadata, from.DockerImageMetadataVersion
 	to.DockerImageManifest, to.DockerImageManifestMediaType = from.DockerImageManifest, from.DockerImageManifestMediaType
@@ -111,7 +113,7 @@ func copyContent(to, from *imagev1.Image) {
 	to.DockerImageManifests = from.DockerImageManifests
 }
 
-// completion in a context lets the content of a record change.
+// completion is a context key that allows changes of a record's content.
 type completion struct{}
 
 func (s *streams) resource() apiserver.Served {
@@ -155,7 +157,7 @@ func repository(stream *imagev1.ImageStream) any {
 	return stream.Spec.DockerImageRepository
 }
 
-// maxShown is how many tags a table shows.
+// maxShown is the number of tags in a table.
 const maxShown = 3
 
 func tagText(stream *imagev1.ImageStream) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// imageTags is the view of the tags of streams that tells what is wanted apart from what is: where a tag is pointed, its history, and its image.
-// Changes are those of streamTags.
+// imageTags is the view of tags of streams that separates specification and status: the target of a
+// tag, its history, and its image. Updates are those of streamTags.
 type imageTags struct {
 	*streamTags
 	rest.TableConvertor
@@ -50,34 +50,34 @@ func newImageTags(v view) rest.Storage {
 	})}
 }
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*imageTags) New() runtime.Object { return &imagev1.ImageTag{} }
 
-// NewList makes an empty list.
+// NewList implements rest.Lister.
 func (*imageTags) NewList() runtime.Object { return &imagev1.ImageTagList{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*imageTags) GetSingularName() string { return "imagetag" }
 
-// ShortNames is the abbreviation.
+// ShortNames implements rest.ShortNamesProvider.
 func (*imageTags) ShortNames() []string { return []string{"itag"} }
 
-// ConvertToTable shows tags as rows.
+// ConvertToTable implements rest.TableConvertor.
 func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return t.TableConvertor.ConvertToTable(ctx, object, options)
 }
 
-// Get reads a tag with its image.
+// Get returns a tag with its image.
 func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := t.streamTags.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	return t.told(ctx, found.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, found.(*imagev1.ImageStreamTag))
 }
 
-// told adds the history to a tag of a stream.
-func (t *imageTags) told(ctx context.Context, tag *imagev1.ImageStreamTag) (*imagev1.ImageTag, error) {
+// withHistory adds the history to a tag of a stream.
+func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag) (*imagev1.ImageTag, error) {
 	streamName, name, err := split(tag.Name, ":", "imageTag")
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (t *imageTags) told(ctx context.Context, tag *imagev1.ImageStreamTag) (*ima
 	return made, nil
 }
 
-// imageTag is a tag without its image.
+// imageTag returns a tag without its image.
 func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	made := &imagev1.ImageTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
@@ -113,7 +113,7 @@ func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	return made
 }
 
-// List gives the tags of all streams of a namespace, or of all namespaces, without their images.
+// List returns the tags of all streams of a namespace, or of all namespaces, without images.
 func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
@@ -124,7 +124,7 @@ func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListO
 	return list, err
 }
 
-// Create adds a tag to a stream, and makes the stream if there is none.
+// Create adds a tag to a stream, and creates a missing stream.
 func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	wanted := object.(*imagev1.ImageTag)
 	tag, err := streamTagOf(wanted)
@@ -138,10 +138,10 @@ func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate 
 	if err != nil {
 		return nil, err
 	}
-	return t.told(ctx, made.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, made.(*imagev1.ImageStreamTag))
 }
 
-// Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
+// Update changes the target of a tag, or its annotations. It creates a missing tag.
 func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := wantedTag(ctx, t, name, object)
@@ -165,16 +165,16 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err != nil {
 		return nil, false, err
 	}
-	made, err := t.told(ctx, stored.(*imagev1.ImageStreamTag))
+	made, err := t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
 	return made, false, err
 }
 
-// Delete removes a tag and its history from the stream.
+// Delete deletes a tag and its history.
 func (t *imageTags) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return t.deleteFrom(ctx, t, name, validate, options)
 }
 
-// streamTagOf is the change of a stream's tag that a tag means.
+// streamTagOf converts an image tag to a stream tag.
 func streamTagOf(wanted *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
 	if wanted.Spec == nil {
 		problems := field.ErrorList{field.Required(field.NewPath("spec"), "what the tag is pointed at")}

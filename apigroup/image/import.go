@@ -21,24 +21,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// imports looks at images of other registries with the project's credentials, and if asked to makes them the newest of a stream's tags.
+// imports imports images from other registries with the project's credentials. It can make them the
+// newest images of a stream's tags.
 type imports struct {
 	view
 	options Options
 	core    coreclient.CoreV1Interface
 	limits  limits
-	// patience is how long images are looked for; what has not been found until then has failed.
-	patience time.Duration
+	// fetchTimeout limits the time for fetching images. Images that are not fetched in time fail.
+	fetchTimeout time.Duration
 }
 
-// patience leaves 14 of the 34 seconds that the API server gives a request for recording what was found, and what was not.
-const patience = 20 * time.Second
+// fetchTimeout leaves 14 of the 34 seconds of a request for recording the results.
+const fetchTimeout = 20 * time.Second
 
-// busyRetrySeconds is when a client may repeat an import that would have exceeded the budget of
-// memory.
+// busyRetrySeconds is the delay after which a client can retry an import that would exceed the
+// memory limit.
 const busyRetrySeconds = 2
 
-// maxFetches is how many images of an import are read at once: a registry that does not answer keeps the others waiting no longer than a few images.
+// maxFetches limits concurrent fetches of an import, so that an unresponsive registry delays only a
+// few images.
 const maxFetches = 5
 
 var (
@@ -46,13 +48,14 @@ var (
 	_ rest.SingularNameProvider = &imports{}
 )
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*imports) New() runtime.Object { return &imagev1.ImageStreamImport{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*imports) GetSingularName() string { return "imagestreamimport" }
 
-// Create imports. What cannot be read is told in the status of its image, and in a condition of its tag; the others are imported all the same.
+// Create imports images. An error is reported in the status of the image, and in a condition of its
+// tag. Other images are imported anyway.
 func (i *imports) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	wanted := object.(*imagev1.ImageStreamImport)
 	wanted.Namespace = request.NamespaceValue(ctx)
@@ -82,7 +85,8 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(wanted), nil
 }
 
-// fetcher has the credentials of the project. A secret that cannot be read leaves its credentials out.
+// fetcher returns a fetcher with the credentials of the project. It skips secrets that it cannot
+// read.
 func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, wanted.Namespace)
 	if err != nil {
@@ -93,22 +97,22 @@ func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport
 	return newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
 }
 
-// result is an image that was looked for, and what the tag of a stream shall say about it.
+// result is a fetched image and the changes of the stream's tag.
 type result struct {
-	tag       string // empty if none is to be changed
+	tag       string // empty if no tag changes
 	from      string
 	policy    imagev1.TagImportPolicy
 	reference imagev1.TagReferencePolicy
-	image     *imagev1.Image // nil if it was not found
+	image     *imagev1.Image // nil after an error
 	children  []imagev1.Image
 	status    metav1.Status
-	// unpointed says that the tag is not to be pointed at the image, of which the stream has too many.
+	// unpointed means that the tag is not changed, because the stream has too many images.
 	unpointed bool
 }
 
-// fetch looks for everything that is wanted, and tells of it in the status.
+// fetch fetches all requested images, and sets the status.
 func (i *imports) fetch(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) []result {
-	ctx, cancel := context.WithTimeout(ctx, i.patience)
+	ctx, cancel := context.WithTimeout(ctx, i.fetchTimeout)
 	defer cancel()
 	return append(i.fetchImages(ctx, fetch, wanted), i.fetchRepository(ctx, fetch, wanted)...)
 }
@@ -127,8 +131,8 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, wanted *imagev
 	return results
 }
 
-// fetchAll looks for the images of results, several at once, and tells how that went.
-func fetchAll(ctx context.Context, fetch fetcher, results []result) (told []imagev1.ImageImportStatus) {
+// fetchAll fetches the images of results concurrently, and returns their status.
+func fetchAll(ctx context.Context, fetch fetcher, results []result) (withHistory []imagev1.ImageImportStatus) {
 	var fetches errgroup.Group
 	fetches.SetLimit(maxFetches)
 	for n := range results {
@@ -141,43 +145,43 @@ func fetchAll(ctx context.Context, fetch fetcher, results []result) (told []imag
 	}
 	_ = fetches.Wait() // errors are in the results
 	for _, r := range results {
-		told = append(told, r.tell())
+		withHistory = append(withHistory, r.tell())
 	}
-	return told
+	return withHistory
 }
 
 func (r *result) tell() imagev1.ImageImportStatus {
 	return imagev1.ImageImportStatus{Status: r.status, Image: r.image.DeepCopy(), Tag: r.tag, Manifests: slices.Clone(r.children)}
 }
 
-// fetchRepository imports the newest tags of a repository; the others are named.
+// fetchRepository imports the newest tags of a repository, and lists the others.
 func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) (results []result) {
 	spec := wanted.Spec.Repository
 	if spec == nil {
 		return nil
 	}
-	told := &imagev1.RepositoryImportStatus{}
-	wanted.Status.Repository = told
+	withHistory := &imagev1.RepositoryImportStatus{}
+	wanted.Status.Repository = withHistory
 	reference, err := record.ParseReference(spec.From.Name)
 	var tags []string
 	if err == nil {
 		tags, err = fetch.session(spec.ImportPolicy.Insecure).Tags(ctx, reference.Name())
 	}
-	if told.Status = outcome(err, spec.From.Name); err != nil {
+	if withHistory.Status = outcome(err, spec.From.Name); err != nil {
 		return nil
 	}
 	newestFirst(tags)
 	if most := i.options.MaxBulkImport; most > 0 && len(tags) > most {
-		tags, told.AdditionalTags = tags[:most], tags[most:]
+		tags, withHistory.AdditionalTags = tags[:most], tags[most:]
 	}
 	for _, tag := range tags {
 		results = append(results, result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy})
 	}
-	told.Images = fetchAll(ctx, fetch, results)
+	withHistory.Images = fetchAll(ctx, fetch, results)
 	return results
 }
 
-// hideManifests leaves out what is large, unless it was asked for.
+// hideManifests removes manifests from the response, unless the client has requested them.
 func hideManifests(wanted *imagev1.ImageStreamImport) *imagev1.ImageStreamImport {
 	hide := func(statuses []imagev1.ImageImportStatus, include func(int) bool) {
 		for n := range statuses {
@@ -193,8 +197,8 @@ func hideManifests(wanted *imagev1.ImageStreamImport) *imagev1.ImageStreamImport
 		}
 	}
 	hide(wanted.Status.Images, func(n int) bool { return wanted.Spec.Images[n].IncludeManifest })
-	if told := wanted.Status.Repository; told != nil {
-		hide(told.Images, func(int) bool { return wanted.Spec.Repository.IncludeManifest })
+	if withHistory := wanted.Status.Repository; withHistory != nil {
+		hide(withHistory.Images, func(int) bool { return wanted.Spec.Repository.IncludeManifest })
 	}
 	return wanted
 }

@@ -154,14 +154,14 @@ func answering(t *testing.T, handle http.HandlerFunc) string {
 
 func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) {
 	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	imports := &imports{patience: 100 * time.Millisecond}
+	imports := &imports{fetchTimeout: 100 * time.Millisecond}
 	wanted := imported(host + "/team/app:v1")
 	results := imports.fetch(t.Context(), reading(t), wanted)
 	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not answer in time") {
 		t.Errorf("%+v", results)
 	}
-	if told := wanted.Status.Images; len(told) != 1 || told[0].Status.Status != metav1.StatusFailure {
-		t.Errorf("told %+v", told)
+	if withHistory := wanted.Status.Images; len(withHistory) != 1 || withHistory[0].Status.Status != metav1.StatusFailure {
+		t.Errorf("told %+v", withHistory)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
 			once.Do(func() { close(asked) })
 		}
 	})
-	imports := &imports{patience: time.Minute}
+	imports := &imports{fetchTimeout: time.Minute}
 	for _, r := range imports.fetch(t.Context(), reading(t), imported(slow+"/app:v1", other+"/app:v1")) {
 		if strings.Contains(r.status.Message, "in time") {
 			t.Errorf("%s: %s", r.from, r.status.Message)

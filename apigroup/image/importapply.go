@@ -14,10 +14,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// CheckAnnotation on a stream is when it was last imported into, in RFC 3339.
+// CheckAnnotation is an annotation of streams with the time of the last import, in RFC 3339.
 const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// apply makes what was found the newest of the stream's tags, in one change of the stream, except for what the project's limits refuse.
+// apply makes the fetched images the newest of the stream's tags, in one update of the stream. It
+// skips images that exceed the project's limits.
 func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -65,8 +66,9 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 	return changed, err
 }
 
-// checkTarget says why what was found can no longer be recorded: looking for it takes a while. An import that tells the UID and generation of its stream is
-// for that one alone; other imports make a stream where there is none (nil), as long as there is a project for it.
+// checkTarget returns an error if the results of an import cannot be stored, because the stream has
+// changed during the import. An import with UID and generation applies only to that stream. Other
+// imports create a missing stream (nil) if its project exists.
 func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if wanted.UID != "" {
 		if stream == nil || stream.UID != wanted.UID || wanted.Generation != 0 && stream.Generation != wanted.Generation {
@@ -87,7 +89,7 @@ func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamIm
 	return nil
 }
 
-// keepImages stores the images that tags become.
+// keepImages stores the images of tags.
 func (i *imports) keepImages(ctx context.Context, results []result, dryRun []string) error {
 	for _, r := range results {
 		if r.image == nil || r.tag == "" {
@@ -102,7 +104,7 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 	return nil
 }
 
-// point makes the tags of a stream refer to what was imported.
+// point points the tags of a stream at the imported images.
 func point(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamImport, results []result) {
 	if stream.Annotations == nil {
 		stream.Annotations = map[string]string{}
@@ -132,7 +134,7 @@ func point(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamImport, resul
 	}
 }
 
-// recordResults writes down in a stream's status which images its tags are now, and what could not be imported.
+// recordResults records in a stream's status the images of its tags, and errors.
 func recordResults(stream *imagev1.ImageStream, results []result) {
 	for _, r := range results {
 		tag := specTag(stream, r.tag)
@@ -157,7 +159,7 @@ func recordResults(stream *imagev1.ImageStream, results []result) {
 	}
 }
 
-// setCondition replaces the conditions of a tag; nil means that there is nothing to say.
+// setCondition replaces the conditions of a tag. nil removes them.
 func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.TagEventCondition) {
 	var list *imagev1.NamedTagEventList
 	for i := range stream.Status.Tags {
@@ -178,15 +180,15 @@ func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.Ta
 	}
 }
 
-// statusKey is the key of what a context says about the status of a stream that is being changed.
+// statusKey is the context key of a change of a stream's status.
 type statusKey struct{}
 
-// withStatus lets a change of a stream by this server change its status too.
+// withStatus returns a context in which an update of a stream also changes its status.
 func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.Context {
 	return context.WithValue(ctx, statusKey{}, change)
 }
 
-// followers gives a tag's image to those that are pointed at the tag in the same stream, and to those pointed at them.
+// followers adds a tag's image to tags of the same stream that point at the tag, recursively.
 func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, seen map[string]bool) {
 	seen[tag] = true
 	for i := range stream.Spec.Tags {
@@ -203,7 +205,7 @@ func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, 
 	}
 }
 
-// follows says whether a tag is pointed at another tag of its stream.
+// follows reports whether a tag points at another tag of its stream.
 func follows(stream *imagev1.ImageStream, follower *imagev1.TagReference, tag string) bool {
 	from := follower.From
 	if from == nil || from.Kind != tagKind || follower.Reference || from.Namespace != "" && from.Namespace != stream.Namespace {

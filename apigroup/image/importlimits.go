@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// refuse takes from results the images that the project's limits do not allow: those that are too large and, in their order, those of which the stream
-// would have too many.
+// refuse removes images that exceed the project's limits from the results: images that are too
+// large and, in order, images that exceed the number for the stream.
 func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]result, error) {
 	counted, err := i.limits.countStreams(stream.Namespace)
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	return allowed, nil
 }
 
-// in is the stream as it becomes with a result.
+// in returns the stream after a result is applied.
 func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	next := stream.DeepCopy()
 	point(next, &imagev1.ImageStreamImport{}, []result{*r})
@@ -46,7 +46,8 @@ func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	return next
 }
 
-// images are those that were found; of an index its images, since it has no size of its own.
+// images returns the fetched images. For an index, it returns the images of the index, because an
+// index has no size.
 func (r *result) images() (images []*imagev1.Image) {
 	for n := range r.children {
 		images = append(images, &r.children[n])
@@ -57,7 +58,7 @@ func (r *result) images() (images []*imagev1.Image) {
 	return images
 }
 
-// refused drops the image, and says why; what was not found has its reason already.
+// refused removes the image and sets the reason, unless there is an earlier error.
 func (r *result) refused(err error) {
 	if r.image != nil {
 		r.status = outcome(err, r.from)
@@ -65,7 +66,7 @@ func (r *result) refused(err error) {
 	r.image, r.children = nil, nil
 }
 
-// tellAll tells in the status of an import what became of its images.
+// tellAll sets the status of an import from its results.
 func tellAll(wanted *imagev1.ImageStreamImport, results []result) {
 	images := len(wanted.Status.Images)
 	for n := range results {

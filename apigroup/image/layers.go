@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// streamLayers is the subresource imagestreams/layers: which blobs the images of a stream have. The right to it is the right to pull from the
-// cluster's registry, and the right to update it the one to push, which is why PUT is there and does nothing.
+// streamLayers is the subresource imagestreams/layers: the blobs of a stream's images. The right to
+// get it is the right to pull from the cluster's registry, and the right to update it is the right
+// to push. Therefore PUT exists, but does nothing.
 type streamLayers struct{ view }
 
 var (
@@ -24,13 +25,13 @@ var (
 	_ rest.SingularNameProvider = &streamLayers{}
 )
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*streamLayers) New() runtime.Object { return &imagev1.ImageStreamLayers{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*streamLayers) GetSingularName() string { return "imagestreamlayers" }
 
-// Get lists the layers, configurations and manifests of all images that tags of the stream are or were.
+// Get lists layers, configurations and manifests of all images in the history of the stream's tags.
 func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	stream, err := l.stream(ctx, name)
 	if err != nil {
@@ -42,7 +43,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
-			if event.Image == "" { // a place, of which the cluster knows no image
+			if event.Image == "" { // a pull spec without an image
 				continue
 			}
 			if err := l.add(ctx, list, event.Image); err != nil {
@@ -53,7 +54,8 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	return list, nil
 }
 
-// add lists an image, and if it is an index whose author had its images those in it. Of other indexes the images are only named: they may be other projects'.
+// add adds an image and, if its author had access to them, the images of an index. For other
+// indexes it adds only names, because the images can belong to other projects.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
 	if _, known := list.Images[name]; known {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// limits are what the LimitRanges of projects allow: how large images may be (openshift.io/Image, storage), and how many references and images an image
-// stream may have (openshift.io/ImageStream, openshift.io/image-tags and openshift.io/images).
+// limits applies the LimitRanges of projects: the size of images (openshift.io/Image, storage), and
+// the number of references and images of an image stream (openshift.io/ImageStream,
+// openshift.io/image-tags and openshift.io/images).
 //
 // Source: OpenShift Container Platform 3.11, limit ranges for images and image streams.
 type limits struct {
@@ -28,7 +29,7 @@ func newLimits(deps apiserver.Deps) limits {
 	return limits{deps.Informers.Core().V1().LimitRanges().Lister()}
 }
 
-// limit is the most that a LimitRange allows of something.
+// limit is a maximum in a LimitRange.
 type limit struct {
 	limitRange string
 	kind       corev1.LimitType
@@ -36,12 +37,12 @@ type limit struct {
 	most       resource.Quantity
 }
 
-// exceeded says that what there would be goes over the limit.
+// exceeded returns an error if a value exceeds the limit.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.most.String(), l.limitRange, would)
 }
 
-// strictest is the lowest limit of a project for something, or nil.
+// strictest returns the lowest limit of a project for a resource, or nil.
 func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.ResourceName) (*limit, error) {
 	all, err := l.ranges.LimitRanges(namespace).List(labels.Everything())
 	if err != nil {
@@ -59,7 +60,8 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	return found, nil
 }
 
-// checkImage refuses images that are larger than the project allows, and where it limits them also those of which nobody told the size.
+// checkImage rejects images that are larger than the project allows and, if there is a limit,
+// images of unknown size.
 func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	found, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
 	if err != nil || found == nil {
@@ -81,7 +83,7 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	return nil
 }
 
-// countStreams says whether what is in a project's image streams is limited at all.
+// countStreams reports whether the project limits image streams.
 func (l limits) countStreams(namespace string) (bool, error) {
 	for _, of := range []corev1.ResourceName{imagev1.ResourceImageStreamTags, imagev1.ResourceImageStreamImages} {
 		if found, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || found != nil {
@@ -91,8 +93,8 @@ func (l limits) countStreams(namespace string) (bool, error) {
 	return false, nil
 }
 
-// checkStream finds where a stream, with a change, has more than the project allows. One that had more before may change as long as it does not grow;
-// old is nil for a new stream.
+// checkStream returns errors if a changed stream exceeds the limits of its project. A stream that
+// already exceeds them can change, but not grow. old is nil for a new stream.
 func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, counted := range []struct {
 		of    corev1.ResourceName
@@ -119,7 +121,7 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 	return problems
 }
 
-// referencesOf counts what the tags of a stream are pointed at, each once.
+// referencesOf returns the distinct targets of a stream's tags.
 func referencesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[corev1.ObjectReference]bool{}
 	for _, tag := range stream.Spec.Tags {
@@ -131,7 +133,8 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 			if from.Namespace = tag.From.Namespace; from.Namespace == "" {
 				from.Namespace = stream.Namespace
 			}
-			if from.Kind == tagKind && !strings.Contains(from.Name, ":") { // a tag of the stream itself
+			// A tag of the same stream.
+			if from.Kind == tagKind && !strings.Contains(from.Name, ":") {
 				from.Name = stream.Name + ":" + from.Name
 			}
 		}
@@ -140,7 +143,7 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 	return int64(len(seen))
 }
 
-// imagesOf counts the images that the tags of a stream are and were, each once.
+// imagesOf returns the distinct images in the history of a stream's tags.
 func imagesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[string]bool{}
 	for _, list := range stream.Status.Tags {

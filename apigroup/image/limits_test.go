@@ -158,7 +158,7 @@ func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
 		limits  limits
 		refused string // the numbers of the tags
 	}{"large images": {large, "2"}, "many images": {many, "34"}, "many references": {pointed, "4"}} {
-		imports := &imports{limits: tt.limits, patience: patience}
+		imports := &imports{limits: tt.limits, fetchTimeout: fetchTimeout}
 		wanted := imported(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")
 		stream := streamOf(nil)
 		results, err := imports.refuse(stream, imports.fetch(t.Context(), reading(t), wanted))
@@ -168,12 +168,12 @@ func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
 		tellAll(wanted, results)
 		point(stream, wanted, results)
 		recordResults(stream, results)
-		for n, told := range wanted.Status.Images {
+		for n, withHistory := range wanted.Status.Images {
 			number := strconv.Itoa(n + 1)
 			refused := strings.Contains(tt.refused, number)
-			if refused != (told.Status.Reason == metav1.StatusReasonForbidden) || refused != (told.Image == nil) ||
-				refused && !strings.Contains(told.Status.Message, `by LimitRange "strict"`) {
-				t.Errorf("%s: v%s: %+v", what, number, told.Status)
+			if refused != (withHistory.Status.Reason == metav1.StatusReasonForbidden) || refused != (withHistory.Image == nil) ||
+				refused && !strings.Contains(withHistory.Status.Message, `by LimitRange "strict"`) {
+				t.Errorf("%s: v%s: %+v", what, number, withHistory.Status)
 			}
 			if has := len(history(stream, "v"+number)) == 1; has == refused {
 				t.Errorf("%s: the tag v%s has an image: %v", what, number, has)

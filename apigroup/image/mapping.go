@@ -20,10 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// mappings is what a registry sends for each image that was pushed: the image is recorded if it is new, and becomes the newest of a tag.
+// mappings receives a mapping from the registry for each pushed image. It stores the record of a
+// new image, and makes the image the newest of a tag.
 //
-// Users may send mappings, too. What is stored of an image then is only what its manifest proves. A mapping without a manifest gives the tag a place to pull
-// from, and nothing that the cluster knows of an image of that name, unless the user may read the image where it is.
+// Users can send mappings, too. Then it stores only what the manifest proves. A mapping without a
+// manifest sets only the pull spec of the tag, unless the user can read the image in another
+// stream.
 type mappings struct {
 	view
 	options    Options
@@ -36,14 +38,14 @@ var (
 	_ rest.SingularNameProvider = &mappings{}
 )
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*mappings) New() runtime.Object { return &imagev1.ImageStreamMapping{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*mappings) GetSingularName() string { return "imagestreammapping" }
 
-// Create stores the image and tags it into the stream, which must exist. A dry run without a tag says whether the project may have an image that no stream
-// is to know: one that is pushed by its digest.
+// Create stores the image and tags it in the stream, which must exist. A dry run without a tag
+// reports whether the project can have an image that is pushed by digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
 	mapping.Namespace = request.NamespaceValue(ctx)
@@ -98,8 +100,9 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// recordOf is what is stored of a mapping's image: all of it if the registry sends it, or another user who may write images; else what the manifest proves, or
-// the record that the user may read anyway. Otherwise the record has no name: the tag gets the place alone.
+// recordOf returns the record to store. The registry, and users who can write images, can set all
+// fields. For others, the manifest must prove the content, or the user must be able to read the
+// stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
 func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
 	claimed := &mapping.Image
 	var image *imagev1.Image
@@ -130,13 +133,15 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	}
 	image = stored.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{} // it is stored again if a prune removes it meanwhile
+		// Recreated if a prune deletes it.
+		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
 		return image, err
 	}
 	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 }
 
-// mayRead reports whether the user can read an image by a stream: the one of the mapping has it, or one that holds it and from which the user may pull.
+// mayRead reports whether the user can read an image through a stream: the stream of the mapping,
+// or another stream that the user can pull from.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
@@ -163,11 +168,12 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 	return in(namespace, name)
 }
 
-// tagged on an image is when it was last mapped into a stream.
+// tagged is an annotation of images with the time of the last mapping.
 const tagged = "slipway.openshift.io/tagged"
 
-// hold keeps the record of an image that has just been tagged from a prune that has read the streams before that: it removes records as it has read them, and
-// this one is another now. One that is gone already is stored again.
+// hold protects the record of a newly tagged image from a prune that has read the streams before. A
+// prune deletes records only in the version that it has read, and hold changes the record. It
+// recreates a deleted record.
 func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
 	ctx = request.WithNamespace(ctx, "")
 	now := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
@@ -187,7 +193,7 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	return err
 }
 
-// checkLimits refuses an image before it is stored that the project may not have, or with which the stream would have too many.
+// checkLimits rejects an image that exceeds the limits of the project, before it is stored.
 func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image, event imagev1.TagEvent) error {
 	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
 		return err
@@ -200,7 +206,8 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 	return nil
 }
 
-// tagInto makes the image the newest of a tag; the history is kept whatever the tag is pointed at.
+// tagInto makes the image the newest of a tag. It keeps the history, whatever the target of the
+// tag.
 func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, options *metav1.UpdateOptions) error {
 	event.Created, event.Generation = metav1.Now(), stream.Generation
 	if !addEvent(stream, tag, event) {
@@ -210,7 +217,7 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
-// writesImages reports whether the user may write the records of images, as the registry may.
+// writesImages reports whether the user can write records of images, as the registry can.
 func (m *mappings) writesImages(ctx context.Context) bool {
 	user, _ := request.UserFrom(ctx)
 	for _, verb := range []string{"create", "update"} {
@@ -224,9 +231,9 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 	return false
 }
 
-// proven is an image with no more than what its manifest and configuration say, which the image's name proves, and the place that the user claims. Labels,
-// annotations, signatures and metadata decide whether an image may run, and that the cluster's registry holds it keeps its layers from being
-// removed: they are not for everyone to claim.
+// proven returns an image with only the fields that its manifest and configuration prove, and the
+// pull spec. Labels, annotations, signatures and metadata decide whether an image can run and
+// whether the registry keeps its layers, so ordinary users cannot set them.
 func proven(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
@@ -247,14 +254,15 @@ func proven(claimed *imagev1.Image) (*imagev1.Image, error) {
 	return image, nil
 }
 
-// setPlace gives a mapping that does not say where its image is the place in the cluster's registry, as OpenShift 3 does.
+// setPlace sets the default pull spec in the cluster's registry, as OpenShift 3 does.
 func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
 	if image := &mapping.Image; image.DockerImageReference == "" && image.Name != "" && o.Registry != "" {
 		image.DockerImageReference = o.Registry + "/" + mapping.Namespace + "/" + mapping.Name + "@" + image.Name
 	}
 }
 
-// checkPlace keeps mappings from naming images of other projects in the cluster's registry, which would serve them to whoever may pull from this one.
+// checkPlace rejects pull specs of other projects in the cluster's registry. They would give users
+// access to images that they cannot pull.
 func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
 	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
 	if err != nil || !o.integrated(parsed.Registry) || parsed.Repository == mapping.Namespace+"/"+mapping.Name {

@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// claimed is an image with its manifest and configuration, of which somebody tells more than they say.
+// claimed is an image with its manifest and configuration, of which somebody tells more than they
+// say.
 func claimed(t *testing.T) *imagev1.Image {
 	t.Helper()
 	plain, err := random.Image(100, 2)

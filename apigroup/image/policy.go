@@ -25,13 +25,13 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// policy is the admission plug-in ImagePolicy: it reads the names of image streams in place of images, replaces names by those with a digest, and
-// decides which images may run.
+// policy is the admission plugin ImagePolicy. It resolves names of image streams, replaces image
+// names by those with a digest, and decides which images can run.
 type policy struct {
 	*admission.Handler
 	options Options
 	config  policyConfig
-	deps    *apiserver.Deps // of the server; its stores are there before the first request
+	deps    *apiserver.Deps // of the server; filled before the first request
 
 	namespaces corelisters.NamespaceLister
 }
@@ -50,13 +50,13 @@ func newPolicy(options Options, deps *apiserver.Deps, reader io.Reader) (*policy
 	return &policy{Handler: admission.NewHandler(admission.Create, admission.Update), options: options, config: config, deps: deps}, nil
 }
 
-// SetExternalKubeInformerFactory gives the API server's caches.
+// SetExternalKubeInformerFactory sets the API server's caches.
 func (p *policy) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.namespaces = factory.Core().V1().Namespaces().Lister()
 	p.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization says whether the caches were given.
+// ValidateInitialization returns an error if the caches are not set.
 func (p *policy) ValidateInitialization() error {
 	if p.namespaces == nil {
 		return fmt.Errorf("%s was given no namespaces", PolicyName)
@@ -64,10 +64,11 @@ func (p *policy) ValidateInitialization() error {
 	return nil
 }
 
-// resolveNames on a workload says with "*" that its images may be named by local streams, whatever those say.
+// resolveNames is an annotation of workloads. With "*", names of images can refer to local streams,
+// whatever the setting of the streams.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// Admit replaces names of images.
+// Admit replaces image names.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(used usage, annotations map[string]string) error {
@@ -88,7 +89,7 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	})
 }
 
-// Validate decides whether the images may run.
+// Validate rejects images that cannot run.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	return p.each(a, func(used usage, _ map[string]string) error {
 		reference, _, err := p.resolve(ctx, a, used.image, naming{})
@@ -117,10 +118,11 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	})
 }
 
-// ignoreRules on a namespace names the rules of execution that do not count there, with commas between them.
+// ignoreRules is an annotation of namespaces with a comma-separated list of execution rules that do
+// not apply.
 const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 
-// ignored are the rules that do not count in a namespace. A rule without a name always counts.
+// ignored returns the rules that do not apply in a namespace. A rule without a name always applies.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
 		return nil, fmt.Errorf("namespaces are not known yet")
@@ -132,17 +134,19 @@ func (p *policy) ignored(name string) ([]string, error) {
 	return strings.FieldsFunc(namespace.Annotations[ignoreRules], func(r rune) bool { return r == ',' }), nil
 }
 
-// naming is how a reference is read.
+// naming configures how to resolve a reference.
 type naming struct {
-	// local reports whether names without a registry can mean image streams of the project, always whether they do for every stream.
+	// local allows names without a registry to refer to image streams of the project. always
+	// ignores the setting of the streams.
 	local, always bool
-	// readable reports whether the result may show what an image stream of another project holds. Nil means that the result stays in the
-	// API server: a rule that rejects an image rejects it whoever uses it.
+	// readable reports whether the result can disclose an image stream of another project. nil
+	// means that the result remains in the API server: a rule that rejects an image rejects it for
+	// all users.
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve finds the image with a digest that a reference stands for: a stream's tag or image, by whatever name. Without one it is "". It is local if
-// nobody else would find it by the name.
+// resolve returns the image with a digest that a reference refers to: a tag or image of a stream,
+// or "" if there is none. It is local if only this project can resolve the name.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)
@@ -167,7 +171,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	}
 	parsed, err := record.ParseReference(of.Name)
 	if err != nil || parsed.Digest != "" {
-		return "", false, nil // kubelet says what is wrong with it
+		return "", false, nil // the kubelet reports the error
 	}
 	namespace, streamName, _ := strings.Cut(parsed.Repository, "/")
 	stream, err := p.readableStream(ctx, a, namespace, streamName, by)
@@ -180,7 +184,8 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	return pullSpec(stream, tag, p.options.Registry), false, nil
 }
 
-// readableStream reads an image stream, nil if there is none or the result may not show what it holds.
+// readableStream returns an image stream, or nil if it does not exist or the result cannot disclose
+// it.
 func (p *policy) readableStream(ctx context.Context, a admission.Attributes, namespace, name string, by naming) (*imagev1.ImageStream, error) {
 	if namespace != a.GetNamespace() && by.readable != nil {
 		if may, err := by.readable(namespace, name); err != nil || !may {
@@ -190,8 +195,9 @@ func (p *policy) readableStream(ctx context.Context, a admission.Attributes, nam
 	return p.stream(ctx, namespace, name)
 }
 
-// mayPull reports whether the user of a request, or the service account under which the object runs, may pull from an image stream.
-// Controllers create pods that users may not even see; the account has the rights of the pods' author.
+// mayPull reports whether the user of a request, or the service account under which the object
+// runs, may pull from an image stream. Controllers create pods that users may not even see; the
+// account has the rights of the pods' author.
 func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace, stream string) (bool, error) {
 	check := pull.Authorized(p.deps.Authorizer)
 	if may, err := check(ctx, a.GetUserInfo(), pull.Get, namespace, stream); err != nil || may {
@@ -204,7 +210,7 @@ func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace,
 	return check(ctx, account, pull.Get, namespace, stream)
 }
 
-// accountOf returns the service account under which an object runs images, nil if it runs none.
+// accountOf returns the service account of an object's pods, or nil if it has none.
 func accountOf(namespace string, object runtime.Object) user.Info {
 	if build, ok := object.(*buildv1.Build); ok {
 		return instantiate.UserOf(namespace, &build.Spec.CommonSpec)
@@ -215,7 +221,7 @@ func accountOf(namespace string, object runtime.Object) user.Info {
 	return nil
 }
 
-// resolveKind is resolve for the kinds ImageStreamTag and ImageStreamImage.
+// resolveKind implements resolve for the kinds ImageStreamTag and ImageStreamImage.
 func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (string, error) {
 	namespace := of.Namespace
 	if namespace == "" {
@@ -239,7 +245,7 @@ func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of cor
 	return "", nil
 }
 
-// pullSpec is where a node pulls the image of a tag, with its digest, or "".
+// pullSpec returns the pull spec of a tag's image with its digest, or "".
 func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 	items := history(stream, tag)
 	if len(items) == 0 {
@@ -251,7 +257,7 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 	return items[0].DockerImageReference
 }
 
-// stream reads a stream, nil if there is none.
+// stream returns a stream, or nil if it does not exist.
 func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.ImageStream, error) {
 	store := p.deps.Stores[imagev1.Resource("imagestreams")]
 	found, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
@@ -264,7 +270,8 @@ func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.I
 	return found.(*imagev1.ImageStream), nil
 }
 
-// image reads the record of an image by the digest in one of its names, nil if there is none.
+// image returns the record of an image by the digest in one of its names, or nil if it does not
+// exist.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
 		_, id, found := strings.Cut(name, "@")

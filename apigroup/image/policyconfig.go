@@ -12,13 +12,13 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PolicyName is the admission plug-in's name as the configuration has it.
+// PolicyName is the name of the admission plugin in the configuration.
 const PolicyName = "openshift.io/ImagePolicy"
 
-// denyExecution on an image says with "true" that no pod may run it, and no build begin with it.
+// denyExecution is an annotation of images. With "true", no pod or build can use the image.
 const denyExecution = "images.openshift.io/deny-execution"
 
-// resolution says whether names of images are replaced by those with a digest.
+// resolution defines whether image names are replaced by those with a digest.
 type resolution string
 
 const (
@@ -32,7 +32,7 @@ const (
 func (r resolution) rewrites() bool { return r == attemptRewrite || r == requiredRewrite }
 func (r resolution) requires() bool { return r == required || r == requiredRewrite }
 
-// policyConfig is the plug-in's configuration, of the kind ImagePolicyConfig.
+// policyConfig is the plugin's configuration, of the kind ImagePolicyConfig.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 11.3.
 type policyConfig struct {
@@ -42,7 +42,7 @@ type policyConfig struct {
 	ResolutionRules []resolutionRule `json:"resolutionRules"`
 }
 
-// executionRule accepts or rejects images. All conditions that it has must hold.
+// executionRule accepts or rejects images that match all its conditions.
 type executionRule struct {
 	Name                    string                 `json:"name"`
 	OnResources             []groupResource        `json:"onResources"`
@@ -56,7 +56,7 @@ type executionRule struct {
 	MatchDockerImageLabels  []valueCondition       `json:"matchDockerImageLabels"`
 }
 
-// resolutionRule says how the names of images in a resource are read.
+// resolutionRule defines how to resolve image names in a resource.
 type resolutionRule struct {
 	TargetResource groupResource `json:"targetResource"`
 	LocalNames     bool          `json:"localNames"`
@@ -68,13 +68,14 @@ type groupResource struct {
 	Resource string `json:"resource"`
 }
 
-// covers says whether a rule for g is one for a resource. The resources of OpenShift had no group once: {resource: builds} are builds.
+// covers reports whether a rule for g applies to a resource. OpenShift's resources had no group at
+// first: {resource: builds} means builds.
 func (g groupResource) covers(resource schema.GroupResource) bool {
 	sameGroup := g.Group == resource.Group || g.Group == "" && strings.HasSuffix(resource.Group, ".openshift.io")
 	return sameGroup && (g.Resource == "*" || g.Resource == resource.Resource)
 }
 
-// valueCondition holds for a value; Set for the mere presence of the key.
+// valueCondition matches a value or, with Set, the presence of the key.
 type valueCondition struct {
 	Key   string `json:"key"`
 	Set   bool   `json:"set"`
@@ -86,7 +87,8 @@ func (c valueCondition) holds(values map[string]string) bool {
 	return there && (c.Set || value == c.Value)
 }
 
-// defaultPolicy lets images be named by local streams, and keeps those from running that the administrator has marked.
+// defaultPolicy allows names of local streams, and rejects images that the administrator has
+// marked.
 func defaultPolicy() policyConfig {
 	config := policyConfig{
 		ResolveImages: doNotAttempt,
@@ -99,8 +101,9 @@ func defaultPolicy() policyConfig {
 	return config
 }
 
-// completeLocalNames adds the rules that are there whatever is configured, unless the configuration has one for the resource. resolveImages counts for builds
-// where a rule of execution does; what makes pods is read as pods are.
+// completeLocalNames adds the built-in rules, unless the configuration has rules for the same
+// resources. For builds, resolveImages applies if there is an execution rule. Workloads have the
+// same rules as pods.
 func (c *policyConfig) completeLocalNames() {
 	for _, resource := range []groupResource{
 		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
@@ -118,14 +121,14 @@ func (c *policyConfig) completeLocalNames() {
 	}
 }
 
-// executes says whether any rule of execution is for a resource.
+// executes reports whether an execution rule applies to a resource.
 func (c *policyConfig) executes(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(c.ExecutionRules, func(r executionRule) bool {
 		return slices.ContainsFunc(r.OnResources, func(g groupResource) bool { return g.covers(resource) })
 	})
 }
 
-// readPolicy reads the configuration; the default one counts without.
+// readPolicy reads the configuration. Without a configuration, it returns the default policy.
 func readPolicy(reader io.Reader) (policyConfig, error) {
 	var config policyConfig
 	if err := apiserver.DecodeConfig(reader, "ImagePolicyConfig", &config); err != nil {
@@ -154,7 +157,7 @@ func readPolicy(reader io.Reader) (policyConfig, error) {
 	return config, nil
 }
 
-// rule is the way in which the images of a resource are read.
+// rule returns the resolution rule of a resource.
 func (c policyConfig) rule(resource schema.GroupResource) resolutionRule {
 	for _, rule := range c.ResolutionRules {
 		if !rule.TargetResource.covers(resource) {

@@ -13,16 +13,17 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// candidate is an image that somebody wants to run.
+// candidate is an image that an object uses.
 type candidate struct {
 	name       string
-	registry   string // as the name has it; empty if it has none
+	registry   string // in the name; can be empty
 	integrated bool   // the cluster's own registry
 	image      *imagev1.Image
-	ignored    []string // rules that do not count in its namespace
+	ignored    []string // rules that do not apply in its namespace
 }
 
-// decide gives the reason why an image may not run, or "". If any rule accepts images, one must accept it.
+// decide returns the reason why an image cannot run, or "". If there are rules that accept images,
+// one of them must match.
 func (c policyConfig) decide(resource schema.GroupResource, wanted candidate) string {
 	accepting, accepted := false, false
 	for _, rule := range c.ExecutionRules {
@@ -47,7 +48,7 @@ func (c policyConfig) decide(resource schema.GroupResource, wanted candidate) st
 	return ""
 }
 
-// matches says whether all conditions of the rule hold.
+// matches reports whether all conditions of the rule match.
 func (r executionRule) matches(wanted candidate) bool {
 	if r.MatchIntegratedRegistry && !wanted.integrated {
 		return false
@@ -82,7 +83,7 @@ func (r executionRule) matches(wanted candidate) bool {
 	return !slices.ContainsFunc(r.MatchDockerImageLabels, func(c valueCondition) bool { return !c.holds(described.Config.Labels) })
 }
 
-// registryIn is the registry that a name has, or "".
+// registryIn returns the registry in a name, or "".
 func registryIn(name string) string {
 	first, _, found := strings.Cut(name, "/")
 	if found && (strings.ContainsAny(first, ".:") || first == "localhost") {

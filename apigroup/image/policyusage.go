@@ -13,21 +13,22 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// usage is one use of an image: a container runs it, or a build begins with it or takes files from it.
+// usage is one use of an image: by a container, as the base of a build, or as an image source.
 type usage struct {
-	key   string                 // tells it from the others of its object
-	image corev1.ObjectReference // of a container the kind is DockerImage
-	put   func(image string)     // puts an image with a digest in its place
+	key   string                 // unique in the object
+	image corev1.ObjectReference // kind DockerImage for containers
+	put   func(image string)     // replaces the image by one with a digest
 }
 
-// each visits the uses of images in what is made or changed, but for those that were there before.
+// each visits the new uses of images in a created or changed object.
 func (p *policy) each(a admission.Attributes, visit func(used usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
 	}
 	all, annotations := usages(a.GetObject())
 	_, pod := a.GetObject().(*corev1.Pod)
-	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored { // kubelet runs it already, or removes it
+	// The kubelet already runs it.
+	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored {
 		return nil
 	}
 	before, _ := usages(a.GetOldObject())
@@ -42,7 +43,7 @@ func (p *policy) each(a admission.Attributes, visit func(used usage, annotations
 	return nil
 }
 
-// usages are the uses of images in an object that makes something run, with its annotations.
+// usages returns the uses of images in an object, and its annotations.
 func usages(object runtime.Object) (all []usage, annotations map[string]string) {
 	if build, ok := object.(*buildv1.Build); ok {
 		return beginnings(&build.Spec.CommonSpec), build.Annotations
@@ -59,8 +60,8 @@ func usages(object runtime.Object) (all []usage, annotations map[string]string) 
 	return all, annotations
 }
 
-// beginnings are the images that a build names, as OpenShift 3 sees them: its strategy's, and those that source comes from. What a Dockerfile names
-// only the builder reads.
+// beginnings returns the images that a build names, as in OpenShift 3: that of its strategy, and
+// image sources. Only the builder reads the Dockerfile.
 func beginnings(spec *buildv1.CommonSpec) (all []usage) {
 	add := func(key string, from *corev1.ObjectReference) {
 		all = append(all, usage{key, *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
@@ -80,7 +81,7 @@ func beginnings(spec *buildv1.CommonSpec) (all []usage) {
 	return all
 }
 
-// containers are all of a pod, the ephemeral ones too; their names differ.
+// containers returns all containers of a pod, including ephemeral ones. Their names are unique.
 func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	for i := range spec.InitContainers {
 		all = append(all, &spec.InitContainers[i])
@@ -94,7 +95,8 @@ func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	return all
 }
 
-// podSpec is that of a pod or of a workload's template, with the annotations of the object.
+// podSpec returns the pod specification of a pod or of a workload's template, with the annotations
+// of the object.
 func podSpec(object runtime.Object) (*corev1.PodSpec, map[string]string) {
 	switch o := object.(type) {
 	case *corev1.Pod:

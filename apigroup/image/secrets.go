@@ -14,7 +14,8 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// streamSecrets is the subresource imagestreams/secrets: the credentials of registries that a project has, for imports and for the cluster's registry.
+// streamSecrets is the subresource imagestreams/secrets: a project's credentials for registries,
+// for imports and for the cluster's registry.
 type streamSecrets struct {
 	view
 	secrets coreclient.SecretsGetter
@@ -25,10 +26,10 @@ var (
 	_ rest.SingularNameProvider = &streamSecrets{}
 )
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*streamSecrets) New() runtime.Object { return &imagev1.SecretList{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*streamSecrets) GetSingularName() string { return "imagestreamsecrets" }
 
 // Get lists the pull secrets of the stream's project.
@@ -39,10 +40,10 @@ func (s *streamSecrets) Get(ctx context.Context, name string, _ *metav1.GetOptio
 	return pullSecrets(ctx, s.secrets, request.NamespaceValue(ctx))
 }
 
-// skipPull on a secret says with "true" that imports must not use it.
+// skipPull is an annotation of secrets. With "true", imports do not use the secret.
 const skipPull = "openshift.io/image.excludeSecret"
 
-// pullSecrets lists the secrets of a project that hold credentials of registries.
+// pullSecrets returns the secrets of a project with credentials for registries.
 func pullSecrets(ctx context.Context, client coreclient.SecretsGetter, namespace string) (*imagev1.SecretList, error) {
 	list := &imagev1.SecretList{}
 	for _, kind := range []corev1.SecretType{corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson} {

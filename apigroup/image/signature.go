@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// signatures adds signatures to images and takes them away. A signature's name is the image's and 32 characters, as "sha256:...@0123...".
+// signatures creates and deletes signatures of images. The name of a signature is that of the image
+// and 32 characters, as "sha256:...@0123...".
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12.
 type signatures struct{ view }
@@ -25,16 +26,17 @@ var (
 	_ rest.SingularNameProvider = &signatures{}
 )
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*signatures) New() runtime.Object { return &imagev1.ImageSignature{} }
 
-// NamespaceScoped says that images live in no namespace.
+// NamespaceScoped implements rest.Scoper.
 func (*signatures) NamespaceScoped() bool { return false }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*signatures) GetSingularName() string { return "imagesignature" }
 
-// Create adds a signature. What a signature says of itself is for those who verify it, so the fields about its content stay empty.
+// Create adds a signature. The fields about its content remain empty, because only a verification
+// can set them.
 func (s *signatures) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	signature := object.(*imagev1.ImageSignature)
 	imageName, _, err := split(signature.Name, "@", "imageSignature")
@@ -59,7 +61,7 @@ func (s *signatures) Create(ctx context.Context, object runtime.Object, validate
 	return signature, err
 }
 
-// Delete takes a signature away.
+// Delete deletes a signature.
 func (s *signatures) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	imageName, _, err := split(name, "@", "imageSignature")
 	if err != nil {
@@ -102,7 +104,7 @@ func (s *signatures) change(ctx context.Context, imageName string, dryRun []stri
 	})
 }
 
-// signatureNameLength is how many characters tell the signatures of an image apart.
+// signatureNameLength is the number of characters that distinguish the signatures of an image.
 const signatureNameLength = 32
 
 func validateSignature(signature *imagev1.ImageSignature, at *field.Path) (problems field.ErrorList) {

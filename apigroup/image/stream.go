@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streams keeps the history of image streams' tags: whenever a tag is pointed at another tag or image of a
-// stream, what that is at the moment becomes the tag's newest image.
+// streams maintains the history of image streams' tags: if a tag is pointed at another tag or image
+// of a stream, the current image of that becomes the tag's newest image.
 type streams struct {
 	options Options
 	deps    apiserver.Deps
@@ -30,7 +30,7 @@ func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
 	s.deps, s.store, s.limits = deps, store, newLimits(deps)
 }
 
-// prepare gives each tag that was changed the stream's new generation, and resolves it.
+// prepare sets the generation of changed tags, and resolves them.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
 	generation := int64(1)
 	if old != nil {
@@ -64,7 +64,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 	}
 }
 
-// validate finds the problems of a stream, with those of tags that the user may not use.
+// validate validates a stream, including the user's access to the targets of its tags.
 func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
 	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old),
 		s.checkTaken(ctx, stream, old))
@@ -88,14 +88,14 @@ func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.Image
 	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 }
 
-// forget drops the history of tags that the user removed.
+// forget deletes the history of tags that the user has removed.
 func forget(stream, old *imagev1.ImageStream) {
 	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool {
 		return specTag(old, list.Tag) != nil && specTag(stream, list.Tag) == nil
 	})
 }
 
-// sameTarget says whether a tag still means what it meant.
+// sameTarget reports whether two versions of a tag have the same target.
 func sameTarget(before, now *imagev1.TagReference) bool {
 	if before.From == nil || now.From == nil {
 		return before.From == now.From
@@ -103,8 +103,9 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 	return *before.From == *now.From && before.Reference == now.Reference
 }
 
-// resolve gives the image that a tag of a stream is pointed at, or nil: images outside of streams are for
-// the import to find, and a tag which only refers has none. What the user may not see resolves to nothing.
+// resolve returns the image that a tag of a stream points at, or nil. Imports resolve external
+// images, and a reference tag has no image. It does not resolve streams that the user cannot pull
+// from.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
 	if from == nil || tag.Reference || from.Kind == dockerKind {
@@ -133,20 +134,21 @@ func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag 
 	return nil
 }
 
-// targetOf is the stream that a tag is pointed at, and its tag or image there.
+// targetOf returns the stream that a tag points at, and the tag or image in that stream.
 func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namespace, name, rest string) {
 	namespace = from.Namespace
 	if namespace == "" {
 		namespace = stream.Namespace
 	}
 	name, rest, found := strings.Cut(from.Name, map[string]string{tagKind: ":", imageKind: "@"}[from.Kind])
-	if !found { // a tag of the stream itself
+	if !found { // a tag of the same stream
 		return namespace, stream.Name, from.Name
 	}
 	return namespace, name, rest
 }
 
-// read reads a stream for one of a project, nil where there is none, or none that the user may pull from.
+// read returns a stream for another stream of a project, or nil if it does not exist or the user
+// cannot pull from it.
 func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
 	if namespace != project && !s.may(ctx, namespace, name) {
 		return nil
@@ -158,7 +160,7 @@ func (s *streams) read(ctx context.Context, namespace, name, project string) *im
 	return found.(*imagev1.ImageStream)
 }
 
-// may says whether the user may pull from a stream of another project.
+// may reports whether the user can pull from a stream of another project.
 func (s *streams) may(ctx context.Context, namespace, name string) bool {
 	user, ok := request.UserFrom(ctx)
 	if !ok {
@@ -172,8 +174,8 @@ func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {
 	return &imagev1.TagEvent{Created: metav1.Now(), DockerImageReference: event.DockerImageReference, Image: event.Image}
 }
 
-// addEvent makes an image the newest of a tag. It says whether that changed anything: the image that is the
-// newest already only takes the newer generation.
+// addEvent makes an image the newest of a tag, and reports whether the status has changed. If the
+// image is already the newest, it only updates the generation.
 func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) bool {
 	for i := range stream.Status.Tags {
 		list := &stream.Status.Tags[i]
@@ -192,7 +194,7 @@ func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) b
 	return true
 }
 
-// history is what a tag was, the newest first, or nil.
+// history returns the events of a tag, newest first, or nil.
 func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
 	if stream == nil {
 		return nil
@@ -205,7 +207,7 @@ func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
 	return nil
 }
 
-// specTag finds what a tag is pointed at, or nil.
+// specTag returns a tag of the specification, or nil.
 func specTag(stream *imagev1.ImageStream, name string) *imagev1.TagReference {
 	if stream == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streamTags is the view of the tags of streams, as "stream:tag": what a tag is pointed at, and the image
-// that it is. Changing one changes its stream.
+// streamTags is the view of tags of streams, as "stream:tag": the target of a tag, and its image.
+// An update of a tag updates its stream.
 type streamTags struct {
 	view
 	rest.TableConvertor
@@ -43,19 +43,19 @@ func tagTable() rest.TableConvertor {
 	})
 }
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*streamTags) New() runtime.Object { return &imagev1.ImageStreamTag{} }
 
-// NewList makes an empty list.
+// NewList implements rest.Lister.
 func (*streamTags) NewList() runtime.Object { return &imagev1.ImageStreamTagList{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*streamTags) GetSingularName() string { return "imagestreamtag" }
 
-// ShortNames is the abbreviation.
+// ShortNames implements rest.ShortNamesProvider.
 func (*streamTags) ShortNames() []string { return []string{"istag"} }
 
-// Get reads a tag. One that is pointed at nothing and never was an image does not exist.
+// Get returns a tag. A tag without a target and without a history does not exist.
 func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	streamName, tag, err := split(name, ":", "imageStreamTag")
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	return made, err
 }
 
-// List gives the tags of all streams of a namespace, or of all namespaces, by their names.
+// List returns the tags of all streams of a namespace, or of all namespaces, sorted by name.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
@@ -108,7 +108,7 @@ func (t *streamTags) List(ctx context.Context, options *metainternalversion.List
 	return list, err
 }
 
-// each visits the tags of all streams that options choose, and tells which version of the streams these are.
+// each visits the tags of all streams that match options, and returns their resource version.
 func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
 	found, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -141,7 +141,7 @@ func names(stream *imagev1.ImageStream) []string {
 	return slices.Compact(all)
 }
 
-// Create adds a tag to a stream, and makes the stream if there is none. A tag that is there is a conflict.
+// Create adds a tag to a stream, and creates a missing stream. An existing tag is a conflict.
 func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	wanted := object.(*imagev1.ImageStreamTag)
 	streamName, name, err := t.check(wanted)
@@ -171,7 +171,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
 }
 
-// Update changes what a tag is pointed at, or its annotations; one that does not exist is made.
+// Update changes the target of a tag, or its annotations. It creates a missing tag.
 func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := wantedTag(ctx, t, fullName, object)
@@ -195,7 +195,7 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 		return nil, false, err
 	}
 	if wanted.ResourceVersion != "" {
-		stream.ResourceVersion = wanted.ResourceVersion // a conflict is for the store to find
+		stream.ResourceVersion = wanted.ResourceVersion // the store detects conflicts
 	}
 	made, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
 	return made, false, err
@@ -207,7 +207,7 @@ type tagView interface {
 	rest.Getter
 }
 
-// wantedTag is the tag of a name as a view shows it, and as an update wants it. One that is missing is an empty one before.
+// wantedTag returns a tag before and after an update. A missing tag is empty before the update.
 func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, wanted runtime.Object, missing bool, err error) {
 	old, err = v.Get(ctx, name, &metav1.GetOptions{})
 	missing = errors.IsNotFound(err)
@@ -221,12 +221,12 @@ func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedO
 	return old, wanted, missing, err
 }
 
-// Delete removes a tag and its history from the stream.
+// Delete deletes a tag and its history.
 func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return t.deleteFrom(ctx, t, fullName, validate, options)
 }
 
-// deleteFrom is Delete for a view of the tags, whose object validate is asked about.
+// deleteFrom implements Delete for a view of tags. validate is called with the object of the view.
 func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	tag, err := v.Get(ctx, fullName, &metav1.GetOptions{})
 	if err != nil {
@@ -249,7 +249,8 @@ func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string,
 	return &metav1.Status{Status: metav1.StatusSuccess}, true, nil
 }
 
-// remove takes a tag from what the user wants, which forgets its history, or else from the history alone.
+// remove removes a tag from the specification, which deletes its history, or otherwise from the
+// history.
 func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, name string, options *metav1.UpdateOptions) error {
 	if specTag(stream, name) != nil {
 		stream.Spec.Tags = slices.DeleteFunc(stream.Spec.Tags, func(tag imagev1.TagReference) bool { return tag.Name == name })
@@ -259,7 +260,7 @@ func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, na
 	return replace(ctx, t.status, stream, options)
 }
 
-// check refuses a tag that is named or pointed in a wrong way.
+// check rejects a tag with an invalid name or target.
 func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, err error) {
 	stream, name, err = split(tag.Name, ":", "imageStreamTag")
 	if err != nil {

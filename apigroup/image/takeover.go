@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// taken are the images that tags of a stream have from other streams and that are new to it, by the tags' places in its specification.
+// taken returns the images that tags of a stream get from other streams, and that are new to the
+// stream, by the index of the tag.
 func taken(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {
@@ -32,7 +33,7 @@ func taken(stream, old *imagev1.ImageStream) map[int]string {
 	return images
 }
 
-// knows says whether an image is in the history of any tag of a stream, which may be nil.
+// knows reports whether an image is in the history of any tag of a stream, which can be nil.
 func knows(stream *imagev1.ImageStream, image string) bool {
 	if stream == nil {
 		return false
@@ -47,7 +48,7 @@ func knows(stream *imagev1.ImageStream, image string) bool {
 	return false
 }
 
-// checkTaken refuses images that a stream would take over from others and that are larger than its project allows.
+// checkTaken rejects images of other streams that are larger than the project allows.
 func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	at := field.NewPath("spec", "tags")
 	limited, err := s.limits.strictest(stream.Namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
@@ -72,7 +73,8 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	return problems
 }
 
-// weighed are the records that tell the size of an image: its own, or those of its images if it is an index that was imported, of which only they have one.
+// weighed returns the records with the size of an image: its own record or, for an imported index,
+// those of its images.
 func weighed(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
 	image, err := read(ctx, id)
 	if err != nil {
@@ -96,7 +98,8 @@ func weighed(ctx context.Context, id string, read func(context.Context, string) 
 	return images, nil
 }
 
-// image reads the record of an image. Of one that is gone there is no more than its name, and of a place without an image not even that.
+// image returns the record of an image. A deleted image has only its name, and a pull spec without
+// an image returns an empty record.
 func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) {
 	if id == "" {
 		return &imagev1.Image{}, nil

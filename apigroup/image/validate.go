@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The kinds that a tag can be pointed at.
+// Kinds of targets of tags.
 const (
 	tagKind    = "ImageStreamTag"
 	imageKind  = "ImageStreamImage"
 	dockerKind = "DockerImage"
 )
 
-// maxRepository is how long the name of a repository in a registry may be.
+// maxRepository is the maximum length of a repository name.
 const maxRepository = 255
 
-// The grammar of references to images, of the distribution project.
+// The grammar of image references, as in the distribution project.
 var (
 	component = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
 	tagName   = regexp.MustCompile(`^[\w][\w.-]{0,127}$`)
@@ -151,7 +151,7 @@ func validateTag(tag *imagev1.TagReference, at *field.Path) (problems field.Erro
 	return problems
 }
 
-// parse judges a reference such as "registry.example.com:5000/team/app:v1" or "app@sha256:...".
+// parse parses a reference such as "registry.example.com:5000/team/app:v1" or "app@sha256:...".
 func parse(reference string) error {
 	name, id, hasID := strings.Cut(reference, "@")
 	if hasID && !digest.MatchString(id) {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// view reads the stores that tags and images of streams are seen through.
+// view provides the stores for views of tags and images of streams.
 type view struct {
 	streams, status, images *registry.Store
 }
@@ -30,10 +30,10 @@ func newView(deps apiserver.Deps) view {
 	}
 }
 
-// Destroy leaves the stores to their resources.
+// Destroy implements rest.Storage. The stores belong to their resources.
 func (view) Destroy() {}
 
-// NamespaceScoped says that streams live in namespaces.
+// NamespaceScoped implements rest.Scoper.
 func (view) NamespaceScoped() bool { return true }
 
 func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, error) {
@@ -44,8 +44,8 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 	return found.(*imagev1.ImageStream), nil
 }
 
-// image reads an image without the parts that only registries need; one that is gone is an empty one with
-// its name. An event without an image has only a place: nothing of an image is shown for it.
+// image returns an image without the fields for registries. A deleted image has only its name. An
+// event without an image returns an empty image.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
 	if event.Image == "" {
 		parsed, _ := record.ParseReference(event.DockerImageReference)
@@ -66,8 +66,8 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	return image, nil
 }
 
-// keep stores the record of an image, or completes the one that exists. Only a record that comes with the manifest, or from the registry that has it, completes
-// another.
+// keep stores the record of an image, or completes the stored record. Only a record with a
+// manifest, or from the registry that has the image, completes another record.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
 	_, err := v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
@@ -83,13 +83,13 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	}
 	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,
 		&metav1.UpdateOptions{DryRun: dryRun})
-	if errors.IsNotFound(err) { // a prune removed it meanwhile
+	if errors.IsNotFound(err) { // deleted by a prune
 		_, err = v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 	}
 	return err
 }
 
-// metadata is that of an object which is a part of a stream.
+// metadata returns the metadata of an object that is part of a stream.
 func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: stream.Namespace, Name: name, UID: stream.UID, ResourceVersion: stream.ResourceVersion,
@@ -97,7 +97,7 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 	}
 }
 
-// split divides a name such as "ruby:latest" or "ruby@sha256:...".
+// split splits a name such as "ruby:latest" or "ruby@sha256:...".
 func split(name, separator, kind string) (stream, rest string, err error) {
 	stream, rest, found := strings.Cut(name, separator)
 	if !found || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
@@ -107,7 +107,7 @@ func split(name, separator, kind string) (stream, rest string, err error) {
 	return stream, rest, nil
 }
 
-// streamImages is the view of the images that streams refer to, as "stream@id". An id may be shortened.
+// streamImages is the view of images of streams, as "stream@id". The ID can be abbreviated.
 type streamImages struct {
 	view
 	rest.TableConvertor
@@ -131,16 +131,16 @@ func imageTable() rest.TableConvertor {
 	})
 }
 
-// New makes an empty object.
+// New implements rest.Storage.
 func (*streamImages) New() runtime.Object { return &imagev1.ImageStreamImage{} }
 
-// GetSingularName is the name of one.
+// GetSingularName implements rest.SingularNameProvider.
 func (*streamImages) GetSingularName() string { return "imagestreamimage" }
 
-// ShortNames is the abbreviation.
+// ShortNames implements rest.ShortNamesProvider.
 func (*streamImages) ShortNames() []string { return []string{"isimage"} }
 
-// Get finds an image that any tag of the stream refers to or referred to.
+// Get returns an image in the history of any tag of the stream.
 func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	streamName, id, err := split(name, "@", "imageStreamImage")
 	if err != nil {

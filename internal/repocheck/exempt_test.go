@@ -9,7 +9,6 @@ var exempt = map[string][]string{
 		"admission/reach",
 		"admission/unenforced",
 		"apigroup/authorization",
-		"apigroup/image",
 		"apigroup/network",
 		"apigroup/oauth",
 		"apigroup/project",

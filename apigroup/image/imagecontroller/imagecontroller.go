@@ -1,7 +1,9 @@
-// Package imagecontroller acts on image streams: it imports the images of other registries that tags are pointed at, again every so often where a tag asks for
-// it, and puts the newest image of a tag into the workloads whose annotation names the tag.
+// Package imagecontroller contains the controllers of image streams. One imports the images of
+// other registries that tags point at, periodically if a tag requires it. The others update images
+// in workloads with triggers in their annotation.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change triggers; 3.11's annotation image.openshift.io/triggers.
+// Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change
+// triggers; 3.11's annotation image.openshift.io/triggers.
 package imagecontroller
 
 import (
@@ -27,20 +29,20 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Streams is the part that follows image streams.
+// Streams is the component that runs the controllers.
 type Streams struct {
-	// Client is a connection with every right.
+	// Client is the configuration of a client with all rights.
 	Client *rest.Config
-	// Interval is how often tags with a scheduled import are imported again; 0 means never.
+	// Interval is the interval of scheduled imports. 0 disables them.
 	Interval time.Duration
-	// PerMinute bounds scheduled imports; 0 means no bound.
+	// PerMinute limits scheduled imports. 0 means no limit.
 	PerMinute int
 }
 
-// Name is the part's name.
+// Name implements the component interface.
 func (*Streams) Name() string { return "image-streams" }
 
-// Run follows streams until ctx ends; ready is called when it knows them all.
+// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (s *Streams) Run(ctx context.Context, ready func()) error {
 	client, err := imageclient.NewForConfig(s.Client)
 	if err != nil {
@@ -74,20 +76,20 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 		}
 		loops = append(loops, loop)
 	}
-	ended := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		streams.RunWithContext(ctx)
 	}()
 	factory.Start(ctx.Done())
 	defer func() {
-		<-ended
+		<-stopped
 		factory.Shutdown()
 	}()
 	return loops.Run(ctx, ready)
 }
 
-// informer watches all image streams.
+// informer returns an informer for all image streams.
 func informer(client imageclient.ImageV1Interface) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -99,7 +101,7 @@ func informer(client imageclient.ImageV1Interface) cache.SharedIndexInformer {
 	}, &imagev1.ImageStream{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-// limiter bounds scheduled imports.
+// limiter returns the rate limiter of scheduled imports.
 func (s *Streams) limiter() flowcontrol.RateLimiter {
 	if s.PerMinute <= 0 {
 		return flowcontrol.NewFakeAlwaysRateLimiter()
@@ -107,7 +109,7 @@ func (s *Streams) limiter() flowcontrol.RateLimiter {
 	return flowcontrol.NewTokenBucketRateLimiter(float32(s.PerMinute)/60, s.PerMinute)
 }
 
-// stream finds a stream in the cache, or nil.
+// stream returns a stream from the cache, or nil.
 func stream(streams cache.SharedIndexInformer, key controller.Key) *imagev1.ImageStream {
 	found, ok, err := streams.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {

@@ -20,23 +20,24 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// checked on a stream is when it was last imported into.
+// checked is an annotation of streams with the time of the last import.
 const checked = "openshift.io/image.dockerRepositoryCheck"
 
-// importing imports what tags are pointed at: once when that changes, and again after an interval where they ask for it.
+// importing imports the images that tags point at: after a change of the tag, and periodically if
+// the tag requires it.
 func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Loop {
 	limit, running := s.limiter(), &running{}
 	return controller.Loop{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
-		Workers: 16, // an import waits for a registry most of the time, and a project has few at a time
+		Workers: 16, // imports mostly wait for registries, and each project has few
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			found := stream(streams, key)
 			if found == nil || found.DeletionTimestamp != nil {
 				return nil
 			}
 			if !running.begin(found.Namespace) {
-				return controller.After(lookAgain)
+				return controller.After(requeueDelay)
 			}
 			defer running.end(found.Namespace)
 			return s.reconcileImports(ctx, client, limit, found)
@@ -45,28 +46,29 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 }
 
 const (
-	// maxTags is how many tags are imported by one request, which has 20 seconds for all of them. They are of one registry: one that does not answer keeps
-	// nobody else's waiting.
+	// maxTags limits the tags in one import request, which has 20 seconds. All tags of a request
+	// are from one registry, so that an unresponsive registry delays no other imports.
 	maxTags = 50
-	// perIndex is for how many tags one counts of which all images of an index are imported: about as many as published ones have.
+	// perIndex is the number of tags that a complete import of an index counts for: about as many
+	// images as published indexes have.
 	perIndex = 10
-	// putOff is when scheduled imports that are too many at the moment are tried again.
-	putOff = 10 * time.Second
-	// maxRunning is how many imports of a project run at a time. It is less than the API server lets
-	// a project have, so that imports by hand still come in.
+	// postponeDelay is the delay of scheduled imports that exceed the rate limit.
+	postponeDelay = 10 * time.Second
+	// maxRunning limits concurrent imports of a project. It is less than the API server's limit, so
+	// that users can still import.
 	maxRunning = 3
-	// lookAgain is when a stream is read again that has changed during an import, or whose project
-	// has enough of them; the cache knows by then.
-	lookAgain = time.Second
+	// requeueDelay is the delay before a stream is reconciled again that has changed during an
+	// import, or whose project has too many imports. The cache is up to date after that.
+	requeueDelay = time.Second
 )
 
-// running counts imports by project, so that one project does not take all workers.
+// running counts imports by project, so that no project uses all workers.
 type running struct {
 	mu       sync.Mutex
 	projects map[string]int
 }
 
-// begin notes an import unless the project has enough.
+// begin counts an import, unless the project has too many.
 func (r *running) begin(project string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +82,7 @@ func (r *running) begin(project string) bool {
 	return true
 }
 
-// end forgets an import.
+// end ends the count of an import.
 func (r *running) end(project string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +94,7 @@ func (r *running) end(project string) {
 func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, found *imagev1.ImageStream) error {
 	wait, due := s.due(found, time.Now())
 	if due && !limit.TryAccept() {
-		wait, due = putOff, false
+		wait, due = postponeDelay, false
 	}
 	for _, spec := range wanted(found, due) {
 		_, err := client.ImageStreamImports(found.Namespace).Create(ctx, &imagev1.ImageStreamImport{
@@ -100,9 +102,9 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 			Spec:       spec,
 		}, metav1.CreateOptions{})
 		if apierrors.IsConflict(err) {
-			return controller.After(lookAgain)
+			return controller.After(requeueDelay)
 		}
-		if err != nil && !apierrors.IsNotFound(err) { // its project is gone
+		if err != nil && !apierrors.IsNotFound(err) { // its project was deleted
 			return fmt.Errorf("import into image stream %q: %w", found.Namespace+"/"+found.Name, err)
 		}
 	}
@@ -112,8 +114,8 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 	return nil
 }
 
-// wanted are the imports that a stream needs; due says whether its scheduled tags are imported again. A repository comes alone: it changes the tags, which
-// are looked at again then.
+// wanted returns the imports that a stream requires. due includes scheduled tags. A repository is
+// imported alone, because it changes the tags.
 func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
 	if repository := found.Spec.DockerImageRepository; repository != "" && found.Annotations[checked] == "" {
 		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
@@ -141,7 +143,7 @@ func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamIm
 	return specs
 }
 
-// tagsOf is for how many tags an import counts.
+// tagsOf returns the number of tags that an import counts for.
 func tagsOf(image imagev1.ImageImportSpec) int {
 	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
 		return perIndex
@@ -149,13 +151,14 @@ func tagsOf(image imagev1.ImageImportSpec) int {
 	return 1
 }
 
-// registryOf is the registry that an image is imported from.
+// registryOf returns the registry of an image.
 func registryOf(image imagev1.ImageImportSpec) string {
-	reference, _ := record.ParseReference(image.From.Name) // what cannot be read the import refuses
+	reference, _ := record.ParseReference(image.From.Name) // the import rejects invalid references
 	return reference.Registry
 }
 
-// due says whether the scheduled tags of a stream are to be imported again, and else after how long; 0 if there are none.
+// due reports whether the scheduled tags of a stream are due, and otherwise the remaining time, or
+// 0 if there are none.
 func (s *Streams) due(found *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
 	any := false
 	for i := range found.Spec.Tags {
@@ -174,12 +177,12 @@ func (s *Streams) due(found *imagev1.ImageStream, now time.Time) (wait time.Dura
 	return s.Interval, true
 }
 
-// imports says whether a tag is pointed at an image that is to be imported.
+// imports reports whether a tag points at an image to import.
 func imports(tag *imagev1.TagReference) bool {
 	return tag.From != nil && tag.From.Kind == "DockerImage" && !tag.Reference
 }
 
-// pending says whether a tag has not been imported, with or without success, since it last changed.
+// pending reports whether a tag has changed since its last import.
 func pending(found *imagev1.ImageStream, tag *imagev1.TagReference) bool {
 	if tag.Generation == nil {
 		return true

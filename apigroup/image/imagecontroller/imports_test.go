@@ -29,7 +29,8 @@ func importer(err error) (*fake.Clientset, *[]*imagev1.ImageStreamImport) {
 	return client, asked
 }
 
-// app is a stream with tags that are to be imported: as many new ones, and scheduled ones that were imported before.
+// app is a stream with tags that are to be imported: as many new ones, and scheduled ones that were
+// imported before.
 func app(pending, scheduled int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", Generation: 3}}
 	for i := range pending + scheduled {
@@ -96,7 +97,7 @@ func TestFewerWholeIndexesAreImportedAtOnce(t *testing.T) {
 func TestAStreamThatHasChangedIsReadAgain(t *testing.T) {
 	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
 	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
-	if err == nil || err.Error() != controller.After(lookAgain).Error() || len(*asked) != 1 {
+	if err == nil || err.Error() != controller.After(requeueDelay).Error() || len(*asked) != 1 {
 		t.Errorf("%v after %d imports", err, len(*asked))
 	}
 }
@@ -105,7 +106,7 @@ func TestTooManyScheduledImportsArePutOff(t *testing.T) {
 	client, asked := importer(nil)
 	streams := &Streams{Interval: time.Hour}
 	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
-	if err == nil || err.Error() != controller.After(putOff).Error() {
+	if err == nil || err.Error() != controller.After(postponeDelay).Error() {
 		t.Errorf("%v", err)
 	}
 	if len(*asked) != 1 || len((*asked)[0].Spec.Images) != 1 || (*asked)[0].Spec.Images[0].To.Name != "v0" {

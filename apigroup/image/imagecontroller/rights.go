@@ -16,11 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// rightsInterval is the delay until the controller checks a missing right again: no watch reports that it was granted.
-const rightsInterval = time.Minute
+// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
+// event for a granted right.
+const accessRecheckInterval = time.Minute
 
-// allowed returns the triggers whose image streams the pods of an object may pull from. If there are others, forbidden says which. The
-// project's own streams need no right.
+// allowed returns the triggers whose image streams the pods of an object can pull from. forbidden
+// is a message about the others. Streams of the same project require no right.
 func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
 	account := pull.AccountOf(namespace, t.accountIn(object))
@@ -41,7 +42,8 @@ func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructu
 	return allowed, forbidden, nil
 }
 
-// accountIn returns a pod specification that has no more than the service account of the object's pods.
+// accountIn returns a pod specification that has no more than the service account of the object's
+// pods.
 func (t *triggering) accountIn(object *unstructured.Unstructured) *corev1.PodSpec {
 	field := func(name string) string {
 		text, _, _ := unstructured.NestedString(object.Object, append(slices.Clone(t.template), "spec", name)...)
@@ -50,8 +52,8 @@ func (t *triggering) accountIn(object *unstructured.Unstructured) *corev1.PodSpe
 	return &corev1.PodSpec{ServiceAccountName: field("serviceAccountName"), DeprecatedServiceAccount: field("serviceAccount")}
 }
 
-// report shows in an event, and in a condition of objects that have conditions, that a right is missing. It removes the condition when
-// the right is there. It returns the object as it is then, nil if it was deleted.
+// report reports a missing right in an event and in a condition, and removes an outdated condition.
+// It returns the updated object, or nil if it was deleted.
 func (t *triggering) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {
 		t.events.Event(object, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
@@ -75,7 +77,8 @@ func (t *triggering) report(ctx context.Context, client dynamic.ResourceInterfac
 	return stored, err
 }
 
-// conditions returns conditions with the one about a missing right, or without it if forbidden is empty.
+// conditions returns conditions with the condition about a missing right, or without it if
+// forbidden is empty.
 func conditions(before []any, forbidden string) []any {
 	var after []any
 	for _, entry := range before {

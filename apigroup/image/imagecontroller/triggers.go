@@ -25,10 +25,10 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Annotation on a workload lists its triggers, as JSON.
+// Annotation is an annotation of workloads that lists their triggers as JSON.
 const Annotation = "image.openshift.io/triggers"
 
-// trigger is one entry of the annotation: the tag, and the field that its newest image is put into.
+// trigger is one entry of the annotation: the tag, and the field for its newest image.
 type trigger struct {
 	From struct {
 		Kind      string `json:"kind"`
@@ -39,11 +39,11 @@ type trigger struct {
 	Paused    bool   `json:"paused,omitempty"`
 }
 
-// workload is a kind that can have triggers.
+// workload is a kind that supports triggers.
 type workload struct {
 	resource schema.GroupVersionResource
-	template []string // where its pod template is
-	// conditions reports whether its status has conditions that its own controller leaves alone.
+	template []string // path of its pod template
+	// conditions means that its status has conditions that its own controller does not delete.
 	conditions bool
 }
 
@@ -58,7 +58,7 @@ func workloads() []workload {
 	}
 }
 
-// triggering puts images into the objects of one kind.
+// triggering updates images in the objects of one kind.
 type triggering struct {
 	workload
 	streams cache.SharedIndexInformer
@@ -66,7 +66,8 @@ type triggering struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reported has the keys of objects whose condition says that a right is missing, so that it goes with their triggers.
+	// reported contains the keys of objects with a condition about a missing right, so that the
+	// condition is removed with the triggers.
 	reported sync.Map
 }
 
@@ -80,7 +81,7 @@ func (t *triggering) loop() (controller.Loop, error) {
 			return nil, nil
 		}
 		var names []string
-		triggers, _ := triggersOf(head.Annotations) // what cannot be read is told when it is reconciled
+		triggers, _ := triggersOf(head.Annotations) // reconcile reports errors
 		for _, one := range triggers {
 			names = append(names, one.stream(head.Namespace).String())
 		}
@@ -118,7 +119,7 @@ func generationOf(object any) int64 {
 	return head.Generation
 }
 
-// objectsOf are the objects whose triggers name a stream.
+// objectsOf returns the keys of objects whose triggers name a stream.
 func (t *triggering) objectsOf(changed any) (keys []controller.Key) {
 	name, err := cache.ObjectToName(changed)
 	if err != nil {
@@ -136,7 +137,7 @@ func (t *triggering) objectsOf(changed any) (keys []controller.Key) {
 	return keys
 }
 
-// triggersOf reads the annotation.
+// triggersOf decodes the annotation.
 func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
 	text := annotations[Annotation]
 	if text == "" {
@@ -148,7 +149,7 @@ func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
 	return triggers, nil
 }
 
-// stream is the stream that a trigger names.
+// stream returns the stream of a trigger.
 func (t trigger) stream(namespace string) controller.Key {
 	if t.From.Namespace != "" {
 		namespace = t.From.Namespace
@@ -157,7 +158,7 @@ func (t trigger) stream(namespace string) controller.Key {
 	return controller.Key{Namespace: namespace, Name: name}
 }
 
-// reconcile puts the newest images into one object, in one change.
+// reconcile sets the newest images in one object, in one update.
 func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 	object, ok, err := t.heads.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {
@@ -166,7 +167,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 	triggers, err := triggersOf(object.(*metav1.PartialObjectMetadata).Annotations)
 	if err != nil {
 		slog.Warn("trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
-		return nil // until somebody writes it anew
+		return nil // until the annotation changes
 	}
 	triggers = slices.DeleteFunc(triggers, func(one trigger) bool { return one.Paused || one.From.Kind != "ImageStreamTag" })
 	if _, reported := t.reported.Load(key); len(triggers) == 0 && !reported {
@@ -200,13 +201,13 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	if forbidden != "" {
 		t.reported.Store(key, true)
-		return controller.After(rightsInterval)
+		return controller.After(accessRecheckInterval)
 	}
 	t.reported.Delete(key)
 	return nil
 }
 
-// change puts images into an object and says whether that changed anything.
+// change sets images in an object, and reports whether it has changed.
 func (t *triggering) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
 	for _, one := range triggers {
 		_, tag, _ := strings.Cut(one.From.Name, ":")
@@ -218,7 +219,7 @@ func (t *triggering) change(object *unstructured.Unstructured, triggers []trigge
 	return changed
 }
 
-// newest is where the image of a tag is pulled from, or "".
+// newest returns the pull spec of a tag's image, or "".
 func newest(found *imagev1.ImageStream, tag string) string {
 	if found == nil {
 		return ""
@@ -237,10 +238,11 @@ func newest(found *imagev1.ImageStream, tag string) string {
 	return ""
 }
 
-// fieldPath is the form of paths such as spec.template.spec.containers[?(@.name=="web")].image or ...containers[0].image.
+// fieldPath matches paths such as spec.template.spec.containers[?(@.name=="web")].image or
+// ...containers[0].image.
 var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
 
-// set writes the image into the container that a path names, and says whether it was another.
+// set sets the image of the container that a path names, and reports whether it has changed.
 func (t *triggering) set(object *unstructured.Unstructured, path, image string) bool {
 	parts := fieldPath.FindStringSubmatch(path)
 	if parts == nil {

@@ -1,9 +1,9 @@
 // Package pull checks whether a service account may pull from an image stream.
 //
-// The platform's controllers can read every image stream. Before they resolve a tag for a workload, they
-// check the service account of the workload's pods. Without that check a workload would show its author
-// images of a project that the author cannot read. Who may use the account in a pod may act as the
-// account, so the check never shows more than the author can get.
+// The platform's controllers can read every image stream. Before they resolve a tag for a workload,
+// they check the service account of the workload's pods. Without that check a workload would show
+// its author images of a project that the author cannot read. Who may use the account in a pod may
+// act as the account, so the check never shows more than the author can get.
 package pull
 
 import (
@@ -20,13 +20,13 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// The rights to pull from an image stream and to push to it are these verbs on imagestreams/layers, as the registry checks them.
+// The rights to pull from an image stream and to push to it, as verbs on imagestreams/layers.
 const (
 	Get    = "get"
 	Update = "update"
 )
 
-// Account returns the user as which pods with a service account pull, with the groups that its requests have.
+// Account returns the user of pods with a service account, with its groups.
 func Account(namespace, name string) user.Info {
 	account := serviceaccount.UserInfo(namespace, name, "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
@@ -44,11 +44,11 @@ func AccountOf(namespace string, pod *corev1.PodSpec) user.Info {
 	return Account(namespace, name)
 }
 
-// Check reports whether a user has a right to an image stream. The verb is Get or Update. The result does not depend on whether the
-// stream exists.
+// Check reports whether a user has a right to an image stream. The verb is Get or Update. The
+// result does not depend on whether the stream exists.
 type Check func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error)
 
-// Authorized checks with the authorizer of the API server.
+// Authorized returns a check with the authorizer of the API server.
 func Authorized(by authorizer.Authorizer) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		decision, _, err := by.Authorize(ctx, authorizer.AttributesRecord{
@@ -62,7 +62,7 @@ func Authorized(by authorizer.Authorizer) Check {
 	}
 }
 
-// Reviewed checks with access reviews.
+// Reviewed returns a check with access reviews.
 func Reviewed(by authorizationclient.SubjectAccessReviewsGetter) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -87,13 +87,14 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	return fmt.Errorf("check the right of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
 
-// Reason and condition type under which a workload shows that its service account may not pull from an image stream of its triggers.
+// Reason and condition type for workloads whose service account cannot pull from an image stream of
+// their triggers.
 const (
 	ConditionType   = "ImageTriggersAllowed"
 	ForbiddenReason = "ImageTriggerForbidden"
 )
 
-// Forbidden is the message for users: what is missing and how to grant it.
+// Forbidden returns the message for users: the missing right, and how to grant it.
 func Forbidden(account user.Info, namespace, stream string) string {
 	return fmt.Sprintf("%s may not pull from image stream %q of project %q: an administrator of that project can grant it with: oc policy add-role-to-user system:image-puller %s -n %s",
 		account.GetName(), stream, namespace, account.GetName(), namespace)

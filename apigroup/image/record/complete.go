@@ -7,9 +7,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Complete returns the record of an image with what another record of the same image proves beyond it, and whether that is anything. Each record must follow
-// from the manifest (Of). Who is the first to record an image does not decide what its record says: a record without configuration gets it
-// when somebody brings it, and one that says something else gives way.
+// Complete returns the record of an image, completed with the content of another record of the same
+// image, and whether it has changed. The result does not depend on the order of the records: a
+// record with a configuration replaces one without, and a proven record replaces a contradicting
+// one.
 func Complete(stored, proven *imagev1.Image) (*imagev1.Image, bool) {
 	next := stored.DeepCopy()
 	if knowsMore(stored, proven) {
@@ -36,7 +37,7 @@ func Complete(stored, proven *imagev1.Image) (*imagev1.Image, bool) {
 	return next, !apiequality.Semantic.DeepEqual(stored, next)
 }
 
-// knowsMore reports whether the content of a stored record gives way to that of a proven one.
+// knowsMore reports whether a proven record replaces the content of a stored one.
 func knowsMore(stored, proven *imagev1.Image) bool {
 	before, err := Metadata(stored)
 	if err != nil {

@@ -2,39 +2,41 @@ package record
 
 import imagev1 "github.com/openshift/api/image/v1"
 
-// GarbagePath is where the cluster's registry is asked to remove what nothing refers to: a POST of a GarbageRequest, answered by a Garbage.
+// GarbagePath is the path in the cluster's registry that deletes unreferenced content: POST a
+// GarbageRequest, get a Garbage.
 const GarbagePath = "/admin/garbage"
 
-// GarbageRequest says what may go from the registry. It goes only if the registry finds that neither an image of the API server nor a manifest that stays
-// refers to it.
+// GarbageRequest selects content to delete. The registry deletes it only if neither an image of the
+// API server nor a remaining manifest refers to it.
 type GarbageRequest struct {
-	// Images are images that were removed from the API server, or with DryRun would be: their manifests, and what they alone refer to.
+	// Images are images that were deleted from the API server, or would be with DryRun.
 	Images []GarbageImage `json:"images,omitempty"`
-	// Everything asks for all that no image refers to and that is older than an hour, Images aside.
+	// Everything selects all content older than an hour that no image refers to, in addition to
+	// Images.
 	Everything bool `json:"everything,omitempty"`
-	// DryRun removes nothing.
+	// DryRun deletes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// GarbageImage is an image that may go from the registry.
+// GarbageImage is an image to delete from the registry.
 type GarbageImage struct {
 	// Digest is the image's name.
 	Digest string `json:"digest"`
-	// Repositories are those that may hold it, as <project>/<stream>.
+	// Repositories can contain the image, as <project>/<stream>.
 	Repositories []string `json:"repositories,omitempty"`
-	// Blobs are its layers, its configuration, and of an index the manifests in it.
+	// Blobs are its layers, its configuration, and the manifests in an index.
 	Blobs []string `json:"blobs,omitempty"`
 }
 
-// Garbage is what was removed from the registry, or with a dry run would be.
+// Garbage is the deleted content, or with a dry run the content to delete.
 type Garbage struct {
 	Manifests []GarbageLink `json:"manifests,omitempty"`
 	Layers    []GarbageLink `json:"layers,omitempty"`
-	// Blobs are digests of what lies on the disk.
+	// Blobs are digests of deleted blobs.
 	Blobs []string `json:"blobs,omitempty"`
-	// Uploads are directories and files that pushes left which ended in the middle.
+	// Uploads are directories and files of interrupted pushes.
 	Uploads []string `json:"uploads,omitempty"`
-	// Bytes is the size of Blobs and Uploads together.
+	// Bytes is the total size of Blobs and Uploads.
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
@@ -44,7 +46,8 @@ type GarbageLink struct {
 	Digest     string `json:"digest"`
 }
 
-// Blobs are the digests that the record of an image names: layers, configuration, and the manifests of an index.
+// Blobs returns the digests in the record of an image: layers, configuration, and the manifests of
+// an index.
 func Blobs(image *imagev1.Image) (digests []string) {
 	for _, layer := range image.DockerImageLayers {
 		digests = append(digests, layer.Name)

@@ -1,8 +1,9 @@
-// Package record makes the record of an image, an object of image.openshift.io, of what a registry holds: its manifest and configuration. A push
-// and an import make the same record.
+// Package record creates the record of an image, an object of image.openshift.io, from the manifest
+// and configuration in a registry. A push and an import create the same record.
 //
-// Manifests are those of OCI and of Docker's schema 2, of one image or of several (index, manifest list). Source: OpenShift Container
-// Platform 3.9 Architecture, image stream mappings and the metadata of images; OCI image specification 1.1.
+// It supports manifests and indexes of OCI and of Docker's schema 2. Source: OpenShift Container
+// Platform 3.9 Architecture, image stream mappings and the metadata of images; OCI image
+// specification 1.1.
 package record
 
 import (
@@ -25,37 +26,42 @@ import (
 
 // Annotations of images.
 const (
-	// Managed says with "true" that the cluster's registry holds the image.
+	// Managed means, with "true", that the cluster's registry has the image.
 	Managed = "openshift.io/image.managed"
-	// ManifestStored says with "true" that the registry holds the manifest, which the record then leaves out.
+	// ManifestStored means, with "true", that the registry has the manifest, which the record does
+	// not contain.
 	ManifestStored = "image.openshift.io/manifestBlobStored"
-	// LayersOrder tells that layers are listed from the lowest to the topmost with "ascending".
+	// LayersOrder is the order of the layers. "ascending" means that the lowest layer is first.
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
-	// ChildrenProven on an index says with "true" that whoever imported or pushed it had all of its images, too. An index can name images that its author
-	// cannot read; without the annotation it shows no more of them than their names.
+	// ChildrenProven means, with "true", that the client that imported or pushed an index had all
+	// its images, too. Without it, the index shows only the names of its images, because its author
+	// may not be able to read them.
 	ChildrenProven = "slipway.openshift.io/children-proven"
-	// ReferenceClaimed says with "true" that nobody has seen the image at its DockerImageReference: a user wrote it in a mapping.
+	// ReferenceClaimed means, with "true", that the DockerImageReference comes from a user's
+	// mapping and is not verified.
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
 // metadataVersion is the version of the metadata's format.
 const metadataVersion = "1.0"
 
-// Content is an image as a registry has it.
+// Content is an image in a registry.
 type Content struct {
-	// MediaType and Manifest are what the registry answers for the image; the digest of Manifest is the image's name.
+	// MediaType and Manifest are the registry's response. The digest of Manifest is the name of the
+	// image.
 	MediaType string
 	Manifest  []byte
-	// Config is the blob of the configuration; none for an index.
+	// Config is the configuration blob. An index has none.
 	Config []byte
-	// Largest is the size of the largest image of an index, in bytes, which is then the index's own; 0 if it is not known.
+	// Largest is the size of the largest image of an index in bytes, which becomes the size of the
+	// index. 0 means unknown.
 	Largest int64
 }
 
-// maxValues bounds the JSON values of a manifest and of a configuration. Real ones have hundreds.
+// maxValues limits the JSON values in a manifest and in a configuration. Usual ones have hundreds.
 const maxValues = 10_000
 
-// check refuses content that takes much more memory than it has bytes.
+// check rejects content that needs much more memory than its size.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
@@ -66,13 +72,13 @@ func (c Content) check() error {
 	return nil
 }
 
-// Digest is the name of an image, sha256 of its manifest.
+// Digest returns the name of an image, the SHA-256 digest of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
-// IsIndex says whether a media type is that of a list of manifests.
+// IsIndex reports whether a media type is that of an index.
 func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
 
-// ConfigDigest is the digest of the configuration that the manifest of one image names.
+// ConfigDigest returns the digest of the configuration in an image's manifest.
 func ConfigDigest(manifest []byte) (string, error) {
 	if err := (Content{Manifest: manifest}).check(); err != nil {
 		return "", err
@@ -84,8 +90,8 @@ func ConfigDigest(manifest []byte) (string, error) {
 	return parsed.Config.Digest.String(), nil
 }
 
-// Of makes the record of an image; where it is, the DockerImageReference, is up to the caller. Manifests of Docker's schema 1 and those that are none are
-// errors, in which no text of the content is.
+// Of returns the record of an image. The caller sets DockerImageReference. Manifests of Docker's
+// schema 1 and invalid manifests are errors, which do not contain text of the content.
 func Of(c Content) (*imagev1.Image, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -111,8 +117,8 @@ func Of(c Content) (*imagev1.Image, error) {
 	return nil, fmt.Errorf("image %q has a manifest of a type that is not known: images and indexes of OCI and of Docker's schema 2 are", image.Name)
 }
 
-// checkType refuses a manifest that can be read as another type than the one under which it is sent: the type would decide what the image is, and is no part
-// of the digest. What is no manifest at all has its own error.
+// checkType rejects a manifest that can also be decoded as another type. The type is not part of
+// the digest, but it would change the image. Other checks report invalid manifests.
 func checkType(c Content) error {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -133,7 +139,7 @@ func checkType(c Content) error {
 	return nil
 }
 
-// TypeOf is the media type of a manifest as it says itself. OCI's manifests may leave it out.
+// TypeOf returns the media type in a manifest. It is optional in OCI manifests.
 func TypeOf(manifest []byte) string {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -150,7 +156,7 @@ func TypeOf(manifest []byte) string {
 	return string(types.OCIManifestSchema1)
 }
 
-// index lists the images of an index.
+// index adds the images of an index to the record.
 func index(image *imagev1.Image, c Content) error {
 	parsed, err := v1.ParseIndexManifest(bytes.NewReader(c.Manifest))
 	if err != nil {
@@ -166,7 +172,7 @@ func index(image *imagev1.Image, c Content) error {
 	return describe(image, docker10.DockerImage{Size: c.Largest})
 }
 
-// single describes one image.
+// single adds the metadata of one image to the record.
 func single(image *imagev1.Image, c Content) error {
 	parsed, err := v1.ParseManifest(bytes.NewReader(c.Manifest))
 	if err != nil {
@@ -179,7 +185,7 @@ func single(image *imagev1.Image, c Content) error {
 		})
 		size += layer.Size
 	}
-	var old dockerpre012.DockerImage // has the names of the configuration's fields
+	var old dockerpre012.DockerImage // defines the names of the configuration's fields
 	if len(c.Config) > 0 && parsed.Config.MediaType.IsConfig() {
 		if err := json.Unmarshal(c.Config, &old); err != nil {
 			return fmt.Errorf("read configuration of image %q: it is not of the form that its media type says", image.Name)
@@ -208,7 +214,7 @@ func describe(image *imagev1.Image, described docker10.DockerImage) error {
 	return nil
 }
 
-// Metadata reads what the record says of an image's configuration; an image without is an empty one.
+// Metadata decodes the metadata in a record. It returns an empty image if there is none.
 func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
 	var described docker10.DockerImage
 	if len(image.DockerImageMetadata.Raw) == 0 {

@@ -8,15 +8,16 @@ import (
 
 // Reference names an image in a registry.
 type Reference struct {
-	// Registry is host and port; names without have that of the default public registry.
+	// Registry is host and port. The default is the default public registry.
 	Registry string
 	// Repository is the path in the registry, for instance "library/busybox".
 	Repository string
-	// Tag and Digest choose the image; both may be empty.
+	// Tag and Digest select the image. Both are optional.
 	Tag, Digest string
 }
 
-// ParseReference reads a name such as "busybox", "registry.example.com:5000/team/app:v1" or "app@sha256:...".
+// ParseReference parses a name such as "busybox", "registry.example.com:5000/team/app:v1" or
+// "app@sha256:...".
 func ParseReference(text string) (Reference, error) {
 	named, err := reference.ParseNormalizedNamed(text)
 	if err != nil {
@@ -32,8 +33,8 @@ func ParseReference(text string) (Reference, error) {
 	return parsed, nil
 }
 
-// Name is registry and repository.
+// Name returns registry and repository.
 func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
 
-// AtDigest is the same repository's image of a digest.
+// AtDigest returns the reference of a digest in the same repository.
 func (r Reference) AtDigest(digest string) string { return r.Name() + "@" + digest }

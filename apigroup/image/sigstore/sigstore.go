@@ -1,8 +1,9 @@
-// Package sigstore imports the signatures of images from signature stores: servers or directories that hold signatures beside the registries whose images they
-// are for. What it imports nobody has verified yet.
+// Package sigstore imports signatures of images from signature stores: servers or directories with
+// signatures for the images of registries. It does not verify the signatures.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3; containers-registries.d(5) for the files, and the documents of
-// github.com/containers/image for how a store is laid out.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3;
+// containers-registries.d(5) for the files, and the documents of github.com/containers/image for
+// how a store is laid out.
 package sigstore
 
 import (
@@ -34,11 +35,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Importer is the part that adds signatures to images of other registries.
+// Importer is the component that adds signatures to images of other registries.
 type Importer struct {
-	// Client is a connection with every right.
+	// Client is the configuration of a client with all rights.
 	Client *rest.Config
-	// Directory has the files that name signature stores. It need not exist; as long as it names none nothing is done.
+	// Directory contains the files that define signature stores. It is optional. Without stores,
+	// the importer does nothing.
 	Directory string
 	// Outbound connects to where a store redirects. The stores themselves are the administrator's
 	// and may be anywhere.
@@ -46,23 +48,23 @@ type Importer struct {
 }
 
 const (
-	// again is when signatures of an image are looked for again, and when the directory is, which named no store.
-	again, lookAround = time.Hour, 10 * time.Second
-	// maxSignatures and maxSize bound what an image gets from a store: how many signatures, and how many bytes each.
+	// retryInterval is the interval between checks of an image, and of a directory without stores.
+	retryInterval, lookAround = time.Hour, 10 * time.Second
+	// maxSignatures and maxSize limit the signatures of an image, and the bytes of each.
 	maxSignatures, maxSize = 16, 1 << 20
-	// patience is how long one signature may take.
-	patience = 30 * time.Second
+	// fetchTimeout is the timeout for one signature.
+	fetchTimeout = 30 * time.Second
 )
 
-// Name is the part's name.
+// Name implements the component interface.
 func (*Importer) Name() string { return "image-signatures" }
 
-// Run imports signatures until ctx ends; ready is called at once.
+// Run imports signatures until ctx ends. It calls ready immediately.
 func (i *Importer) Run(ctx context.Context, ready func()) error {
 	ready()
 	for {
 		stores, err := Read(i.Directory)
-		if err != nil || !stores.Empty() { // a mistake is told when an image is looked at
+		if err != nil || !stores.Empty() { // reconcile reports the error
 			break
 		}
 		select {
@@ -82,7 +84,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	factory := metadatainformer.NewSharedInformerFactory(heads, 0)
 	images := factory.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
 	loop := controller.Loop{
-		Name: "image-signatures", Workers: 2, RetryMax: again,
+		Name: "image-signatures", Workers: 2, RetryMax: retryInterval,
 		Watches: []controller.Watch{{Informer: images, Changed: func(_, _ any) bool { return false }}},
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			if _, there, err := images.GetIndexer().GetByKey(key.Name); err != nil || !there {
@@ -96,7 +98,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return controller.Set{loop}.Run(ctx, func() {})
 }
 
-// reconcile adds to an image the signatures that its store has and it has not.
+// reconcile adds the missing signatures of an image's store to the image.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -105,7 +107,7 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return err
 	}
-	if image.Annotations[record.Managed] == "true" { // it was pushed here
+	if image.Annotations[record.Managed] == "true" { // pushed to the cluster's registry
 		return nil
 	}
 	stores, err := Read(i.Directory)
@@ -124,20 +126,21 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return fmt.Errorf("import signatures of image %q: %w", name, err)
 	}
-	return controller.After(again)
+	return controller.After(retryInterval)
 }
 
-// identity tells the signatures of an image apart: 32 characters that follow from the content, so that none is imported twice.
+// identity returns the name of a signature: 32 characters that depend on its content, so that it is
+// imported only once.
 func identity(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// signatures are those that an image has in its store, as far as they could be read.
+// signatures returns the signatures of an image in its store. It skips those that it cannot read.
 func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
-		return nil, nil // it is nowhere, or only a user says where
+		return nil, nil // no pull spec, or an unverified one
 	}
 	if reference.Digest = image.Name; digest.Digest(image.Name).Validate() != nil {
 		return nil, nil
@@ -159,14 +162,14 @@ func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev
 	return all, nil
 }
 
-// fetch reads a signature from a file or a server. fs.ErrNotExist says that there is none.
+// fetch reads a signature from a file or a server. A missing signature is fs.ErrNotExist.
 func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	if name, local := strings.CutPrefix(address, "file://"); local {
 		file, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = file.Close() }() // it was only read
+		defer func() { _ = file.Close() }() // opened only for reading
 		return limited(file)
 	}
 	parsed, err := url.Parse(address)
@@ -175,7 +178,7 @@ func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	}
 	transport := i.Outbound.With(parsed.Host).Transport(false)
 	defer transport.CloseIdleConnections()
-	ctx, done := context.WithTimeout(ctx, patience)
+	ctx, done := context.WithTimeout(ctx, fetchTimeout)
 	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), nil)
 	if err != nil {
@@ -185,7 +188,7 @@ func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
+	defer func() { _ = response.Body.Close() }() // opened only for reading
 	switch response.StatusCode {
 	case http.StatusOK:
 		return limited(response.Body)

@@ -13,13 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// Stores are the signature stores of a directory with files of the format registries.d.
+// Stores are the signature stores in a directory with files in the format of registries.d.
 type Stores struct {
-	general string            // of all that has no other; empty for none
-	named   map[string]string // by registry, or registry with the beginning of a repository
+	general string            // default store; can be empty
+	named   map[string]string // by registry, or registry and prefix of a repository
 }
 
-// place is where signatures of images are read, and written, of which nothing is done here. The older name of the field is that of OpenShift 3.
+// place is a store for reading and writing; this package only reads. The older field name is that
+// of OpenShift 3.
 type place struct {
 	Lookaside string `json:"lookaside"`
 	Sigstore  string `json:"sigstore"`
@@ -35,7 +36,8 @@ func (p *place) address() string {
 	return p.Sigstore
 }
 
-// Read reads the files of a directory whose names end with .yaml. A directory that is not there has none.
+// Read reads the files of a directory whose names end with .yaml. A missing directory has no
+// stores.
 func Read(directory string) (*Stores, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
@@ -80,7 +82,7 @@ func Read(directory string) (*Stores, error) {
 	return stores, nil
 }
 
-// valid judges the address of a store. Empty says that there is none.
+// valid validates the address of a store. Empty means that there is no store.
 func valid(address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -92,10 +94,11 @@ func valid(address string) error {
 	return nil
 }
 
-// Empty says whether there is no store at all.
+// Empty reports whether there are no stores.
 func (s *Stores) Empty() bool { return s.general == "" && len(s.named) == 0 }
 
-// Address is where a store has the signatures of an image, without the number at the end; empty if no store has them. The most specific name counts.
+// Address returns the URL of an image's signatures without the number at the end, or "" if there is
+// no store. The most specific store applies.
 func (s *Stores) Address(image record.Reference) string {
 	store := s.of(image)
 	if store == "" {
