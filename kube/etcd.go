@@ -43,11 +43,14 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if err := e.check(); err != nil {
 		return err
 	}
+	pacer := newPacer(config.QuotaBackendBytes)
+	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(pacer.intercept))
 	server, err := e.start(config)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	pacer.measure(server.Server.Backend().SizeInUse)
 	select {
 	case <-server.Server.ReadyNotify():
 		ready()
@@ -67,6 +70,9 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("serve etcd: it stopped unexpectedly")
 	}
 }
+
+// databaseQuota is the size of the database, in bytes, from which etcd rejects every write.
+const databaseQuota = 2 << 30
 
 // remedy is the end of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to begin with an empty cluster"
@@ -132,7 +138,10 @@ func (e *Etcd) config() (*embed.Config, error) {
 	// A single member waits for no peer: a short election makes it ready 0.5 s earlier.
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
-	c.SnapshotCount = 10000
+	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on disk,
+	// however large they are. There is no other member that has to catch up.
+	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
+	c.QuotaBackendBytes = databaseQuota
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
