@@ -2,11 +2,8 @@ package platform
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,141 +14,110 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
-	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// host is this machine as the configuration describes it: every path, address and name that the parts
-// are made with. It is the only place that knows how they follow from the configuration.
-type host struct {
+// Host is this machine as the configuration describes it: the paths, addresses and names with which
+// components are created. No other type derives them from the configuration.
+type Host struct {
 	*config.Config
-	dataDir string
-	file    string // the configuration file that was named on the command line, absolute, or empty
+	file string // the configuration file of the command line, absolute, or ""
 
-	address  netip.Addr // of this machine, found at start
-	identity *pki.Identity
-	role     string        // the process that this is
-	calm     chan struct{} // closed when every part of the process is ready
-	adjusted []adjustment  // what follows a change of the configuration
-	drivers  func() *flexvolume.Registry
-	// attachments are those that this process makes; one set, which several parts share.
+	address     netip.Addr // of this machine
+	credentials *pki.Identity
+	process     string        // the name of this process
+	allReady    chan struct{} // closed when all components of the process are ready
+
+	drivers func() *flexvolume.Registry
+	// attachments are the attachments of this process, which several components share.
 	attachments func() *volumeplugin.Attachments
-	// remotes is how the process reads registries that users name: one pool of connections and of
-	// memory.
-	remotes func() *registryclient.Pool
-	// programs unpacks the small programs at its first call; later ones have its result.
+	// registries reads registries that users name, with one pool of connections and memory.
+	registries func() *registryclient.Pool
+	// programs unpacks the small programs at its first call.
 	programs func() (payload.Programs, error)
+	// masterKubeconfig reads the connection of the control plane's controllers to the API server.
+	masterKubeconfig func() (*rest.Config, error)
 }
 
-func newHost(c *config.Config, file string) (*host, error) {
-	h := &host{Config: c, dataDir: c.DataDir, calm: make(chan struct{})}
+// Load reads the configuration of a host. file is a configuration file that replaces the files of the
+// data directory, or "".
+func Load(dataDir, file string) (*Host, error) {
+	c, err := config.Load(dataDir, file)
+	if err != nil {
+		return nil, err
+	}
+	return New(c, file)
+}
+
+// New returns the host that a configuration describes.
+func New(c *config.Config, file string) (*Host, error) {
+	h := &Host{Config: c, allReady: make(chan struct{})}
 	if file != "" {
-		absolute, err := filepath.Abs(file)
+		path, err := filepath.Abs(file)
 		if err != nil {
 			return nil, fmt.Errorf("find configuration file: %w", err)
 		}
-		h.file = absolute
+		h.file = path
 	}
-	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.binDir()) })
-	h.remotes = sync.OnceValue(func() *registryclient.Pool {
+	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.path("bin")) })
+	h.registries = sync.OnceValue(func() *registryclient.Pool {
 		return registryclient.NewPool(h.outbound(), h.Master.ImagePolicyConfig.MaxImagesBulkImportedPerRepository)
 	})
 	h.drivers = sync.OnceValue(func() *flexvolume.Registry {
 		return &flexvolume.Registry{
-			Dir: h.Node.VolumePluginDir(), KeepDir: h.keptDrivers(h.role), Settings: h.driverSettings,
+			Dir: h.Node.VolumePluginDir(), KeepDir: h.DriverCopies(h.process), Settings: h.DriverSettings,
 		}
 	})
 	h.attachments = sync.OnceValue(func() *volumeplugin.Attachments {
-		return &volumeplugin.Attachments{Dir: h.path("flexvolume", "attached", h.role)}
+		return &volumeplugin.Attachments{Dir: h.path("flexvolume", "attached", h.process)}
+	})
+	h.masterKubeconfig = sync.OnceValues(func() (*rest.Config, error) {
+		return readKubeconfig(h.credentials.MasterKubeconfig)
 	})
 	return h, nil
 }
 
-// Where things lie below the data directory.
-
-func (h *host) path(names ...string) string {
-	return filepath.Join(append([]string{h.dataDir}, names...)...)
-}
-func (h *host) runDir() string                    { return h.Node.Slipway.RunDirectory }
-func (h *host) socket() string                    { return filepath.Join(h.runDir(), "slipway.sock") }
-func (h *host) etcdSocket() string                { return filepath.Join(h.runDir(), "etcd.sock") }
-func (h *host) containerdState() string           { return filepath.Join(h.runDir(), "containerd") }
-func (h *host) imageSocket() string               { return filepath.Join(h.runDir(), "images.sock") }
-func (h *host) containerdSocket() string          { return filepath.Join(h.runDir(), "containerd.sock") }
-func (h *host) logFile(process string) string     { return h.path("log", process+".log") }
-func (h *host) adminKubeconfig() string           { return h.path("admin.kubeconfig") }
-func (h *host) cniConfDir() string                { return h.path("cni", "conf") }
-func (h *host) cniStateDir() string               { return h.path("cni", "state") }
-func (h *host) keptDrivers(process string) string { return h.path("flexvolume", process) }
-func (h *host) binDir() string                    { return h.path("bin") }
-
-// locate finds the machine's address; a machine without any gets one of its own, so that a cluster runs
-// without a network too.
-func (h *host) locate() error {
-	preferred := h.Node.NodeIP
-	address, err := hostaddr.HostAddress(preferred, h.ownDevices()...)
-	if err != nil && preferred == "" {
-		address, err = hostaddr.AssignOffline(offlineDevice)
-	}
-	if err != nil {
-		return err
-	}
-	h.address = address
-	return nil
-}
-
-// offlineDevice holds the address of a machine that has none.
-const offlineDevice = "slipway-offline"
-
-// ownDevices are network devices whose addresses say nothing about the machine.
-func (h *host) ownDevices() []string {
-	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice}
-}
-
-// driverSettings are those of one FlexVolume driver.
-func (h *host) driverSettings(driver string) flexvolume.Settings {
-	given := h.Node.Slipway.FlexVolume[driver]
+// DriverSettings returns the settings of a FlexVolume driver.
+func (h *Host) DriverSettings(driver string) flexvolume.Settings {
+	configured := h.Node.Slipway.FlexVolume[driver]
 	settings := flexvolume.Settings{
 		Timeouts:    map[flexvolume.Operation]time.Duration{},
-		Concurrency: given.Concurrency,
-		VolumeName:  flexvolume.Naming(given.VolumeName),
+		Concurrency: configured.Concurrency,
+		VolumeName:  flexvolume.Naming(configured.VolumeName),
 	}
-	for op, timeout := range given.Timeouts {
+	for op, timeout := range configured.Timeouts {
 		settings.Timeouts[flexvolume.Operation(op)] = timeout.Duration
 	}
 	return settings
 }
 
-// kubeconfig reads a client's identity.
-func kubeconfig(path string) (*rest.Config, error) {
+// client returns the connection of the control plane's controllers to the API server.
+func (h *Host) client() (*rest.Config, error) {
+	config, err := h.masterKubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	return rest.CopyConfig(config), nil
+}
+
+// limitedClient returns the same connection with a limit of requests a second.
+func (h *Host) limitedClient(qps float32, burst int) (*rest.Config, error) {
+	config, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = qps, burst
+	return config, nil
+}
+
+// AdminClient returns the connection of the administrator to the API server.
+func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
+
+func readKubeconfig(path string) (*rest.Config, error) {
 	client, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
 	}
 	return client, nil
-}
-
-// nextSteps says what a person may want to do with a cluster that runs. Only a terminal shows the
-// developer's password: other outputs end up in logs, which more people can read than the password file.
-func (h *host) nextSteps(out io.Writer, terminal bool) {
-	fmt.Fprintf(out, `Try:
-  %[1]s status
-  %[1]s oc get nodes
-  export KUBECONFIG=%[2]s
-`, os.Args[0], h.adminKubeconfig())
-	if password, err := os.ReadFile(h.developerPassword()); err == nil && h.DeveloperFile() != "" {
-		secret := fmt.Sprintf(`"$(cat %s)"`, h.developerPassword())
-		if terminal {
-			secret = strings.TrimSpace(string(password))
-		}
-		_, port := h.Master.APIAddress()
-		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], developer, secret, port)
-	}
-	fmt.Fprintf(out, `A first page:
-  %[1]s oc new-project hello
-  %[1]s oc new-app httpd-example
-  %[1]s oc rollout status dc/httpd-example
-  curl -H "Host: $(%[1]s oc get route httpd-example -o jsonpath={.spec.host})" http://localhost/
-`, os.Args[0])
 }

@@ -9,23 +9,24 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
 func TestNodeWithDisabledLocalStorageLosesLabel(t *testing.T) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
-	l := &localStorage{driver: local.Driver{Node: "node"}, disabled: true, pods: client}
+	l := &localStorage{driver: local.Driver{Node: "node"}, kubelet: client}
 	labelOfNode := func() string {
-		node, err := client.CoreV1().Nodes().Get(t.Context(), "node", metav1.GetOptions{})
+		object, err := client.CoreV1().Nodes().Get(t.Context(), "node", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return node.Labels[localStorageLabel]
+		return object.Labels[localStorageLabel]
 	}
-	l.label(t.Context(), `"true"`)
+	l.label(t.Context(), node.SetLabel)
 	if got := labelOfNode(); got != "true" {
 		t.Fatalf("the label is %q", got)
 	}
-	parttest.Run(t, l.Run)
+	parttest.Run(t, (&disabledLocalStorage{l}).Run)
 	eventually.Equal(t, "label of the node", labelOfNode, "")
 }

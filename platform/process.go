@@ -1,196 +1,153 @@
 package platform
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"runtime"
-	"slices"
-	"strings"
 	"syscall"
-	"time"
 
-	"github.com/slipway-platform/slipway/internal/cgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/capability"
+	"github.com/slipway-platform/slipway/internal/memory"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/registry"
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// process is one program below the supervisor.
-type process struct {
-	name string
-	// parts are the rows of the process's table, for display.
-	parts []PartStatus
-	// command makes the program anew for each start. The supervisor adds output and life line.
-	command func() (*exec.Cmd, error)
-	// waitReady, for a program that does not report by itself, returns when it serves.
-	waitReady func(context.Context) error
-	// stopGrace is how long the program may take after SIGTERM before it is killed.
-	stopGrace time.Duration
-	// logFile is where its output goes.
-	logFile string
-	// group is the control group that it runs in.
-	group string
-}
-
-// restart delays: the first restart is at once enough for a person, the last one rare enough for a log.
-const (
-	firstDelay = 500 * time.Millisecond
-	lastDelay  = 30 * time.Second
-	// lastReports is how long the reports of a process that has ended are read.
-	lastReports = 100 * time.Millisecond
-	// calmAfter is how long a process must have run for its delay to begin anew.
-	calmAfter = time.Minute
-)
-
-// supervise runs the process until ctx ends, and starts it again when it ends before.
-func (s *Supervisor) supervise(ctx context.Context, p process) {
-	delay := firstDelay
-	for {
-		began := time.Now()
-		err := s.runOnce(ctx, p)
-		if ctx.Err() != nil {
-			s.ended(p.name, "")
-			return
-		}
-		s.ended(p.name, err.Error())
-		slog.Error("process ended and is started again", "process", p.name, "error", err, "delay", delay)
-		if time.Since(began) > calmAfter {
-			delay = firstDelay
-		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return
-		}
-		delay = min(2*delay, lastDelay)
+// RunControlPlane runs the components of the control plane in this process, until ctx ends.
+func (h *Host) RunControlPlane(ctx context.Context) error {
+	if err := capability.Drop(unneededCapabilities()...); err != nil {
+		slog.Warn("the control plane keeps capabilities that it does not need", "error", err)
 	}
+	return h.runProcess(ctx, ControlPlane, controlPlaneTable())
 }
 
-// runOnce starts the process, follows its reports, and returns what it ended with. When ctx ends it is
-// told to stop, and killed after its grace.
-func (s *Supervisor) runOnce(ctx context.Context, p process) error {
-	// The kernel ends the child when the thread that started it ends: the goroutine keeps its thread.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+// RunNode runs the components of the node in this process, until ctx ends.
+func (h *Host) RunNode(ctx context.Context) error { return h.runProcess(ctx, Node, nodeTable()) }
 
-	command, err := p.command()
+// runProcess runs the components of a table and reports their states to the supervisor.
+func (h *Host) runProcess(ctx context.Context, name string, table []entry) error {
+	endStart := memory.BeginStart()
+	h.process = name
+	if err := h.prepare(); err != nil {
+		return err
+	}
+	if err := kube.Globals(nil); err != nil {
+		return err
+	}
+	entries, err := h.build(table)
 	if err != nil {
 		return err
 	}
-	output, err := openLog(p.logFile)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	reports, lifeLine, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("make report pipe: %w", err)
-	}
-	defer reports.Close()
-	command.Stdout, command.Stderr = output, output
-	command.Env = withoutSystemd(command.Environ())
-	command.ExtraFiles = []*os.File{lifeLine}
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = command.Start()
-	lifeLine.Close()
-	if err != nil {
-		return fmt.Errorf("start %s: %w", p.name, err)
-	}
-	if err := cgroup.Add(p.group, command.Process.Pid); err != nil {
-		slog.Warn("process has no share of the machine of its own", "process", p.name, "error", err)
-	}
-	s.began(p.name, command.Process.Pid)
-	slog.Info("process started", "process", p.name, "pid", command.Process.Pid)
-
-	following := make(chan struct{})
-	go func() { defer close(following); s.follow(p.name, reports) }()
-	waiting, stopWaiting := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() { defer close(watched); s.watchReady(waiting, p) }()
-	stopped := make(chan struct{})
-	go terminate(ctx, command.Process, p.stopGrace, stopped)
-
-	err = command.Wait()
-	close(stopped)
-	stopWaiting()
-	<-watched
-	// What it reported is in the pipe already. A program that it left behind may hold the other end for as long as it lives.
-	_ = reports.SetReadDeadline(time.Now().Add(lastReports))
-	<-following
-	return s.explain(p.name, err)
-}
-
-// withoutSystemd removes what systemd tells a service about talking back: the API server and containerd
-// would say that everything is ready as soon as they are. Only the supervisor knows.
-func withoutSystemd(environment []string) []string {
-	return slices.DeleteFunc(environment, func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}, name)
+	syscall.CloseOnExec(supervisor.ReportDescriptor) // programs that components start must not have it
+	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
+	return component.Run(ctx, entries, report, func(ctx context.Context) {
+		endStart()
+		close(h.allReady)
+		ReleaseMemory(ctx)
 	})
 }
 
-// terminate asks the process to stop when ctx ends, and kills it when it takes longer than grace.
-func terminate(ctx context.Context, process *os.Process, grace time.Duration, stopped <-chan struct{}) {
-	select {
-	case <-stopped:
-		return
-	case <-ctx.Done():
-	}
-	_ = process.Signal(syscall.SIGTERM)
-	select {
-	case <-stopped:
-	case <-time.After(grace):
-		slog.Warn("process does not stop and is killed", "pid", process.Pid, "grace", grace)
-		_ = process.Kill()
+// ReleaseMemory returns memory that only the start of this process needed.
+func ReleaseMemory(ctx context.Context) {
+	if err := memory.ReleaseAfterStart(ctx); err != nil {
+		slog.Warn("memory of the start is not released", "error", err)
 	}
 }
 
-// follow records what the process reports until it closes its end.
-func (s *Supervisor) follow(name string, reports io.Reader) {
-	lines := bufio.NewScanner(reports)
-	for lines.Scan() {
-		var event Event
-		if json.Unmarshal(lines.Bytes(), &event) == nil {
-			s.record(name, event)
-		}
+// prepare creates what the processes need before they start: addresses, credentials and files. The
+// supervisor and each process call it; only the first call changes something.
+func (h *Host) prepare() (err error) {
+	if err := h.findAddress(); err != nil {
+		return err
 	}
+	if h.credentials, err = pki.Ensure(h.pkiSpec()); err != nil {
+		return err
+	}
+	if err := h.writeRegistryHosts(); err != nil {
+		return err
+	}
+	if users := h.DeveloperFile(); users != "" {
+		return htpasswd.EnsureFirstUser(users, Developer, h.DeveloperPassword())
+	}
+	return nil
 }
 
-// watchReady reports for a program that does not do so itself.
-func (s *Supervisor) watchReady(ctx context.Context, p process) {
-	if p.waitReady == nil {
-		return
-	}
-	s.record(p.name, Event{Part: p.name, State: Starting})
-	if err := p.waitReady(ctx); err == nil {
-		s.record(p.name, Event{Part: p.name, State: Ready})
-	}
-}
+// Developer is the user of the first start.
+const Developer = "developer"
 
-// explain makes the reason of an end readable: the part that failed if one did, else how it exited and
-// which parts were starting then.
-func (s *Supervisor) explain(name string, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var starting []string
-	for _, part := range s.process(name).Parts {
-		if part.State == Failed && part.Error != "" {
-			return errors.New(part.Error)
-		}
-		if part.State == Starting {
-			starting = append(starting, part.Name)
-		}
+// writeRegistryHosts configures containerd for the cluster's registry.
+func (h *Host) writeRegistryHosts() error {
+	if h.Master.Slipway.Registry.Disabled {
+		return nil
 	}
-	reason := "it ended without an error"
+	address, err := h.registryAddress()
 	if err != nil {
-		reason = "it ended with " + strings.TrimPrefix(err.Error(), "signal: ")
+		return err
 	}
-	if len(starting) > 0 {
-		reason += " while " + strings.Join(starting, ", ") + " started"
+	return containerd.RegistryHosts{
+		Dir:     h.Node.Slipway.RegistryConfigDirectory,
+		Names:   append(h.registryHosts(), registry.ServiceHost),
+		Address: address, CAFile: h.credentials.CA.Cert,
+	}.Write()
+}
+
+// unneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume driver
+// uses, which it calls to attach volumes. Drivers need the others: they load modules, create devices and mount.
+//
+// Containerd and the node keep all capabilities, because a privileged container has those of containerd.
+func unneededCapabilities() []uintptr {
+	return []uintptr{
+		unix.CAP_AUDIT_CONTROL, unix.CAP_AUDIT_READ, unix.CAP_AUDIT_WRITE, unix.CAP_BLOCK_SUSPEND, unix.CAP_BPF,
+		unix.CAP_CHECKPOINT_RESTORE, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, unix.CAP_NET_BROADCAST,
+		unix.CAP_PERFMON, unix.CAP_SYSLOG, unix.CAP_SYS_BOOT, unix.CAP_SYS_PACCT, unix.CAP_SYS_PTRACE,
+		unix.CAP_SYS_TIME, unix.CAP_SYS_TTY_CONFIG, unix.CAP_WAKE_ALARM,
 	}
-	return errors.New(reason)
+}
+
+// Lock makes this process the only supervisor of the data directory, until the file is closed or the
+// process ends.
+func (h *Host) Lock() (*os.File, error) {
+	if err := os.MkdirAll(h.RunDir(), 0o700); err != nil {
+		return nil, fmt.Errorf("create run directory: %w", err)
+	}
+	if err := h.allowTraversal(); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(h.RunDir()+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		file.Close()
+		return nil, fmt.Errorf("another slipway runs with the data directory %q; see: slipway status", h.DataDir)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %q: %w", file.Name(), err)
+	}
+	return file, nil
+}
+
+// allowTraversal lets other users enter the directories above the containers' root file systems: the
+// root user of a pod with its own user namespace is one of them. The files below have their own modes.
+func (h *Host) allowTraversal() error {
+	for _, dir := range []string{h.DataDir, h.RunDir()} {
+		info, err := os.Stat(dir)
+		if err == nil {
+			err = os.Chmod(dir, info.Mode().Perm()|0o111)
+		}
+		if err != nil {
+			return fmt.Errorf("let containers enter their directories: %w", err)
+		}
+	}
+	return nil
 }

@@ -1,5 +1,5 @@
-// Command slipway is the whole platform in one program: the supervisor of a host, the processes
-// below it, and, also under the names oc and kubectl, the client.
+// Command slipway is the whole platform in one program: the supervisor of a host, its processes,
+// and the clients, which also run under the names oc and kubectl.
 package main
 
 import (
@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/cli"
+	"github.com/slipway-platform/slipway/cmd/slipway/command"
 	"github.com/slipway-platform/slipway/internal/redact"
-	"github.com/slipway-platform/slipway/platform"
 )
 
 func main() {
@@ -20,11 +20,11 @@ func main() {
 	}
 }
 
-// run is what the program is under a name.
+// run runs the program under one of its names.
 func run(name string, args []string) error {
 	switch name {
 	case "oc", "kubectl":
 		return cli.Run(name, args)
 	}
-	return platform.Command(cli.New("oc"), cli.New("kubectl")).Execute()
+	return command.New(cli.New("oc"), cli.New("kubectl")).Execute()
 }

@@ -18,7 +18,6 @@ var exempt = map[string][]string{
 		"apigroup/template",
 		"apigroup/user",
 		"apiserver",
-		"bootstrap",
 		"config",
 		"internal/apitest",
 		"internal/arguments",
@@ -45,7 +44,6 @@ var exempt = map[string][]string{
 		"node",
 		"oauth",
 		"pki",
-		"platform",
 		"registry",
 		"router",
 		"test/scenario/attack",
@@ -54,5 +52,4 @@ var exempt = map[string][]string{
 		"README.md", "docs/admin/builds.md", "docs/admin/routes.md", "docs/admin/storage.md",
 		"docs/benchmark.md", "docs/compat.md", "docs/known-gaps.md",
 	},
-	loggerRule: {"platform/component.go"},
 }

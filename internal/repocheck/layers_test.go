@@ -8,13 +8,14 @@ package repocheck
 const vocabulary = `
 layer           folders                          may import                            meaning
 
-program         cmd/slipway                      composition client plumbing           the one binary
+program         cmd/slipway                      composition client feature upstream   the one binary and its verbs
+program         cmd/slipway                      extension engine configuration identity plumbing
 pod-program     cmd/slipway-cni cmd/pause        feature plumbing                      started once a pod, so small
 pod-program     cmd/slipway-deployer             feature plumbing                      started once a deployment, so small
 pod-program     cmd/slipway-builder              feature plumbing                      BuildKit, kept out of the one binary
 client-program  cmd/oc                           client plumbing                       the client alone, on every system
-composition     platform                         feature upstream extension engine     the parts of a process, put together
-composition     platform                         configuration identity plumbing
+composition     platform                         feature upstream extension engine     the components of each process, created from the configuration
+composition     platform                         reload configuration identity plumbing
 client          cli                              plumbing                              the verbs of oc
 feature         apigroup/* oauth router          engine identity plumbing              what the product does
 feature         registry network storage/*       engine identity plumbing
@@ -23,7 +24,9 @@ feature         bootstrap                        engine identity plumbing
 upstream        kube node                        engine identity plumbing              embedded Kubernetes
 extension       admission/* controller/*         engine identity plumbing              checks and loops of no API group
 engine          apiserver admission controller   identity plumbing                     serves, checks, reconciles what it is given
+engine          supervisor                       plumbing                              runs processes and their components, and serves their state
 configuration   config                           plumbing                              the configuration files
+reload          config/reload                    configuration plumbing                applies their changes without a restart
 identity        pki                              plumbing                              authorities, certificates, kubeconfigs
 plumbing        internal/*                       plumbing                              knows nothing of the product
 scenario        test/scenario/*                  test-kit plumbing                     proofs on a real cluster

@@ -1,0 +1,30 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"runtime"
+
+	machineryversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/slipway-platform/slipway/internal/version"
+)
+
+// openShiftVersion is the version of OpenShift whose API is served.
+const openShiftVersion = "v3.11.0"
+
+// VersionFeature serves /version/openshift, which clients of OpenShift 3 request beside /version: the
+// version of OpenShift and, after a plus sign, the version of this program.
+func VersionFeature() Feature {
+	info := machineryversion.Info{
+		Major: "3", Minor: "11+", GitVersion: openShiftVersion + "+slipway-" + version.Slipway(),
+		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(info)
+	})
+	return Feature{Hooks: func(Deps) (Hooks, error) {
+		return Hooks{Handlers: []Handler{{Path: "/version/openshift", Public: true, Handler: handler}}}, nil
+	}}
+}

@@ -1,0 +1,36 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// certificatesCommand manages the certificates of this host.
+func certificatesCommand(opts *options) *cobra.Command {
+	rotate := &cobra.Command{
+		Use:   "rotate",
+		Short: "Replace the keys and certificates of this host",
+		Long: `Replace the keys and certificates of this host while it runs, for instance because a key was copied. Servers and clients of the platform
+read the new ones within five minutes. Requests go on.
+
+Authorities, the key that signs tokens of service accounts, and certificates that you configured yourself stay. Former certificates are
+valid until they end: they are not revoked.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			count, dir, err := h.ReplaceKeys()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Issued %d certificates and kubeconfigs with new keys in %s.\n", count, dir)
+			return nil
+		},
+	}
+	command := &cobra.Command{Use: "certificates", Short: "Manage the certificates of this host", GroupID: "host"}
+	command.AddCommand(rotate)
+	return command
+}

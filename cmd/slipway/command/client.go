@@ -1,0 +1,42 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// errNotRunning says that no supervisor runs for a data directory.
+var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
+
+// supervisorStatus returns the status of the host; errNotRunning if it does not run.
+func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status, error) {
+	status, err := supervisor.NewClient(h.Socket()).Status(ctx)
+	if errors.Is(err, supervisor.ErrNotRunning) {
+		return status, errNotRunning
+	}
+	return status, err
+}
+
+// clusterConfig returns the connection to a cluster: with a kubeconfig, or with the service account of
+// the pod if file is "".
+func clusterConfig(file string) (*rest.Config, error) {
+	if file == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, use --kubeconfig", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", file, err)
+	}
+	return config, nil
+}

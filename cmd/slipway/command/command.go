@@ -1,0 +1,96 @@
+// Package command contains the verbs of the slipway command line, one file for each.
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// options are the flags of all verbs.
+type options struct {
+	dataDir string
+	file    string
+}
+
+// load reads the configuration of the host.
+func (o *options) load() (*platform.Host, error) { return platform.Load(o.dataDir, o.file) }
+
+// loadInvalid is load for verbs that only read: they also work if the configuration became invalid
+// while the host runs. It prints the errors of the configuration to out.
+func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
+	c, err := config.LoadAnyway(o.dataDir, o.file)
+	if c == nil {
+		return nil, err
+	}
+	if err != nil {
+		fmt.Fprintf(out, "The configuration cannot be used for a start:\n%v\n\n", err)
+	}
+	return platform.New(c, o.file)
+}
+
+// New returns the command line. It adds clients as verbs: `oc` and `kubectl`.
+func New(clients ...*cobra.Command) *cobra.Command {
+	dataDir := os.Getenv("SLIPWAY_DATA_DIR")
+	if dataDir == "" {
+		dataDir = config.UsualDataDir
+	}
+	opts := &options{}
+	root := &cobra.Command{
+		Use:           "slipway",
+		Short:         "An OpenShift-3-compatible container platform in one program",
+		Version:       fmt.Sprintf("%s (Kubernetes %s)", version.Slipway(), kube.Version()),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	// Kubernetes registers a global flag of this name. This flag takes precedence.
+	root.Flags().Bool("version", false, "print the version")
+	root.AddGroup(
+		&cobra.Group{ID: "host", Title: "This host:"},
+		&cobra.Group{ID: "look", Title: "Look at it:"},
+		&cobra.Group{ID: "client", Title: "Use the cluster:"},
+	)
+	for _, verb := range verbs(opts) {
+		flags := verb.PersistentFlags()
+		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory that holds everything of this host (environment: SLIPWAY_DATA_DIR)")
+		flags.StringVar(&opts.file, "config", "", "configuration file to use in place of the data directory's (MasterConfig, NodeConfig or both)")
+		root.AddCommand(verb)
+	}
+	for _, client := range clients {
+		client.GroupID = "client"
+		root.AddCommand(client)
+	}
+	return root
+}
+
+// verbs lists all verbs.
+func verbs(opts *options) []*cobra.Command {
+	return []*cobra.Command{
+		upCommand(opts),
+		runCommand(opts),
+		downCommand(opts),
+		statusCommand(opts),
+		partsCommand(opts),
+		logsCommand(opts),
+		configCommand(opts),
+		imagesCommand(opts),
+		flexvolumeCommand(opts),
+		csiCommand(),
+		routerCommand(),
+		ipfailoverCommand(),
+		registryCommand(),
+		htpasswdCommand(opts),
+		encryptionCommand(opts),
+		certificatesCommand(opts),
+		deployCommand(),
+		controlPlaneCommand(opts),
+		nodeCommand(opts),
+	}
+}

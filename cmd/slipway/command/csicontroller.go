@@ -1,0 +1,141 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/slipway-platform/slipway/storage/csi"
+	"github.com/slipway-platform/slipway/storage/csi/metrics"
+)
+
+func csiControllerCommand() *cobra.Command {
+	var (
+		flags   csiFlags
+		options csi.Options
+		retry   csiRetry
+		object  csiObject
+		elect   bool
+		lease   csi.Lease
+	)
+	command := &cobra.Command{
+		Use:   "controller --csi-address SOCKET...",
+		Short: "Provision, attach, resize, modify, snapshot and what else a driver's controller side needs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			retry.apply(&options)
+			controller := &csi.Controller{
+				Drivers: flags.addresses, Timeout: flags.timeout, Features: csi.Features(options), Metrics: metrics.New(),
+			}
+			if elect {
+				controller.Lease = &lease
+			}
+			var err error
+			if controller.Object, err = object.spec(options); err != nil {
+				return err
+			}
+			if controller.Config, err = clusterConfig(flags.kubeconfig); err != nil {
+				return err
+			}
+			components, closeAll, err := flags.httpComponents(controller.Metrics)
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			return runForeground(cmd.Context(), append(components, controller)...)
+		},
+	}
+	set := command.Flags()
+	flags.add(set)
+	hostname, _ := os.Hostname()
+	set.BoolVar(&elect, "leader-election", false, "let one of several instances act, elected by a Lease")
+	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
+	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need another one")
+	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
+	addCSIOptions(set, &options)
+	retry.add(set)
+	object.add(set)
+	return command
+}
+
+// addCSIOptions adds the flags of each feature. A feature that a driver does not support is not used, so no
+// flag is required.
+func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
+	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "attachments, and as many detachments, that a driver is asked for at once")
+	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "how often attachments are compared with what the driver lists")
+	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "how long a PersistentVolume keeps its finalizer after its last attachment")
+	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "volumes that a driver is asked to make, and as many to delete, at once")
+	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system of volumes whose StorageClass names none; the driver's choice by default")
+	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "tell the driver the names of claim and PersistentVolume")
+	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "tell the driver no other topology than that of the selected node")
+	set.BoolVar(&o.Provision.NoSpread, "no-statefulset-spread", false, "do not spread the volumes of a StatefulSet over the topology")
+	set.StringVar(&o.Capacity.Namespace, "capacity-namespace", "kube-system", "namespace for CSIStorageCapacity objects; empty does not track capacity")
+	set.DurationVar(&o.Capacity.Interval, "capacity-interval", time.Minute, "how often the driver is asked for its capacity")
+	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "snapshots that are worked on at once")
+	set.DurationVar(&o.Snapshot.Poll, "snapshot-poll-interval", time.Second, "when a snapshot that is not ready is first looked at again")
+	set.IntVar(&o.Resize.Workers, "resize-workers", 10, "volumes that are made larger at once")
+	set.IntVar(&o.Modify.Workers, "modify-workers", 10, "volumes that get another VolumeAttributesClass at once")
+	set.DurationVar(&o.Health.Interval, "health-interval", time.Minute, "how often the driver is asked which volumes are ill")
+}
+
+// csiRetry is the backoff of failed operations of all features.
+type csiRetry struct{ minBackoff, maxBackoff time.Duration }
+
+func (r *csiRetry) add(set *pflag.FlagSet) {
+	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation, which doubles with each further one")
+	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "the longest of these delays")
+}
+
+func (r *csiRetry) apply(o *csi.Options) {
+	o.Attach.Retry, o.Attach.RetryMax = r.minBackoff, r.maxBackoff
+	o.Provision.Retry, o.Provision.RetryMax = r.minBackoff, r.maxBackoff
+	o.Resize.Retry, o.Resize.RetryMax = r.minBackoff, r.maxBackoff
+	o.Modify.Retry, o.Modify.RetryMax = r.minBackoff, r.maxBackoff
+	o.Snapshot.Retry = r.minBackoff
+}
+
+// csiObject contains the fields of the CSIDriver object that a driver does not report.
+type csiObject struct {
+	enabled    bool
+	podInfo    bool
+	fsGroup    string
+	lifecycles []string
+}
+
+func (c *csiObject) add(set *pflag.FlagSet) {
+	set.BoolVar(&c.enabled, "driver-object", true, "keep the CSIDriver object of a driver, unless somebody else has made one")
+	set.BoolVar(&c.podInfo, "driver-pod-info", false, "tell the driver which pod a volume is mounted for")
+	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
+	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
+}
+
+// spec returns nil if there is no object to create. If capacity is not tracked, the object must say so: otherwise, the
+// scheduler would place no pod.
+func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
+	if !c.enabled {
+		return nil, nil
+	}
+	policy := storagev1.FSGroupPolicy(c.fsGroup)
+	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
+	if !slices.Contains(policies, policy) {
+		return nil, fmt.Errorf("use --driver-fs-group-policy %q: it is none of %q", policy, policies)
+	}
+	spec := &storagev1.CSIDriverSpec{PodInfoOnMount: &c.podInfo, FSGroupPolicy: &policy}
+	for _, mode := range c.lifecycles {
+		switch mode := storagev1.VolumeLifecycleMode(mode); mode {
+		case storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral:
+			spec.VolumeLifecycleModes = append(spec.VolumeLifecycleModes, mode)
+		default:
+			return nil, fmt.Errorf("use --driver-lifecycle-modes %q: it is neither Persistent nor Ephemeral", mode)
+		}
+	}
+	if o.Capacity.Namespace == "" {
+		spec.StorageCapacity = new(bool)
+	}
+	return spec, nil
+}

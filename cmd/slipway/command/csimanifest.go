@@ -1,0 +1,57 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/slipway-platform/slipway/storage/csi/manifest"
+)
+
+func trimScheme(address string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(address, "unix:"), "//")
+}
+
+func csiManifestCommand() *cobra.Command {
+	var (
+		c       manifest.Config
+		without []string
+	)
+	command := &cobra.Command{
+		Use:   "manifest --driver NAME --image IMAGE",
+		Short: "Print the objects by which a driver is deployed: controllers with leader election, the driver on each node, rights",
+		Example: "  slipway csi manifest --driver disk.csi.example.org --image example.org/disk:1 | oc apply -f -\n" +
+			"  slipway csi manifest --driver nfs.csi.example.org --image example.org/nfs:1 --without attach,resize,snapshot,secrets",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range without {
+				c.DisabledFeatures = append(c.DisabledFeatures, manifest.Feature(name))
+			}
+			objects, err := c.Objects()
+			if err != nil {
+				return err
+			}
+			printer := printers.NewTypeSetter(nil).ToPrinter(&printers.YAMLPrinter{})
+			for _, object := range objects {
+				if err := printer.PrintObj(object, cmd.OutOrStdout()); err != nil {
+					return fmt.Errorf("print manifest: %w", err)
+				}
+			}
+			return nil
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&c.Driver, "driver", "", "name of the driver, as it reports it")
+	set.StringVar(&c.Image, "image", "", "image of the driver")
+	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; may be given several times")
+	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
+	set.StringVar(&c.Namespace, "namespace", "kube-system", "namespace that the driver runs in; it must exist")
+	set.StringVar(&c.Kubelet, "kubelet-dir", "/var/lib/kubelet", "kubelet's directory on the nodes")
+	set.Int32Var(&c.Replicas, "replicas", 2, "controllers, of which one leads")
+	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
+	set.StringSliceVar(&without, "without", nil, "what the driver is not used for, whose rights are left out: attach, provision, resize, snapshot, secrets")
+	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the one namespace whose secrets are read; all of them by default")
+	return command
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/metrics"
+	"github.com/slipway-platform/slipway/storage/csi/register"
+)
+
+func csiNodeCommand() *cobra.Command {
+	var (
+		flags        csiFlags
+		endpoint     string
+		registration string
+	)
+	command := &cobra.Command{
+		Use:   "node --csi-address SOCKET --kubelet-registration-path PATH",
+		Short: "Register a driver with the kubelet of this node and tell its health",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(flags.addresses) != 1 {
+				return fmt.Errorf("register CSI driver: give --csi-address once, not %d times", len(flags.addresses))
+			}
+			if endpoint == "" {
+				endpoint = filepath.Clean("/" + trimScheme(flags.addresses[0]))
+			}
+			collector := metrics.New()
+			connection, err := driver.Dial(flags.addresses[0], driver.Options{Timeout: flags.timeout, Observe: collector.Observe})
+			if err != nil {
+				return err
+			}
+			defer connection.Close()
+			components, closeAll, err := flags.httpComponents(collector)
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			registrar := &register.Registrar{Driver: connection, Endpoint: endpoint, Dir: registration}
+			return runForeground(cmd.Context(), append(components, registrar)...)
+		},
+	}
+	set := command.Flags()
+	flags.add(set)
+	set.StringVar(&endpoint, "kubelet-registration-path", "", "the driver's socket as kubelet sees it; the address by default")
+	set.StringVar(&registration, "registration-dir", "/var/lib/kubelet/plugins_registry", "kubelet's directory plugins_registry as this process sees it")
+	return command
+}

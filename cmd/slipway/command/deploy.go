@@ -1,0 +1,29 @@
+package command
+
+import (
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/deployer"
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+)
+
+// deployCommand is for the commands of Custom strategies. Other deployer pods run the program
+// slipway-deployer.
+func deployCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "deploy",
+		Short: "Carry out a deployment of a DeploymentConfig, in its deployer pod",
+		Long: "Carry out the deployment that the environment names (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
+			"the rights of the pod's service account. The command of a Custom strategy can call it.",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return deployer.Deploy(ctx, cmd.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,203 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/network/agent"
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/node/teardown"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/storage/local"
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/logfile"
+)
+
+// podStopTimeout limits the end of a pod.
+const podStopTimeout = 10 * time.Second
+
+// stopTimeout limits the time in which the supervisor stops its processes before `down` kills them.
+const stopTimeout = time.Minute
+
+func downCommand(opts *options) *cobra.Command {
+	var purge bool
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "Stop everything, pods included, and leave nothing behind on this host but the data",
+		Long: "Stop the cluster and its pods and remove every process, mount, network device, firewall table and\n" +
+			"control group of it. The objects and the volumes' data stay for the next `slipway up`; with --purge the\n" +
+			"data directory goes too. It can be repeated, and it cleans up after a crash as well.",
+		GroupID: "host",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return down(ctx, opts, purge, os.Stderr)
+		},
+	}
+	command.Flags().BoolVar(&purge, "purge", false, "remove the data directory too: every object, image and key of this cluster")
+	return command
+}
+
+// down stops the host. It takes all steps, also after an error, and returns all errors.
+func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
+	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(out, "There is nothing at %s.\n", opts.dataDir)
+		return nil
+	}
+	host, err := opts.load()
+	if err != nil {
+		return err
+	}
+	h := teardownHost{host}
+	start := time.Now()
+	steps := []struct {
+		result string
+		run    func(context.Context) error
+	}{
+		{"processes stopped", h.stopSupervisor},
+		{"pods stopped, volumes released", h.releasePods},
+		{"leftover processes ended", func(ctx context.Context) error {
+			return errors.Join(haproxy.EndLeft(h.RouterDir()), teardown.Processes(ctx, h.DataDir, h.Node.Slipway.CgroupRoot))
+		}},
+		{"network removed", h.removeNetwork},
+		{"mounts removed", func(context.Context) error {
+			return errors.Join(
+				teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.RunDir()),
+				local.Release(h.Node.Slipway.LocalStorage.Directory))
+		}},
+		{"control groups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
+		{"state of this boot removed", h.removeState},
+	}
+	var errs []error
+	for _, step := range steps {
+		if err := step.run(ctx); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(out, "%5.1fs  %s\n", time.Since(start).Seconds(), step.result)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("not everything could be removed:\n%w\nmend what is named and run `slipway down` again", err)
+	}
+	if !purge {
+		return nil
+	}
+	if err := h.purge(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%5.1fs  data removed\n", time.Since(start).Seconds())
+	return nil
+}
+
+// teardownHost removes what a host leaves on the machine.
+type teardownHost struct{ *platform.Host }
+
+// stopSupervisor requests the supervisor to stop and waits until it has released the lock.
+func (h teardownHost) stopSupervisor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	client := supervisor.NewClient(h.Socket())
+	if err := client.Stop(ctx); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+		return err
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		lock, err := h.Lock()
+		if err == nil {
+			return lock.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stop supervisor: %w", err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// releasePods stops the pods, which needs a containerd, and then unmounts and detaches FlexVolumes. A
+// host on which no container was started needs neither.
+func (h teardownHost) releasePods(ctx context.Context) error {
+	if _, err := os.Stat(h.ContainerdState()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	podsErr := h.withContainerd(ctx, func(ctx context.Context) error {
+		return teardown.Pods(ctx, h.ContainerdSocket(), podStopTimeout)
+	})
+	release := flexvolume.Release{
+		KubeletRoot: h.Node.VolumeDirectory, PluginDir: h.Node.VolumePluginDir(), KeepDir: h.DriverCopies(platform.Node),
+	}
+	return errors.Join(podsErr, release.All(ctx))
+}
+
+// withContainerd runs a containerd while do runs.
+func (h teardownHost) withContainerd(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	runtime, err := h.Runtime()
+	if err != nil {
+		return err
+	}
+	command, err := runtime.Command(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := logfile.Open(h.LogFile(platform.Containerd))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("start containerd: %w", err)
+	}
+	err = runtime.WaitReady(ctx)
+	if err == nil {
+		err = do(ctx)
+	}
+	if signalErr := command.Process.Signal(syscall.SIGTERM); signalErr != nil {
+		return errors.Join(err, signalErr)
+	}
+	_ = command.Wait() // it ends with the signal
+	return err
+}
+
+func (h teardownHost) removeNetwork(ctx context.Context) error {
+	return agent.Cleanup(ctx, agent.CleanupConfig{
+		Bridge:    h.Node.Slipway.Bridge,
+		Devices:   []string{h.Node.Slipway.DNSDevice, platform.OfflineDevice},
+		NFTTable:  h.Node.Slipway.NFTTable,
+		IdleTable: h.IdleTable(),
+		NetnsDir:  filepath.Join(h.ContainerdState(), "netns"),
+	})
+}
+
+// removeState removes state that is valid for this boot only.
+func (h teardownHost) removeState(context.Context) error {
+	return errors.Join(os.RemoveAll(containerd.Runtime{State: h.ContainerdState()}.ShimSocketDir()), os.RemoveAll(h.RunDir()))
+}
+
+// purge removes all data of this host, also outside of the data directory.
+func (h teardownHost) purge() error {
+	var errs []error
+	for _, dir := range []string{
+		h.Node.Slipway.LocalStorage.Directory, h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.Master.EtcdDirectory(), h.RunDir(), h.DataDir,
+	} {
+		if err := os.RemoveAll(dir); err != nil {
+			errs = append(errs, fmt.Errorf("remove data: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,83 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+func flexvolumeInstallCommand(opts *options) *cobra.Command {
+	var driver string
+	command := &cobra.Command{
+		Use:   "install FILE --driver vendor/name",
+		Short: "Install a driver, or another version of it, without a restart of anything",
+		Long: "Copy FILE into the plug-in directory of this host, so that nobody ever runs a part of it, and wait until a\n" +
+			"running Slipway has taken it over. Do it on each host of the cluster.",
+		Example: "  slipway flexvolume install ./loop --driver example.com/loop",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			installed, err := flexvolume.Install(h.Node.VolumePluginDir(), driver, args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "installed %s as %s, version %.12s\n", driver, installed.Path, installed.Version)
+			return awaitDriver(cmd.Context(), cmd.OutOrStdout(), h, installed)
+		},
+	}
+	command.Flags().StringVar(&driver, "driver", "", "name of the driver, as volumes refer to it: vendor/name")
+	_ = command.MarkFlagRequired("driver")
+	return command
+}
+
+// initTimeout limits the initialization of a driver by a running host.
+const initTimeout = 15 * time.Second
+
+// awaitDriver waits until both processes of a running host that call drivers have initialized this
+// version: each then has a last-good copy of it.
+func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed flexvolume.Installation) error {
+	status, err := supervisorStatus(ctx, h)
+	if errors.Is(err, errNotRunning) {
+		fmt.Fprintln(out, "slipway is not running; the driver is used from its next start on")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var waiting []string
+		for _, process := range status.Processes {
+			if process.Name != platform.ControlPlane && process.Name != platform.Node {
+				continue
+			}
+			if flexvolume.LastGoodVersions(h.DriverCopies(process.Name))[installed.Driver] != installed.Version {
+				waiting = append(waiting, process.Name)
+			}
+		}
+		if len(waiting) == 0 {
+			fmt.Fprintln(out, "ready: volumes of it are attached and mounted with this version from now on")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s to initialize FlexVolume driver %q: not within %s; see slipway flexvolume list and slipway logs %s",
+				strings.Join(waiting, " and "), installed.Driver, initTimeout, waiting[0])
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+)
+
+// driverStatus is a row of `slipway flexvolume list`.
+type driverStatus struct {
+	Driver       string                          `json:"driver"`
+	State        flexvolume.State                `json:"state"`
+	Version      string                          `json:"version,omitempty"`
+	Capabilities *flexvolume.Capabilities        `json:"capabilities,omitempty"`
+	Volumes      flexvolume.Usage                `json:"volumes"`
+	Latency      map[string]volumeplugin.Latency `json:"latency,omitempty"`
+	// Error says why the driver cannot be used. LastFailure is its last failed call.
+	Error       string              `json:"error,omitempty"`
+	LastFailure *flexvolume.Failure `json:"lastFailure,omitempty"`
+}
+
+func flexvolumeListCommand(opts *options) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, errors",
+		Long: "List the drivers of this host. Each is asked itself, with init, as a node does at its start, so that the list is the\n" +
+			"same whether Slipway runs or not. A driver that was removed is listed while a copy of it is kept for its volumes.\n" +
+			"The latency of calls is added where Slipway runs: the mean since its start of the operation that takes longest,\n" +
+			"and with -o json that of each. Below the list stand the call of each driver that failed last, with the driver's\n" +
+			"message and the time, and why a driver cannot be used.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			drivers, err := listDrivers(cmd.Context(), h)
+			if err != nil {
+				return err
+			}
+			switch output {
+			case "json":
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(drivers)
+			case "":
+				return printDrivers(cmd.OutOrStdout(), drivers)
+			}
+			return fmt.Errorf("output format %q is unknown; use json or leave it out", output)
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	return command
+}
+
+// listDrivers returns all installed drivers, and removed drivers that have a last-good copy on the node.
+func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) {
+	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.DriverSettings)
+	if err != nil {
+		return nil, err
+	}
+	drivers := []driverStatus{}
+	copies := flexvolume.LastGoodVersions(h.DriverCopies(platform.Node))
+	for _, e := range entries {
+		status := driverStatus{Driver: e.Name, State: e.State, Version: e.Version}
+		if e.Driver != nil {
+			caps := e.Driver.Capabilities()
+			status.Capabilities = &caps
+		}
+		if errors.Is(e.Err, flexvolume.ErrNotInstalled) && copies[e.Name] != "" {
+			continue
+		}
+		if e.Err != nil {
+			status.Error = e.Err.Error()
+		}
+		delete(copies, e.Name)
+		drivers = append(drivers, status)
+	}
+	for _, name := range slices.Sorted(maps.Keys(copies)) {
+		drivers = append(drivers, driverStatus{Driver: name, State: flexvolume.StateRemoved, Version: copies[name]})
+	}
+	latencies := driverLatencies(ctx, h)
+	for i := range drivers {
+		d := &drivers[i]
+		d.Volumes = flexvolume.UsageOf(h.Node.VolumeDirectory, d.Driver)
+		d.Latency = latencies[d.Driver]
+		d.LastFailure = lastFailure(h, d.Driver)
+	}
+	return drivers, nil
+}
+
+// lastFailure returns the last failed call of a driver by one of the processes that call drivers, or nil.
+func lastFailure(h *platform.Host, driver string) *flexvolume.Failure {
+	var last *flexvolume.Failure
+	for _, process := range []string{platform.ControlPlane, platform.Node} {
+		failure, err := flexvolume.LastFailure(h.DriverCopies(process), driver)
+		if err == nil && (last == nil || failure.Time.After(last.Time)) {
+			last = &failure
+		}
+	}
+	return last
+}
+
+func printDrivers(out io.Writer, drivers []driverStatus) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "DRIVER\tSTATE\tVERSION\tCAPABILITIES\tIN PODS\tDEVICES\tSLOWEST")
+	for _, d := range drivers {
+		var caps string
+		if d.Capabilities != nil {
+			caps = d.Capabilities.String()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.12s\t%s\t%d\t%d\t%s\n",
+			d.Driver, d.State, d.Version, caps, d.Volumes.Pods, d.Volumes.Devices, slowestOperation(d.Latency))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, d := range drivers {
+		if d.Error != "" {
+			fmt.Fprintf(out, "\n%s: %s\n", d.Driver, d.Error)
+		}
+		if failure := d.LastFailure; failure != nil {
+			fmt.Fprintf(out, "\n%s: last failed call, at %s: %s\n", d.Driver, failure.Time.Local().Format(time.DateTime), failure.Message)
+		}
+	}
+	return nil
+}
+
+// driverLatencies reads the metrics of the API server and of the kubelet of this host, which call
+// drivers. It returns nothing if they do not run.
+func driverLatencies(ctx context.Context, h *platform.Host) volumeplugin.Latencies {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil
+	}
+	latencies := volumeplugin.Latencies{}
+	for _, path := range []string{"/metrics", "/api/v1/nodes/" + h.Node.NodeName + "/proxy/metrics"} {
+		if text, err := client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx); err == nil {
+			latencies.Add(text)
+		}
+	}
+	return latencies
+}
+
+// slowestOperation returns the operation with the longest mean.
+func slowestOperation(latencies map[string]volumeplugin.Latency) string {
+	if len(latencies) == 0 {
+		return ""
+	}
+	name := slices.MaxFunc(slices.Sorted(maps.Keys(latencies)), func(a, b string) int {
+		return cmp.Compare(latencies[a].MeanSeconds, latencies[b].MeanSeconds)
+	})
+	return fmt.Sprintf("%s %.0fms", name, 1000*latencies[name].MeanSeconds)
+}

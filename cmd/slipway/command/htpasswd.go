@@ -1,0 +1,98 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
+)
+
+// htpasswdCommand manages the file of an HTPasswd identity provider.
+func htpasswdCommand(opts *options) *cobra.Command {
+	var file string
+	command := &cobra.Command{
+		Use: "htpasswd", Short: "Manage the users and passwords in the file of an HTPasswd identity provider", GroupID: "host",
+		Long: `Manage the users and passwords in the file of an HTPasswd identity provider.
+
+A change counts from the next login on. It ends no session and no token: for that, delete the User and its Identity too.`,
+	}
+	command.PersistentFlags().StringVar(&file, "file", "", "the file, if the configuration has several providers of the kind or none")
+	withFile := func(do func(cmd *cobra.Command, path string, args []string) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
+			path, err := htpasswdFile(opts, file)
+			if err != nil {
+				return err
+			}
+			return do(cmd, path, args)
+		}
+	}
+	command.AddCommand(
+		&cobra.Command{
+			Use: "set USER", Short: "Set a user's password, and make the user if there is none of the name", Args: cobra.ExactArgs(1),
+			Long: "Set a user's password. It is asked for at the terminal, or is the first line of standard input.",
+			RunE: withFile(func(cmd *cobra.Command, path string, args []string) error {
+				password, err := readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), args[0])
+				if err != nil {
+					return err
+				}
+				return htpasswd.Set(path, args[0], password)
+			}),
+		},
+		&cobra.Command{
+			Use: "delete USER", Short: "Delete a user", Args: cobra.ExactArgs(1),
+			RunE: withFile(func(_ *cobra.Command, path string, args []string) error { return htpasswd.Delete(path, args[0]) }),
+		},
+		&cobra.Command{
+			Use: "list", Short: "List the users", Args: cobra.NoArgs,
+			RunE: withFile(func(cmd *cobra.Command, path string, _ []string) error {
+				users, err := htpasswd.List(path)
+				for _, user := range users {
+					fmt.Fprintln(cmd.OutOrStdout(), user)
+				}
+				return err
+			}),
+		},
+	)
+	return command
+}
+
+// htpasswdFile returns the file of the flag, or of the only provider.
+func htpasswdFile(opts *options, flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	h, err := opts.load()
+	if err != nil {
+		return "", err
+	}
+	switch files := h.HTPasswdFiles(); len(files) {
+	case 0:
+		return "", errors.New("find htpasswd file: the configuration has no HTPasswd identity provider; name a file with --file")
+	case 1:
+		return files[0], nil
+	default:
+		return "", fmt.Errorf("find htpasswd file: the configuration has several, %s; name one with --file", strings.Join(files, ", "))
+	}
+}
+
+// readPassword prompts for a password on a terminal, or reads a line.
+func readPassword(in io.Reader, out io.Writer, user string) (string, error) {
+	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprintf(out, "New password of %s: ", user)
+		password, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(out)
+		return string(password), err
+	}
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}

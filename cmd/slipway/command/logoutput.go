@@ -1,0 +1,21 @@
+package command
+
+import (
+	"io"
+	"log"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/slipway-platform/slipway/internal/redact"
+)
+
+// setLogOutput sets the output of this process's logs, also of those of upstream libraries, which
+// use klog. It redacts every line. The caller must call it before any other goroutine logs.
+func setLogOutput(out io.Writer) {
+	out = redact.Writer(out)
+	log.SetOutput(out)
+	// Without a logger, klog writes to stderr.
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out)))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+}

@@ -1,0 +1,17 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestProcessOfComponentAndOfProcess(t *testing.T) {
+	for name, want := range map[string]string{"kubelet": "node", "etcd": "control-plane", "node": "node", "slipway": "slipway", "containerd": "containerd"} {
+		if got, err := processOf(name); err != nil || got != want {
+			t.Errorf("%s is in %q (%v), want %q", name, got, err, want)
+		}
+	}
+	if _, err := processOf("docker"); err == nil || !strings.Contains(err.Error(), "there are: allocator, api, apiserver") {
+		t.Errorf("error is %v", err)
+	}
+}

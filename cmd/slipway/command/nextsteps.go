@@ -1,0 +1,34 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// printNextSteps prints what a user can do with a cluster that runs. It prints the developer's password
+// to a terminal only. Other outputs end up in logs, which more users can read than the password file.
+func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
+	fmt.Fprintf(out, `Try:
+  %[1]s status
+  %[1]s oc get nodes
+  export KUBECONFIG=%[2]s
+`, os.Args[0], h.AdminKubeconfig())
+	if password, err := os.ReadFile(h.DeveloperPassword()); err == nil && h.DeveloperFile() != "" {
+		argument := fmt.Sprintf(`"$(cat %s)"`, h.DeveloperPassword())
+		if terminal {
+			argument = strings.TrimSpace(string(password))
+		}
+		_, port := h.Master.APIAddress()
+		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], platform.Developer, argument, port)
+	}
+	fmt.Fprintf(out, `A first page:
+  %[1]s oc new-project hello
+  %[1]s oc new-app httpd-example
+  %[1]s oc rollout status dc/httpd-example
+  curl -H "Host: $(%[1]s oc get route httpd-example -o jsonpath={.spec.host})" http://localhost/
+`, os.Args[0])
+}

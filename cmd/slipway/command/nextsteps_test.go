@@ -1,0 +1,28 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+func TestPasswordIsPrintedToATerminalOnly(t *testing.T) {
+	h, err := platform.Load(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const password = "abcde-fghij"
+	if err := os.WriteFile(h.DeveloperPassword(), []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, terminal := range []bool{true, false} {
+		var out strings.Builder
+		printNextSteps(&out, h, terminal)
+		got := out.String()
+		if strings.Contains(got, password) != terminal || strings.Contains(got, h.DeveloperPassword()) == terminal {
+			t.Errorf("terminal is %v: %s", terminal, got)
+		}
+	}
+}

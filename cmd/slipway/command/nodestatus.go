@@ -1,0 +1,93 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/admission/unenforced"
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// nodeStatus is one node in the API.
+type nodeStatus struct {
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message,omitempty"`
+	Address string `json:"address,omitempty"`
+	Pods    int    `json:"pods"`
+	// Refuses lists the reasons why the node gets no more pods, each with its remedy.
+	Refuses []string `json:"refuses,omitempty"`
+}
+
+// apiTimeout limits the requests of `slipway status` to the API server.
+const apiTimeout = 3 * time.Second
+
+// clusterStatus returns the nodes and notes for the administrator. It returns nothing if the API server
+// does not respond: the status of the components says why.
+func clusterStatus(ctx context.Context, h *platform.Host) ([]nodeStatus, []string) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil, nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil
+	}
+	return nodes(ctx, client), unenforced.Notes(ctx, config)
+}
+
+// nodes returns the nodes in the API.
+func nodes(ctx context.Context, client kubernetes.Interface) []nodeStatus {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	podCount := map[string]int{}
+	if pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); err == nil {
+		for _, pod := range pods.Items {
+			podCount[pod.Spec.NodeName]++
+		}
+	}
+	var nodes []nodeStatus
+	for _, node := range list.Items {
+		status := nodeStatus{Name: node.Name, Pods: podCount[node.Name], Refuses: refusals(node)}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				status.Ready, status.Message = condition.Status == corev1.ConditionTrue, condition.Message
+			}
+		}
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				status.Address = address.Address
+			}
+		}
+		nodes = append(nodes, status)
+	}
+	return nodes
+}
+
+// refusals returns the reasons why the scheduler places no pods on a node.
+func refusals(node corev1.Node) []string {
+	remedies := map[corev1.NodeConditionType]string{
+		corev1.NodeDiskPressure: "its disk is nearly full; free some of it, or lower eviction-hard (imagefs.available, nodefs.available) " +
+			"below kubeletArguments in node-config.yaml",
+		corev1.NodeMemoryPressure: "its memory is nearly used up; `oc describe node` shows what its pods ask for",
+		corev1.NodePIDPressure:    "nearly all of its process numbers are used",
+	}
+	var reasons []string
+	for _, condition := range node.Status.Conditions {
+		if remedy := remedies[condition.Type]; remedy != "" && condition.Status == corev1.ConditionTrue {
+			reasons = append(reasons, remedy)
+		}
+	}
+	if node.Spec.Unschedulable {
+		reasons = append(reasons, "it is marked as unschedulable; undo it with: oc adm uncordon "+node.Name)
+	}
+	return reasons
+}

@@ -1,0 +1,39 @@
+package command
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+func controlPlaneCommand(opts *options) *cobra.Command {
+	return processCommand(opts, platform.ControlPlane, "Run the control plane's parts (started by the supervisor)", (*platform.Host).RunControlPlane)
+}
+
+func nodeCommand(opts *options) *cobra.Command {
+	return processCommand(opts, platform.Node, "Run the node's parts (started by the supervisor)", (*platform.Host).RunNode)
+}
+
+func processCommand(opts *options, name, short string, run func(*platform.Host, context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use:    name,
+		Short:  short,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			setLogOutput(os.Stderr)
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			return run(h, ctx)
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package command
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/router"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+func routerCommand() *cobra.Command {
+	var file, dir, serviceCA string
+	command := &cobra.Command{
+		Use:   "router",
+		Short: "Serve routes with HAProxy: one more router, such as one for a shard",
+		Long: "Serve the routes of a cluster with HAProxy. It is configured by the environment variables of OpenShift 3's router, such as\n" +
+			"ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT, and runs in a pod on the host network or with a kubeconfig.\n" +
+			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT and ROUTER_LISTEN_ADDR.\n" +
+			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.",
+		GroupID: "host",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := clusterConfig(file)
+			if err != nil {
+				return err
+			}
+			configured, err := settings.Read(environment())
+			if err != nil {
+				return err
+			}
+			program, err := haproxy.FindProgram()
+			if err != nil {
+				return err
+			}
+			absolute, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			return runForeground(cmd.Context(), &router.Router{
+				Config: config, Settings: configured, Program: program, Dir: absolute, User: haproxy.Account(),
+				ServiceCA: serviceCA, Grace: 30 * time.Second,
+			})
+		},
+	}
+	command.AddCommand(routerLogCommand())
+	flags := command.Flags()
+	flags.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the pod's service account by default")
+	flags.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
+	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the authority of services' certificates, if it is there")
+	return command
+}
+
+// environment returns the environment variables by name.
+func environment() map[string]string {
+	variables := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	return variables
+}
+
+// routerLogCommand is the program of the container syslog in a router's pods.
+func routerLogCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "syslog SOCKET",
+		Short:  "Print what HAProxy sends to a log socket",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return router.RelayLog(ctx, args[0], cmd.OutOrStdout())
+		},
+	}
+}

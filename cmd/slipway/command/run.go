@@ -1,0 +1,59 @@
+package command
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/config"
+)
+
+// checkedFlag is the flag with which `slipway up` says that it has done the preflight check.
+const checkedFlag = "checked"
+
+func runCommand(opts *options) *cobra.Command {
+	var checked bool
+	command := &cobra.Command{
+		Use:   "run",
+		Short: "Run the cluster in the foreground, for systemd or a container",
+		Long: "Run the cluster in the foreground until SIGTERM or SIGINT. Pods go on running when it ends and are\n" +
+			"adopted by the next start; `slipway down` ends them too. Tells systemd when everything is ready.",
+		GroupID: "host",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return run(ctx, opts, checked)
+		},
+	}
+	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has just been checked")
+	_ = command.Flags().MarkHidden(checkedFlag) // the flag exists
+	return command
+}
+
+func run(ctx context.Context, opts *options, checked bool) error {
+	setLogOutput(os.Stderr)
+	if opts.file == "" {
+		if err := config.WriteDefaults(opts.dataDir); err != nil {
+			return err
+		}
+	}
+	h, err := opts.load()
+	if err != nil {
+		return err
+	}
+	lock, err := h.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if !checked {
+		if err := h.Preflight(ctx, os.Stderr); err != nil {
+			return err
+		}
+	}
+	return h.Supervise(ctx)
+}

@@ -1,0 +1,120 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// errNotReady makes `slipway status` end with 1 after it has printed the status.
+var errNotReady = errors.New("not everything is ready")
+
+// hostStatus is what `slipway status -o json` prints.
+type hostStatus struct {
+	supervisor.Status
+	Nodes []nodeStatus `json:"nodes,omitempty"`
+	// Notes are about objects of the cluster.
+	Notes []string `json:"notes,omitempty"`
+}
+
+func statusCommand(opts *options) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:     "status",
+		Short:   "Print the health of each part and node",
+		Long:    "Print the health of each part and node. Ends with 0 when everything is ready and with 1 when it is not.",
+		GroupID: "look",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := opts.loadInvalid(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			var status hostStatus
+			if status.Status, err = supervisorStatus(cmd.Context(), h); err != nil {
+				return err
+			}
+			status.Nodes, status.Notes = clusterStatus(cmd.Context(), h)
+			switch output {
+			case "json":
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				err = encoder.Encode(status)
+			case "":
+				err = printStatus(cmd.OutOrStdout(), status)
+			default:
+				return fmt.Errorf("output format %q is unknown; use json or leave it out", output)
+			}
+			if err == nil && !status.Ready {
+				return errNotReady
+			}
+			return err
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	return command
+}
+
+func printStatus(out io.Writer, status hostStatus) error {
+	fmt.Fprintf(out, "Slipway %s   data %s   up %s\n\n", status.Version, status.DataDir, age(status.Started))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PROCESS / PART\tSTATE\tSINCE\tSTARTED IN\tRESTARTS\tPID")
+	for _, process := range status.Processes {
+		fmt.Fprintf(table, "%s\t%s\t%s\t\t%d\t%d\n", process.Name, process.State, age(process.Since), process.Restarts, process.PID)
+		for _, c := range process.Components {
+			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t\t\n", c.Name, c.State, age(c.Since), startDuration(c))
+		}
+	}
+	fmt.Fprintln(table, "\t\t\t\t\t")
+	fmt.Fprintln(table, "NODE\tREADY\tADDRESS\tPODS\t\t")
+	for _, node := range status.Nodes {
+		fmt.Fprintf(table, "%s\t%t\t%s\t%d\t\t\n", node.Name, node.Ready, node.Address, node.Pods)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	printRemarks(out, status)
+	return nil
+}
+
+// printRemarks prints what an administrator might have to act on.
+func printRemarks(out io.Writer, status hostStatus) {
+	for _, process := range status.Processes {
+		if process.LastError != "" {
+			fmt.Fprintf(out, "\n%s ended last with: %s\n  see: slipway logs %s\n", process.Name, process.LastError, process.Name)
+		}
+	}
+	for _, process := range status.Processes {
+		for _, c := range process.Components {
+			if c.Note != "" {
+				fmt.Fprintf(out, "\n%s: %s\n", c.Name, c.Note)
+			}
+		}
+	}
+	for _, node := range status.Nodes {
+		if !node.Ready {
+			fmt.Fprintf(out, "\nnode %s is not ready: %s\n", node.Name, node.Message)
+		}
+		for _, reason := range node.Refuses {
+			fmt.Fprintf(out, "\nnode %s takes no more pods: %s\n", node.Name, reason)
+		}
+	}
+	for _, note := range status.Notes {
+		fmt.Fprintf(out, "\n%s\n", note)
+	}
+}
+
+// age returns the time since t, in seconds.
+func age(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return time.Since(t).Round(time.Second).String()
+}

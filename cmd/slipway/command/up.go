@@ -1,0 +1,162 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
+	"github.com/slipway-platform/slipway/supervisor/logfile"
+	"github.com/spf13/cobra"
+)
+
+// startTimeout limits a start. The first start on a slow disk takes half a minute.
+const startTimeout = 5 * time.Minute
+
+// maxRestarts is the number of restarts of a process after which a start has failed.
+const maxRestarts = 3
+
+func upCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "up",
+		Short:   "Start the cluster on this host, in the background, and wait until it is ready",
+		GroupID: "host",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context(), opts, os.Stderr)
+		},
+	}
+}
+
+func up(ctx context.Context, opts *options, out *os.File) error {
+	h, err := opts.load()
+	if err != nil {
+		return err
+	}
+	progress := newProgress(out, time.Now())
+	status, err := supervisorStatus(ctx, h)
+	switch {
+	case err == nil && status.Ready:
+		fmt.Fprintf(out, "Slipway runs already, since %s.\n\n", status.Started.Format(time.DateTime))
+		printNextSteps(out, h, progress.terminal)
+		return nil
+	case err == nil:
+		progress.printf("it is being started already")
+		return watch(ctx, h, progress, nil)
+	case !errors.Is(err, errNotRunning):
+		return err
+	}
+	if err := h.Preflight(ctx, out); err != nil {
+		return err
+	}
+	done, err := spawn(h, opts)
+	if err != nil {
+		return err
+	}
+	progress.printf("supervisor started, log %s", h.LogFile(platform.Supervisor))
+	return watch(ctx, h, progress, done)
+}
+
+// spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is closed
+// when it ends.
+func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own program: %w", err)
+	}
+	log, err := logfile.Open(h.LogFile(platform.Supervisor))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	args := []string{"run", "--" + checkedFlag, "--data-dir", h.DataDir}
+	if opts.file != "" {
+		file, err := filepath.Abs(opts.file)
+		if err != nil {
+			return nil, fmt.Errorf("find configuration file: %w", err)
+		}
+		args = append(args, "--config", file)
+	}
+	command := exec.Command(executable, args...)
+	command.Stdout, command.Stderr = log, log
+	command.Dir = "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = command.Wait() }()
+	return done, nil
+}
+
+// watch shows the progress until everything is ready or the start has failed. After a failure, it stops
+// the supervisor and prints the last lines of the log.
+func watch(ctx context.Context, h *platform.Host, progress *progress, done <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	client := supervisor.NewClient(h.Socket())
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	var status supervisor.Status
+	for {
+		select {
+		case <-done:
+			return startFailure(progress.out, "the supervisor ended", h.LogFile(platform.Supervisor))
+		case <-ctx.Done():
+			_ = client.Stop(context.WithoutCancel(ctx))
+			name, process := slowest(status)
+			return startFailure(progress.out, fmt.Sprintf("%s was not ready in time", name), h.LogFile(process))
+		case <-ticker.C:
+		}
+		current, err := client.Status(ctx)
+		if err != nil {
+			continue // it does not listen yet, or has ended, which closes done
+		}
+		status = current
+		progress.show(status)
+		if status.Ready {
+			progress.printf("ready\n")
+			printNextSteps(progress.out, h, progress.terminal)
+			return nil
+		}
+		for _, process := range status.Processes {
+			if process.Restarts < maxRestarts {
+				continue
+			}
+			if err := client.Stop(ctx); err != nil {
+				return err
+			}
+			return startFailure(progress.out, process.LastError, h.LogFile(process.Name))
+		}
+	}
+}
+
+// slowest returns a component that is not ready, and its process.
+func slowest(status supervisor.Status) (name, process string) {
+	for _, p := range status.Processes {
+		for _, c := range p.Components {
+			if c.State == component.Starting || c.State == component.Failed {
+				return c.Name, p.Name
+			}
+		}
+	}
+	return "the supervisor", platform.Supervisor
+}
+
+// startFailure prints the end of a log and returns the error of the start.
+func startFailure(out io.Writer, reason, log string) error {
+	fmt.Fprintf(out, "\nlast lines of %s:\n", log)
+	for _, line := range logfile.LastLines(log, 12) {
+		fmt.Fprintf(out, "    %s\n", clip(line, 200))
+	}
+	fmt.Fprintln(out)
+	return fmt.Errorf("start failed: %s", reason)
+}

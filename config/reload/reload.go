@@ -1,0 +1,162 @@
+// Package reload applies changes of the configuration files while the control plane runs.
+package reload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-platform/slipway/config"
+)
+
+// Adjustment is what follows some settings without a restart.
+type Adjustment struct {
+	// Keys are the settings, each with all settings below it.
+	Keys []string
+	// Prepare creates what a configuration requests. apply makes it effective.
+	Prepare func(next *config.Config) (apply func(), err error)
+}
+
+// defaultInterval is the interval in which the files are checked.
+const defaultInterval = time.Second
+
+// retryChecks is the number of checks after which a rejected configuration is tried again. Its error
+// can be in another file, such as a certificate.
+const retryChecks = 10
+
+// Reloader applies changes of configuration files. It reads a file when two checks in a row find the
+// same state, so that it does not read a file that is being written. It prepares all adjustments before
+// it applies the first one: a configuration takes effect as a whole or not at all.
+type Reloader struct {
+	// Load reads the configuration.
+	Load func() (*config.Config, error)
+	// Files are the files that Load reads.
+	Files []string
+	// Start is the configuration with which the process started.
+	Start *config.Config
+	// Adjustments are what can follow a change.
+	Adjustments []Adjustment
+	// Interval is the interval of the checks; a second by default.
+	Interval time.Duration
+
+	note func(string)
+
+	startState []fileState
+	read       []fileState // the state that was read last
+
+	rejected string // the error of that configuration
+	checks   int    // since that configuration was tried
+}
+
+// Name returns the component's name.
+func (r *Reloader) Name() string { return "configuration" }
+
+// Notes sets the function that reports settings that are not in effect.
+func (r *Reloader) Notes(note func(string)) { r.note = note }
+
+// Init records the state of the files. The caller calls it as soon as it has read the configuration, so
+// that later changes are found.
+func (r *Reloader) Init() {
+	r.startState = stateOf(r.Files)
+	next, err := r.Load()
+	if err != nil {
+		return
+	}
+	if changed, err := config.Changes(r.Start, next); err == nil && len(changed) == 0 {
+		r.read = r.startState // otherwise the files have changed since this process read them
+	}
+}
+
+// Run checks the files until ctx ends.
+func (r *Reloader) Run(ctx context.Context, ready func()) error {
+	ready()
+	interval := r.Interval
+	if interval == 0 {
+		interval = defaultInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	var last []fileState
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		current := stateOf(r.Files)
+		r.checks++
+		switch {
+		case !slices.Equal(current, last):
+		case !slices.Equal(current, r.read):
+			r.read, r.rejected = current, ""
+			r.reload()
+		case r.rejected != "" && r.checks >= retryChecks:
+			r.reload()
+		}
+		last = current
+	}
+}
+
+// reload applies the files and reports the result.
+func (r *Reloader) reload() {
+	pending, err := r.apply()
+	previous := r.rejected
+	r.checks, r.rejected = 0, ""
+	if err != nil {
+		r.rejected = err.Error()
+	}
+	switch {
+	case err != nil && r.rejected == previous: // reported before
+	case err != nil:
+		slog.Error("changed configuration is rejected; the previous one stays in effect", "error", err)
+		r.report("the changed configuration cannot be used, and the former one stays: " + err.Error())
+	case len(pending) > 0:
+		keys := strings.Join(pending, ", ")
+		slog.Warn("changed configuration is in effect; some settings need a restart", "keys", keys)
+		r.report("changed settings that count at the next start only: " + keys)
+	default:
+		slog.Info("changed configuration is in effect")
+		r.report("")
+	}
+}
+
+func (r *Reloader) report(note string) {
+	if r.note != nil {
+		r.note(note)
+	}
+}
+
+// apply applies all adjustments and returns the changed settings that need a restart.
+func (r *Reloader) apply() (pending []string, err error) {
+	for i, file := range r.Files {
+		if r.read[i] == (fileState{}) && r.startState[i] != (fileState{}) {
+			return nil, fmt.Errorf("%s is gone", file)
+		}
+	}
+	next, err := r.Load()
+	if err != nil {
+		return nil, err
+	}
+	changed, err := config.Changes(r.Start, next)
+	if err != nil {
+		return nil, err
+	}
+	var applies []func()
+	var errs []error
+	var keys []string
+	for _, adjustment := range r.Adjustments {
+		apply, err := adjustment.Prepare(next)
+		errs, applies, keys = append(errs, err), append(applies, apply), append(keys, adjustment.Keys...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, apply := range applies {
+		apply()
+	}
+	return slices.DeleteFunc(changed, func(key string) bool { return config.Below(key, keys) }), nil
+}

@@ -1,0 +1,28 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// defaultAuditPolicy records who requested what. It does not record the content of requests and
+// responses.
+const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
+
+// AuditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3 have
+// an older version with the same fields. Without a policy, the default records metadata, as OpenShift
+// 3 does; upstream would record nothing.
+func AuditPolicy(policy []byte) ([]byte, error) {
+	if policy == nil {
+		return []byte(defaultAuditPolicy), nil
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(policy, &fields); err != nil {
+		return nil, fmt.Errorf("read audit policy: %w", err)
+	}
+	if version, _ := fields["apiVersion"].(string); strings.HasPrefix(version, "audit.k8s.io/") {
+		fields["apiVersion"] = "audit.k8s.io/v1"
+	}
+	return json.Marshal(fields)
+}

@@ -1,0 +1,39 @@
+package vrrp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/slipway-platform/slipway/internal/program"
+)
+
+// FindPrograms returns the programs of this machine that share addresses.
+func FindPrograms() (Programs, error) {
+	var programs Programs
+	var errs []error
+	for name, path := range map[string]*string{
+		"keepalived": &programs.Keepalived, "nft": &programs.Nft, "nc": &programs.Netcat,
+	} {
+		var ok bool
+		if *path, ok = program.Find(name); !ok {
+			errs = append(errs, fmt.Errorf("find program %q: it is not there", name))
+		}
+	}
+	return programs, errors.Join(errs...)
+}
+
+// FindImagePrograms returns the programs of this machine for the image of pods that share addresses:
+// keepalived, nft, and bash for scripts if the machine has it.
+func FindImagePrograms() ([]string, error) {
+	var paths []string
+	for _, name := range []string{"keepalived", "nft", "bash"} {
+		path, ok := program.Find(name)
+		if !ok && name != "bash" {
+			return nil, fmt.Errorf("addresses are not shared, since this machine has no %s; run: apt-get install keepalived nftables", name)
+		}
+		if ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}

@@ -1,0 +1,49 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// APIAccess is ready when the API server serves and permits what the components of the node list.
+// Clients that start earlier would lose seconds to their back-off.
+type APIAccess struct {
+	Grants []Grant
+}
+
+// Grant is the right of a client to list the objects at a path, such as /api/v1/nodes.
+type Grant struct {
+	Client *rest.Config
+	Path   string
+}
+
+// accessPollInterval is the interval of requests until the API server permits them.
+const accessPollInterval = 50 * time.Millisecond
+
+// Name returns the component's name.
+func (a *APIAccess) Name() string { return "api" }
+
+// Run waits for all grants, calls ready, and waits until ctx ends.
+func (a *APIAccess) Run(ctx context.Context, ready func()) error {
+	for _, grant := range a.Grants {
+		client, err := kubernetes.NewForConfig(grant.Client)
+		if err != nil {
+			return fmt.Errorf("create client for %q: %w", grant.Path, err)
+		}
+		err = wait.PollUntilContextCancel(ctx, accessPollInterval, true, func(ctx context.Context) (bool, error) {
+			request := client.Discovery().RESTClient().Get().AbsPath(grant.Path).Param("limit", "1")
+			return request.Do(ctx).Error() == nil, nil
+		})
+		if err != nil {
+			return nil // ctx has ended
+		}
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}

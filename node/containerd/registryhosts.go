@@ -1,0 +1,49 @@
+package containerd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// writtenBySlipway is the first line of the files that Write owns.
+const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
+
+// RegistryHosts configures where containerd finds the registry of the cluster, so that a node pulls by
+// the names of the registry without resolving them.
+type RegistryHosts struct {
+	// Dir is the directory with the settings of registries (config_path of containerd).
+	Dir string
+	// Names are the names of the registry in image references.
+	Names []string
+	// Address is the host:port of the registry.
+	Address string
+	// CAFile is the certificate authority of the registry.
+	CAFile string
+}
+
+// Write writes <Dir>/<name>/hosts.toml for each name. It keeps files that an administrator wrote.
+func (r RegistryHosts) Write() error {
+	names := slices.Compact(slices.Sorted(slices.Values(r.Names)))
+	for _, name := range names {
+		dir := filepath.Join(r.Dir, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("create directory of registry %q: %w", name, err)
+		}
+		settings := fmt.Sprintf(writtenBySlipway+"server = %q\n\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\nca = %q\n",
+			"https://"+name, "https://"+r.Address, r.CAFile)
+		path := filepath.Join(dir, "hosts.toml")
+		existing, err := os.ReadFile(path)
+		if err == nil && (string(existing) == settings || !strings.HasPrefix(string(existing), writtenBySlipway)) {
+			continue // several processes of a host call Write at the same time
+		}
+		if err := atomicfile.Write(path, []byte(settings), 0o644); err != nil {
+			return fmt.Errorf("write settings of registry %q: %w", name, err)
+		}
+	}
+	return nil
+}

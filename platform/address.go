@@ -1,0 +1,76 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/slipway-platform/slipway/network/hostaddr"
+)
+
+// OfflineDevice is the network device with the address of a machine that has no other.
+const OfflineDevice = "slipway-offline"
+
+// findAddress finds the machine's address. A machine without one gets a local address, so that a
+// cluster runs without a network.
+func (h *Host) findAddress() error {
+	preferred := h.Node.NodeIP
+	address, err := hostaddr.HostAddress(preferred, h.ignoredDevices()...)
+	if err != nil && preferred == "" {
+		address, err = hostaddr.AssignOffline(OfflineDevice)
+	}
+	if err != nil {
+		return err
+	}
+	h.address = address
+	return nil
+}
+
+// ignoredDevices returns Slipway's network devices, whose addresses are not the machine's.
+func (h *Host) ignoredDevices() []string {
+	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice}
+}
+
+// names returns the names of this machine: its node name and all addresses.
+func (h *Host) names() []string {
+	names := []string{h.Node.NodeName}
+	for _, address := range hostaddr.HostAddresses(h.ignoredDevices()...) {
+		names = append(names, address.String())
+	}
+	return names
+}
+
+// apiURL returns the URL of the API server under one of the machine's names.
+func (h *Host) apiURL(name string) string {
+	_, port := h.Master.APIAddress()
+	return "https://" + net.JoinHostPort(name, strconv.Itoa(port))
+}
+
+const addressCheckInterval = 5 * time.Second
+
+// watchAddress calls changed when two checks in a row find an address that differs from the one of the
+// start. It ignores that the machine has no address.
+func (h *Host) watchAddress(ctx context.Context, changed func()) {
+	ticker := time.NewTicker(addressCheckInterval)
+	defer ticker.Stop()
+	different := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		address, err := hostaddr.HostAddress(h.Node.NodeIP, h.ignoredDevices()...)
+		if err != nil || address == h.address {
+			different = 0
+			continue
+		}
+		if different++; different == 2 {
+			slog.Warn("the machine's address has changed; all processes restart", "old", h.address, "new", address)
+			changed()
+			return
+		}
+	}
+}

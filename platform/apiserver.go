@@ -1,0 +1,182 @@
+package platform
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-platform/slipway/admission/pod"
+	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/admission/unenforced"
+	"github.com/slipway-platform/slipway/apigroup/apps"
+	"github.com/slipway-platform/slipway/apigroup/build"
+	"github.com/slipway-platform/slipway/apigroup/image"
+	networkapi "github.com/slipway-platform/slipway/apigroup/network"
+	"github.com/slipway-platform/slipway/apigroup/quota"
+	"github.com/slipway-platform/slipway/apigroup/route"
+	"github.com/slipway-platform/slipway/apigroup/template"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/controller/serviceca"
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+func (h *Host) apiServer() (component.Component, error) {
+	bind, port := h.Master.APIAddress()
+	nodePorts := h.Master.NodePorts()
+	features, adjustments, err := h.features()
+	if err != nil {
+		return nil, err
+	}
+	audit, err := h.audit()
+	if err != nil {
+		return nil, err
+	}
+	server := &kube.APIServer{
+		BindAddress:        net.ParseIP(bind),
+		AdvertiseAddress:   h.address.AsSlice(),
+		Port:               port,
+		CertFile:           h.credentials.APIServer.Cert,
+		KeyFile:            h.credentials.APIServer.Key,
+		ClientCAFile:       h.credentials.CA.Cert,
+		EtcdSocket:         h.etcdSocket(),
+		KubeletCertFile:    h.credentials.KubeletClient.Cert,
+		KubeletKeyFile:     h.credentials.KubeletClient.Key,
+		KubeletCAFile:      h.credentials.CA.Cert,
+		FrontProxyCAFile:   h.credentials.FrontProxyCA.Cert,
+		FrontProxyCertFile: h.credentials.FrontProxy.Cert,
+		FrontProxyKeyFile:  h.credentials.FrontProxy.Key,
+
+		ServiceCIDR: h.Master.ServiceNetwork().String(),
+		NodePorts:   &nodePorts,
+		Domain:      h.Node.DNSDomain,
+		Audit:       audit,
+		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
+		Features:    features,
+
+		CORSOrigins:   h.Master.CORSOrigins(),
+		MinTLSVersion: h.Master.ServingInfo.MinTLSVersion,
+		CipherSuites:  h.Master.ServingInfo.CipherSuites,
+
+		LimitSecretReferences: h.Master.ServiceAccountConfig.LimitSecretReferences,
+	}
+	for _, named := range h.Master.ServingInfo.NamedCertificates {
+		server.NamedCertificates = append(server.NamedCertificates,
+			kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
+	}
+	server.ServiceAccountKeyFile, server.ServiceAccountKeyFiles = h.serviceAccountKeys()
+	if err := h.setEncryption(server); err != nil {
+		return nil, err
+	}
+	admission, err := h.setAdmission(server)
+	if err != nil {
+		return nil, err
+	}
+	return adjustable{server, append(adjustments, admission)}, nil
+}
+
+// features returns what Slipway adds to the API server, in the order in which discovery lists the
+// groups, with what can follow changes of the configuration.
+func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
+	users, userAdjustments, err := h.userFeatures()
+	if err != nil {
+		return nil, nil, err
+	}
+	projects, projectAdjustment, err := h.projectFeatures()
+	if err != nil {
+		return nil, nil, err
+	}
+	rules := kube.Rules{}
+	features := slices.Concat(users, projects, []apiserver.Feature{
+		pod.Feature(),
+		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
+		reach.Feature(h.networks()),
+		unenforced.Feature(unenforced.Resources()),
+		apps.Feature(rules),
+		build.Feature(rules),
+		image.Feature(h.imageOptions()),
+		route.Feature(h.Master.RoutingConfig.Subdomain),
+		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
+		quota.Feature(rules),
+		networkapi.Feature(),
+		apiserver.VersionFeature(),
+	})
+	return features, append(userAdjustments, projectAdjustment), nil
+}
+
+// serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key files
+// that verify them: several during a change of the key.
+func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
+	configured := h.Master.ServiceAccountConfig
+	switch {
+	case configured.PrivateKeyFile == "":
+		verifying = append([]string{h.credentials.ServiceAccountPublicKey}, configured.PublicKeyFiles...)
+		return h.credentials.ServiceAccountKey, verifying
+	case len(configured.PublicKeyFiles) == 0:
+		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile} // contains the public key
+	}
+	return configured.PrivateKeyFile, configured.PublicKeyFiles
+}
+
+// audit returns the settings of auditConfig, or nil if it is disabled.
+func (h *Host) audit() (*kube.Audit, error) {
+	c := h.Master.AuditConfig
+	if !c.Enabled {
+		return nil, nil
+	}
+	audit := &kube.Audit{
+		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
+		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
+	}
+	if audit.PolicyFile != "" {
+		return audit, nil
+	}
+	policy, err := kube.AuditPolicy(c.PolicyConfiguration.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("auditConfig.policyConfiguration: %w", err)
+	}
+	audit.PolicyFile = filepath.Join(h.RunDir(), "audit.json")
+	return audit, atomicfile.Write(audit.PolicyFile, policy, 0o600)
+}
+
+// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's name
+// and the current one.
+const (
+	formerEncryptionArgument = "experimental-encryption-provider-config"
+	encryptionArgument       = "encryption-provider-config"
+)
+
+// setEncryption sets how the API server encrypts secrets.
+func (h *Host) setEncryption(server *kube.APIServer) (err error) {
+	if file := server.Arguments[formerEncryptionArgument]; len(file) == 1 && len(server.Arguments[encryptionArgument]) == 0 {
+		content, err := kube.ConvertEncryptionConfig(file[0])
+		if err != nil {
+			return fmt.Errorf("kubernetesMasterConfig.apiServerArguments.%s: %w", formerEncryptionArgument, err)
+		}
+		converted := filepath.Join(h.RunDir(), "encryption.yaml")
+		if err := atomicfile.Write(converted, content, 0o600); err != nil {
+			return err
+		}
+		server.Arguments = maps.Clone(server.Arguments)
+		delete(server.Arguments, formerEncryptionArgument)
+		server.Arguments[encryptionArgument] = []string{converted}
+	}
+	server.EncryptionConfigFile, err = h.encryptionConfig()
+	return err
+}
+
+// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the cluster
+// has none or an administrator configured another one.
+func (h *Host) encryptionConfig() (string, error) {
+	configured := h.Master.KubernetesMasterConfig.APIServerArguments
+	if len(configured[encryptionArgument]) > 0 || len(configured[formerEncryptionArgument]) > 0 {
+		return "", nil
+	}
+	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)
+}

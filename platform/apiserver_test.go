@@ -1,0 +1,33 @@
+package platform
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/pki"
+)
+
+func TestKeysOfServiceAccountsAreExchanged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		private   string
+		public    []string
+		signing   string
+		verifying []string
+	}{
+		"own":                      {"", nil, "own", []string{"own.pub"}},
+		"own, after another":       {"", []string{"old.pub"}, "own", []string{"own.pub", "old.pub"}},
+		"configured":               {"new", []string{"new.pub", "old.pub"}, "new", []string{"new.pub", "old.pub"}},
+		"without a public key too": {"new", nil, "new", []string{"new"}},
+	} {
+		h := &Host{Config: &config.Config{Master: &config.MasterConfig{}}}
+		h.credentials = &pki.Identity{Files: pki.Files{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}
+		h.Master.ServiceAccountConfig = legacyv1.ServiceAccountConfig{PrivateKeyFile: tt.private, PublicKeyFiles: tt.public}
+		signing, verifying := h.serviceAccountKeys()
+		if diff := cmp.Diff([]any{tt.signing, tt.verifying}, []any{signing, verifying}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

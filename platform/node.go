@@ -1,0 +1,143 @@
+package platform
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/internal/arguments"
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/network/vrrp"
+	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/node/disk"
+	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// nodeTable lists what `slipway node` runs. The components reach the control plane over the network, as
+// on a host that is only a node.
+func nodeTable() []entry {
+	return []entry{
+		{"api", nil, (*Host).apiAccess},
+		{"images", nil, (*Host).images},
+		{"disk-guard", nil, (*Host).diskGuard},
+		{"flexvolume", nil, (*Host).flexVolumes},
+		{"flexvolume-cleanup", []string{"flexvolume"}, (*Host).flexVolumeCleanup},
+		{"image-service", nil, (*Host).imageService},
+		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet},
+		{"local-storage", []string{"kubelet"}, (*Host).localStorage},
+		{"network", []string{"api"}, (*Host).network},
+		{"dns", []string{"network"}, (*Host).dns},
+		{"router", []string{"network"}, (*Host).router},
+		{"idling", []string{"network"}, (*Host).idling},
+		// The network has created the Node. Without it, upstream's proxy retries after a second.
+		{"proxy", []string{"network"}, (*Host).proxy},
+	}
+}
+
+func (h *Host) apiAccess() (component.Component, error) {
+	access := &node.APIAccess{}
+	for _, grant := range []struct{ kubeconfig, path string }{
+		{h.credentials.AgentKubeconfig, "/api/v1/nodes"},
+		{h.credentials.DNSKubeconfig, "/api/v1/namespaces"},
+		{h.credentials.IdlingKubeconfig, "/api/v1/services"},
+		{h.credentials.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"},
+	} {
+		client, err := readKubeconfig(grant.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		access.Grants = append(access.Grants, node.Grant{Client: client, Path: grant.path})
+	}
+	return access, nil
+}
+
+// busybox is the path of Debian's busybox-static.
+const busybox = "/bin/busybox"
+
+func (h *Host) images() (component.Component, error) {
+	programs, err := h.programs()
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientFor(h.credentials.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return image.Loader{
+		Store:      image.Store{Socket: h.ContainerdSocket()},
+		Pause:      programs.Pause,
+		Runc:       programs.Runc,
+		Busybox:    busybox,
+		Executable: "/proc/self/exe",
+		HAProxy:    haproxy.FindProgram,
+		Keepalived: vrrp.FindImagePrograms,
+		Archives:   h.Node.Slipway.ImageDirectory,
+		Calm:       h.allReady,
+		HasDeployer: func(ctx context.Context) error {
+			return node.SetLabel(ctx, client, h.Node.NodeName, rollout.ImageLabel)
+		},
+	}, nil
+}
+
+// imageService pulls the images of pods.
+func (h *Host) imageService() (component.Component, error) {
+	return &image.Service{
+		Store: image.Store{Socket: h.ContainerdSocket()}, Socket: h.imageSocket(),
+		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, Dialer: h.outbound(),
+	}, nil
+}
+
+// diskGuard protects the disks of etcd and of the platform's files from pods.
+func (h *Host) diskGuard() (component.Component, error) {
+	return &disk.Guard{
+		Dirs:     []string{h.DataDir, h.Master.EtcdDirectory()},
+		PodGroup: filepath.Join(h.Node.Slipway.CgroupRoot, "kubepods"), LogDir: h.podLogs(),
+	}, nil
+}
+
+func (h *Host) kubelet() (component.Component, error) {
+	bind, port := h.Node.KubeletAddress()
+	manifests, _ := h.Node.ManifestDir()
+	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
+	if err != nil {
+		return nil, err
+	}
+	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{InUse: h.usesDriver, Attachments: h.attachments()})
+	return &node.Kubelet{
+		NodeName:          h.Node.NodeName,
+		NodeIP:            h.address.AsSlice(),
+		BindAddress:       net.ParseIP(bind),
+		Port:              port,
+		CertFile:          h.credentials.KubeletServer.Cert,
+		KeyFile:           h.credentials.KubeletServer.Key,
+		ClientCAFile:      h.credentials.NodeCA,
+		Kubeconfig:        h.credentials.NodeKubeconfig,
+		RootDirectory:     h.Node.VolumeDirectory,
+		CertDirectory:     h.path("pki", "kubelet"),
+		PodLogsDirectory:  h.podLogs(),
+		RuntimeSocket:     h.ContainerdSocket(),
+		ImageSocket:       h.imageSocket(),
+		CgroupRoot:        h.Node.Slipway.CgroupRoot,
+		Reserve:           reserve,
+		DNSIP:             h.Node.ResolverIP(),
+		Domain:            h.Node.DNSDomain,
+		ResolvConf:        node.HostResolvConf(),
+		ManifestDirectory: manifests,
+		VolumePluginDir:   h.Node.VolumePluginDir(),
+		Prober:            prober,
+		Arguments:         arguments.Map(h.Node.KubeletArguments),
+	}, nil
+}
+
+func (h *Host) proxy() (component.Component, error) {
+	return &node.Proxy{
+		NodeName:      h.Node.NodeName,
+		Kubeconfig:    h.credentials.ProxyKubeconfig,
+		Bridge:        h.Node.Slipway.Bridge,
+		HealthAddress: h.proxyHealthAddress(),
+		Arguments:     arguments.Map(h.Node.ProxyArguments),
+	}, nil
+}

@@ -1,0 +1,109 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+
+	groupoauth "github.com/slipway-platform/slipway/apigroup/oauth"
+	"github.com/slipway-platform/slipway/apigroup/user"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/internal/throttle"
+	"github.com/slipway-platform/slipway/oauth"
+	"github.com/slipway-platform/slipway/oauth/login"
+	"github.com/slipway-platform/slipway/oauth/page"
+	"github.com/slipway-platform/slipway/oauth/provider"
+	"github.com/slipway-platform/slipway/oauth/session"
+)
+
+// userFeatures returns the API groups of users and tokens, and the OAuth server unless the
+// configuration names another one.
+func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) {
+	features := []apiserver.Feature{user.Feature(), groupoauth.Feature()}
+	if h.Master.OAuthConfig == nil {
+		return features, nil, nil
+	}
+	settings, err := h.oauthConfig(h.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if settings.Metrics, err = login.NewMetrics(); err != nil {
+		return nil, nil, err
+	}
+	settings.Throttle = throttle.New()
+	server := oauth.New(settings, func(err error) { slog.Warn("login failed", "error", err) })
+	adjustment := reload.Adjustment{
+		Keys: []string{
+			"oauthConfig.identityProviders", "oauthConfig.alwaysShowProviderSelection", "oauthConfig.grantConfig",
+			"oauthConfig.sessionConfig", "oauthConfig.tokenConfig", "oauthConfig.templates",
+		},
+		Prepare: func(next *config.Config) (func(), error) {
+			if next.Master.OAuthConfig == nil {
+				return func() {}, nil // the server ends at the next restart
+			}
+			settings, err := h.oauthConfig(next)
+			if err != nil {
+				return nil, err
+			}
+			return server.Prepare(settings)
+		},
+	}
+	return append(features, server.Feature()), []reload.Adjustment{adjustment}, nil
+}
+
+// oauthConfig returns the settings of the OAuth server in a configuration.
+func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
+	c := from.Master.OAuthConfig
+	secrets, err := session.EnsureSecrets(c.SessionConfig.SessionSecretsFile)
+	if err != nil {
+		return oauth.Config{}, err
+	}
+	settings := oauth.Config{
+		PublicURL: h.publicURL(), ConsoleURL: c.AssetPublicURL, AlwaysShowProviderSelection: c.AlwaysShowProviderSelection,
+		GrantMethod:               oauthv1.GrantHandlerType(c.GrantConfig.Method),
+		ServiceAccountGrantMethod: oauthv1.GrantHandlerType(c.GrantConfig.ServiceAccountMethod),
+		SessionName:               c.SessionConfig.SessionName,
+		SessionMaxAge:             time.Duration(c.SessionConfig.SessionMaxAgeSeconds) * time.Second,
+		SessionSecrets:            secrets,
+		TokenMaxAge:               c.TokenConfig.AccessTokenMaxAgeSeconds,
+		CodeMaxAge:                c.TokenConfig.AuthorizeTokenMaxAgeSeconds,
+	}
+	if timeout := c.TokenConfig.AccessTokenInactivityTimeoutSeconds; timeout != nil {
+		settings.TokenInactivityTimeout = *timeout
+	}
+	if t := c.Templates; t != nil {
+		settings.Templates = page.Templates{Login: t.Login, Providers: t.ProviderSelection, Error: t.Error}
+	}
+	var errs []error
+	for _, configured := range from.Master.IdentityProviders() {
+		p, err := provider.New(providerConfig(configured))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("oauthConfig: identity provider %q: %w", configured.Name, err))
+			continue
+		}
+		settings.Providers = append(settings.Providers, p)
+	}
+	return settings, errors.Join(errs...)
+}
+
+func providerConfig(c config.IdentityProvider) provider.Config {
+	settings := c.Settings
+	if s, ok := settings.(*config.OpenIDIdentityProvider); ok {
+		settings = &provider.OpenID{OpenIDIdentityProvider: s.OpenIDIdentityProvider, Issuer: s.Issuer}
+	}
+	return provider.Config{IdentityProvider: c.IdentityProvider, Settings: settings}
+}
+
+// publicURL returns the address of the API server for browsers and clients.
+func (h *Host) publicURL() string {
+	if configured := h.Master.OAuthConfig.MasterPublicURL; configured != "" {
+		return strings.TrimRight(configured, "/")
+	}
+	return h.apiURL(h.address.String())
+}

@@ -1,0 +1,78 @@
+package platform
+
+import (
+	"github.com/slipway-platform/slipway/apigroup/authorization"
+	"github.com/slipway-platform/slipway/apigroup/project"
+	"github.com/slipway-platform/slipway/apigroup/security"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/controller/serviceaccount"
+	"github.com/slipway-platform/slipway/controller/serviceca"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// projectFeatures returns the API groups and admission plugins of projects, roles and security context
+// constraints.
+func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error) {
+	options := func(c *config.Config) project.Options {
+		p := c.Master.ProjectConfig
+		return project.Options{
+			RequestTemplate: p.ProjectRequestTemplate, RequestMessage: p.ProjectRequestMessage,
+			DefaultNodeSelector: p.DefaultNodeSelector,
+		}
+	}
+	settings, err := project.NewSettings(options(h.Config))
+	if err != nil {
+		return nil, reload.Adjustment{}, err
+	}
+	adjustment := reload.Adjustment{
+		Keys: []string{
+			"projectConfig.projectRequestTemplate", "projectConfig.projectRequestMessage", "projectConfig.defaultNodeSelector",
+		},
+		Prepare: func(next *config.Config) (func(), error) { return settings.Prepare(options(next)) },
+	}
+	return []apiserver.Feature{project.Feature(settings), authorization.Feature(), security.Feature()}, adjustment, nil
+}
+
+// allocator allocates the UID ranges and SELinux labels of namespaces.
+func (h *Host) allocator() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	c := h.Master.ProjectConfig.SecurityAllocator
+	return &security.Allocator{
+		Client: client, UIDRange: c.UIDAllocatorRange, MCSRange: c.MCSAllocatorRange, LabelsPerProject: c.MCSLabelsPerProject,
+	}, nil
+}
+
+// projects creates the service accounts and roles of projects and finalizes deleted projects.
+func (h *Host) projects() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	return &project.Controller{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
+}
+
+// serviceAccountSecrets creates tokens and registry credentials of service accounts.
+func (h *Host) serviceAccountSecrets() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain, Hosts: h.registryHosts()}, nil
+}
+
+// serviceCertificates issues the certificates of services.
+func (h *Host) serviceCertificates() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	signer := h.credentials.ServiceSigner
+	return &serviceca.Certificates{
+		Client: client, CertFile: signer.Cert, KeyFile: signer.Key, BundleFile: h.credentials.ServiceCA, Domain: h.Node.DNSDomain,
+	}, nil
+}

@@ -1,0 +1,63 @@
+package platform
+
+import (
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/kube"
+	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// flexVolumes returns the registry of FlexVolume drivers with its metrics. The control plane and the
+// node have one each.
+func (h *Host) flexVolumes() (component.Component, error) {
+	metrics, err := volumeplugin.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	drivers := h.drivers()
+	drivers.Observer = metrics
+	return drivers, nil
+}
+
+func (h *Host) attachDetach() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{Attachments: h.attachments()})
+	return &kube.AttachDetach{Client: client, Prober: prober}, nil
+}
+
+func (h *Host) flexVolumeRecovery() (component.Component, error) {
+	config, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &volumeplugin.DetachRecovery{Client: client, Registry: h.drivers(), Attachments: h.attachments()}, nil
+}
+
+func (h *Host) expander() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{})
+	return &kube.Expander{Client: client, Prober: prober, KubeletRoot: h.Node.VolumeDirectory}, nil
+}
+
+func (h *Host) flexVolumeCleanup() (component.Component, error) {
+	return &volumeplugin.DeviceCleanup{
+		Registry: h.drivers(), KubeletRoot: h.Node.VolumeDirectory, Attachments: h.attachments(),
+	}, nil
+}
+
+// usesDriver reports whether the node can have a volume of a FlexVolume driver in use.
+func (h *Host) usesDriver(driver string) bool {
+	return flexvolume.Uses(h.Node.VolumeDirectory, driver)
+}

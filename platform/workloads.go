@@ -1,0 +1,96 @@
+package platform
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/deployment"
+	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
+	"github.com/slipway-platform/slipway/apigroup/template/instance"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/internal/buildpod"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/storage/local"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// deployments returns the controllers of DeploymentConfigs. The image of Custom strategies contains oc.
+func (h *Host) deployments() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	return &deployment.Controllers{Client: client, Image: image.DeployerName, CustomImage: image.SelfName}, nil
+}
+
+// templateInstances creates the objects of TemplateInstances. The generated values are derived from the
+// key that signs tokens.
+func (h *Host) templateInstances() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
+	if err != nil {
+		return nil, fmt.Errorf("read key for template instances: %w", err)
+	}
+	return &instance.Instances{Client: client, Secret: secret}, nil
+}
+
+// builds returns the build controllers.
+func (h *Host) builds() (component.Component, error) {
+	client, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := buildDecisions(h.Config)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := buildcontroller.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	settings := buildcontroller.NewSettingsStore(decisions)
+	controllers := &buildcontroller.Controllers{
+		Client: client, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile,
+		Settings: settings, Metrics: metrics,
+	}
+	if !h.Node.Slipway.LocalStorage.Disabled {
+		controllers.CacheDriver, controllers.CacheLabel = local.DriverName, localStorageLabel
+	}
+	return adjustable{controllers, []reload.Adjustment{{
+		Keys: []string{pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides)},
+		Prepare: func(next *config.Config) (func(), error) {
+			decisions, err := buildDecisions(next)
+			return func() { settings.Replace(decisions) }, err
+		},
+	}}}, nil
+}
+
+// buildDecisions returns the settings of a configuration for all builds.
+func buildDecisions(c *config.Config) (*buildcontroller.Settings, error) {
+	plugins, err := c.Master.AdmissionPlugins()
+	if err != nil {
+		return nil, err
+	}
+	decisions := &buildcontroller.Settings{}
+	for _, plugin := range plugins {
+		content := bytes.NewReader(plugin.Configuration)
+		switch plugin.Name {
+		case config.BuildDefaults:
+			err = apiserver.DecodeConfig(content, "BuildDefaultsConfig", &decisions.Defaults)
+		case config.BuildOverrides:
+			err = apiserver.DecodeConfig(content, "BuildOverridesConfig", &decisions.Overrides)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", plugin.Name, err)
+		}
+	}
+	return decisions, nil
+}

@@ -1,0 +1,26 @@
+package haproxy
+
+import (
+	"errors"
+	"os"
+	"os/user"
+
+	"github.com/slipway-platform/slipway/internal/program"
+)
+
+// FindProgram returns the path of HAProxy on this machine.
+func FindProgram() (string, error) {
+	if path, ok := program.Find("haproxy"); ok {
+		return path, nil
+	}
+	return "", errors.New("routes are not served, since this machine has no HAProxy; run: apt-get install haproxy")
+}
+
+// Account returns the user of the HAProxy package, if it exists and this process can change to it.
+func Account() string {
+	const name = "haproxy"
+	if _, err := user.Lookup(name); err != nil || os.Geteuid() != 0 {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,61 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+)
+
+// collectInterval is the interval in which a CacheCollector looks for expired caches.
+const collectInterval = time.Minute
+
+// CacheCollector deletes caches of a node that expired and that no pod uses.
+type CacheCollector struct {
+	Driver *Driver
+	// Client has the rights of the node's kubelet.
+	Client kubernetes.Interface
+}
+
+// Name returns the component's name.
+func (c *CacheCollector) Name() string { return "local-caches" }
+
+// Run deletes expired caches until ctx ends.
+func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
+	ready()
+	ticker := time.NewTicker(collectInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("expired caches are not deleted", "error", err, "retryAfter", collectInterval)
+		}
+	}
+}
+
+// collect passes the caches that the node's pods use to the driver.
+func (c *CacheCollector) collect(ctx context.Context) error {
+	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", c.Driver.Node).String(), ResourceVersion: "0",
+	})
+	if err != nil {
+		return fmt.Errorf("list pods of node %q: %w", c.Driver.Node, err)
+	}
+	used := map[Cache]bool{}
+	for _, pod := range pods.Items {
+		for _, volume := range pod.Spec.Volumes {
+			if volume.CSI != nil && volume.CSI.Driver == DriverName {
+				used[Cache{Namespace: pod.Namespace, Name: volume.CSI.VolumeAttributes[CacheKey]}] = true
+			}
+		}
+	}
+	return c.Driver.CollectCaches(used)
+}

@@ -1,0 +1,67 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// ErrNotRunning is the error of requests if no supervisor listens on the socket.
+var ErrNotRunning = errors.New("supervisor is not running")
+
+// Client sends requests to a supervisor over its socket.
+type Client struct {
+	http http.Client
+}
+
+// NewClient returns a client of the supervisor that listens on a Unix socket.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	return &Client{http.Client{Transport: transport, Timeout: 5 * time.Second}}
+}
+
+// Status returns the status; ErrNotRunning if no supervisor listens.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var status Status
+	resp, err := c.do(ctx, http.MethodGet, "/status")
+	if err != nil {
+		return status, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		return status, fmt.Errorf("read status: %w", err)
+	}
+	return status, nil
+}
+
+// Stop requests the supervisor to stop all processes and end. It returns before they have ended.
+func (c *Client) Stop(ctx context.Context) error {
+	resp, err := c.do(ctx, http.MethodPost, "/stop")
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("create request to supervisor: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return nil, ErrNotRunning
+	}
+	if err != nil {
+		return nil, fmt.Errorf("send request to supervisor: %w", err)
+	}
+	return resp, nil
+}

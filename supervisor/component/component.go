@@ -1,0 +1,43 @@
+// Package component runs the components of a process: it starts each one after those that it needs,
+// stops them in reverse order, and reports the state of each.
+package component
+
+import "context"
+
+// Component is a long-lived unit of a process. Run blocks. It calls ready once, when the component
+// serves, returns nil after ctx has ended, and returns an error on failure.
+type Component interface {
+	Name() string
+	Run(ctx context.Context, ready func()) error
+}
+
+// Noter is a component that can be ready without everything that it is for, such as a router
+// without its HAProxy.
+type Noter interface {
+	Component
+	// Notes passes the function that reports what the component lacks; "" if it lacks nothing. Notes
+	// is called once, before Run.
+	Notes(note func(text string))
+}
+
+// Entry is a component with the names of the components of the same process that must be ready
+// before it starts.
+type Entry struct {
+	Component
+	After []string
+}
+
+// Disabled returns a component that does nothing, in place of one that the configuration disables.
+func Disabled(name string) Component { return disabled(name) }
+
+type disabled string
+
+// Name returns the name of the disabled component.
+func (d disabled) Name() string { return string(d) }
+
+// Run is ready immediately and waits until ctx ends.
+func (disabled) Run(ctx context.Context, ready func()) error {
+	ready()
+	<-ctx.Done()
+	return nil
+}

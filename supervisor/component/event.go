@@ -1,0 +1,44 @@
+package component
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+
+	"github.com/slipway-platform/slipway/internal/redact"
+)
+
+// State is the state of a component or of a process.
+type State string
+
+// The states of a component. A process is Starting, Ready (all of its components are) or Failed.
+const (
+	Waiting  State = "waiting"  // other components are not ready yet
+	Starting State = "starting" // it runs and does not serve yet
+	Ready    State = "ready"    // it serves
+	Failed   State = "failed"   // it returned an error; its process restarts
+	Stopped  State = "stopped"  // it ended on request
+)
+
+// Event is a change of a component's state.
+type Event struct {
+	Component string `json:"part"`
+	State     State  `json:"state"`
+	Error     string `json:"error,omitempty"`
+	// Note says what a ready component lacks; "" if it lacks nothing.
+	Note string `json:"note,omitempty"`
+}
+
+// Reporter returns a function that writes events to w, one JSON object a line. It is safe for
+// concurrent use. It removes passwords from errors. It drops an event that cannot be written: the
+// reader of w has ended, and this process ends with it.
+func Reporter(w io.Writer) func(Event) {
+	var mu sync.Mutex
+	encoder := json.NewEncoder(w)
+	return func(event Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		event.Error = redact.Text(event.Error)
+		_ = encoder.Encode(event)
+	}
+}

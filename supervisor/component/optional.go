@@ -1,0 +1,73 @@
+package component
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// defaultRetryInterval is the delay between two attempts of an optional component.
+const defaultRetryInterval = 10 * time.Second
+
+// Optional is a component that the rest of its process works without, such as a router whose port is
+// in use. If it fails, it is ready nevertheless, notes the error and retries.
+type Optional struct {
+	// Component is the name of the component.
+	Component string
+	// Serve runs until ctx ends or an error occurs. It calls ready when it serves. It can call note to
+	// report what it lacks while it serves. It is called again after an error.
+	Serve func(ctx context.Context, ready func(), note func(text string)) error
+	// ReadyFirst is for a component that nothing waits for: it is ready before it serves.
+	ReadyFirst bool
+	// RetryInterval is the delay after an error; 10 seconds by default.
+	RetryInterval time.Duration
+
+	mu     sync.Mutex
+	report func(string)
+	last   string // the note that was reported last
+}
+
+// Name returns the component's name.
+func (o *Optional) Name() string { return o.Component }
+
+// Notes sets the function that reports what the component lacks.
+func (o *Optional) Notes(note func(text string)) { o.report = note }
+
+// note reports a text that differs from the previous one.
+func (o *Optional) note(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.report != nil && text != o.last {
+		o.report(text)
+	}
+	o.last = text
+}
+
+// Run serves until ctx ends. It retries after errors and never returns one.
+func (o *Optional) Run(ctx context.Context, ready func()) error {
+	ready = sync.OnceFunc(ready)
+	if o.ReadyFirst {
+		ready()
+	}
+	interval := o.RetryInterval
+	if interval == 0 {
+		interval = defaultRetryInterval
+	}
+	for ctx.Err() == nil {
+		err := o.Serve(ctx, func() { ready(); o.note("") }, o.note)
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.Error("optional component failed", "component", o.Component, "error", err, "retryAfter", interval)
+		ready()
+		if err != nil {
+			o.note(err.Error())
+		}
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Run starts each component when the components that it needs are ready, and returns after all have
+// ended: nil after ctx has ended, or the error of the first component that failed, which stops the
+// others. A component stops after the components that need it, so that clients can still reach their
+// server. Run calls allReady once, when all components are ready.
+func Run(ctx context.Context, entries []Entry, report func(Event), allReady func(context.Context)) error {
+	if err := CheckOrder(entries); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &runner{entries: entries, report: report, cancel: cancel, phases: map[string]phases{}}
+	for _, entry := range entries {
+		r.phases[entry.Name()] = phases{ready: make(chan struct{}), done: make(chan struct{})}
+		report(Event{Component: entry.Name(), State: Waiting})
+	}
+	var group sync.WaitGroup
+	for _, entry := range entries {
+		group.Go(func() { r.start(ctx, entry) })
+	}
+	group.Go(func() {
+		if r.waitReady(ctx, names(entries)) {
+			allReady(ctx)
+		}
+	})
+	group.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// runner runs the components of a process.
+type runner struct {
+	entries []Entry
+	report  func(Event)
+	cancel  context.CancelCauseFunc
+	phases  map[string]phases // by name of component
+}
+
+// phases are closed when a component is ready and when it has ended.
+type phases struct{ ready, done chan struct{} }
+
+// start waits for the components that an entry needs, and runs it until ctx has ended and all
+// components that need it have ended.
+func (r *runner) start(ctx context.Context, entry Entry) {
+	defer close(r.phases[entry.Name()].done)
+	if !r.waitReady(ctx, entry.After) {
+		return
+	}
+	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+		for _, other := range r.entries {
+			if slices.Contains(other.After, entry.Name()) {
+				<-r.phases[other.Name()].done
+			}
+		}
+		stop()
+	}()
+	if err := r.run(runCtx, entry.Component); err != nil {
+		slog.Error("component failed", "component", entry.Name(), "error", err)
+		r.cancel(err)
+	}
+	<-done
+}
+
+// waitReady waits until components are ready. It returns false if ctx ends before.
+func (r *runner) waitReady(ctx context.Context, names []string) bool {
+	for _, name := range names {
+		select {
+		case <-r.phases[name].ready:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// run runs one component and reports its states.
+func (r *runner) run(ctx context.Context, c Component) error {
+	name := c.Name()
+	r.report(Event{Component: name, State: Starting})
+	slog.Info("component starts", "component", name)
+	if noter, ok := c.(Noter); ok {
+		noter.Notes(func(note string) { r.report(Event{Component: name, State: Ready, Note: note}) })
+	}
+	err := c.Run(ctx, sync.OnceFunc(func() {
+		slog.Info("component is ready", "component", name)
+		r.report(Event{Component: name, State: Ready})
+		close(r.phases[name].ready)
+	}))
+	switch {
+	case err == nil && ctx.Err() != nil:
+		r.report(Event{Component: name, State: Stopped})
+		return nil
+	case err == nil:
+		err = errors.New("ended without a request to stop")
+	}
+	if !strings.HasPrefix(err.Error(), name+": ") {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	r.report(Event{Component: name, State: Failed, Error: err.Error()})
+	return err
+}
+
+func names(entries []Entry) []string {
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fake is a component that runs a function of a test.
+type fake struct {
+	name string
+	run  func(ctx context.Context, ready func()) error
+}
+
+func (f fake) Name() string                                { return f.name }
+func (f fake) Run(ctx context.Context, ready func()) error { return f.run(ctx, ready) }
+
+// serving returns a component that serves until it is stopped, and records both.
+func serving(name string, record func(string)) Component {
+	return fake{name, func(ctx context.Context, ready func()) error {
+		record("start " + name)
+		ready()
+		<-ctx.Done()
+		record("stop " + name)
+		return nil
+	}}
+}
+
+// journal records what several goroutines do, in order.
+type journal struct {
+	mu      sync.Mutex
+	entries []string
+}
+
+func (j *journal) record(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, text)
+}
+
+func (j *journal) has(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Contains(j.entries, text)
+}
+
+func ignoreEvent(Event)           {}
+func ignoreReady(context.Context) {}
+
+func TestCheckOrderRejectsATableThatCannotStart(t *testing.T) {
+	entry := func(name string, after ...string) Entry { return Entry{Component: fake{name: name}, After: after} }
+	tests := []struct {
+		name    string
+		entries []Entry
+		want    string
+	}{
+		{"cycle", []Entry{entry("a", "b"), entry("b", "a"), entry("c")}, `components ["a" "b"] wait for each other`},
+		{
+			"unknown component", []Entry{entry("a", "ghost")},
+			`components ["a"] wait for each other or for a component that does not exist`,
+		},
+		{"duplicate name", []Entry{entry("a"), entry("a")}, `component "a" is in the table twice`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := CheckOrder(tt.entries); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
+	var j journal
+	ctx, cancel := context.WithCancel(t.Context())
+	entries := []Entry{
+		{serving("clients", j.record), []string{"server"}},
+		{serving("server", j.record), []string{"store"}},
+		{serving("store", j.record), nil},
+	}
+	err := Run(ctx, entries, func(event Event) {
+		if event.Component == "clients" && event.State == Ready {
+			cancel()
+		}
+	}, ignoreReady)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start store", "start server", "start clients", "stop clients", "stop server", "stop store"}
+	if !slices.Equal(j.entries, want) {
+		t.Errorf("got %q, want %q", j.entries, want)
+	}
+}
+
+func TestFailedComponentStopsTheOthersAndIsNamed(t *testing.T) {
+	var j journal
+	broken := fake{"broken", func(context.Context, func()) error { return errors.New("disk is full") }}
+	entries := []Entry{
+		{serving("store", j.record), nil},
+		{broken, []string{"store"}},
+		{serving("dependent", j.record), []string{"broken"}},
+	}
+	err := Run(t.Context(), entries, ignoreEvent, ignoreReady)
+	if err == nil || err.Error() != "broken: disk is full" {
+		t.Errorf("got error %v", err)
+	}
+	if !j.has("stop store") || j.has("start dependent") {
+		t.Errorf("got %q", j.entries)
+	}
+}
+
+func TestComponentThatEndsWithoutARequestHasFailed(t *testing.T) {
+	short := fake{"short", func(context.Context, func()) error { return nil }}
+	err := Run(t.Context(), []Entry{{short, nil}}, ignoreEvent, ignoreReady)
+	if err == nil || err.Error() != "short: ended without a request to stop" {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestDisabledComponentIsReady(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := Run(ctx, []Entry{{Disabled("off"), nil}}, ignoreEvent, func(context.Context) { cancel() }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,224 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/cgroup"
+	"github.com/slipway-platform/slipway/supervisor/component"
+	"github.com/slipway-platform/slipway/supervisor/logfile"
+)
+
+// ReportDescriptor is the file descriptor to which a process writes the events of its components.
+const ReportDescriptor = 3
+
+// Process is a program that a supervisor runs.
+type Process struct {
+	Name string
+	// Components are the components of the process, for the status.
+	Components []ComponentStatus
+	// Command returns a new command for each start. The supervisor adds output and ReportDescriptor.
+	Command func() (*exec.Cmd, error)
+	// WaitReady returns when the process serves. It is nil for a process that reports events itself.
+	WaitReady func(context.Context) error
+	// StopTimeout is the time from SIGTERM until the process is killed.
+	StopTimeout time.Duration
+	// LogFile is the file of its output.
+	LogFile string
+	// Cgroup is the control group that it runs in.
+	Cgroup string
+}
+
+const (
+	minBackoff = 500 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// backoffResetPeriod is the run time after which the next restart has the minimal delay again.
+	backoffResetPeriod = time.Minute
+	// lastReportsTimeout limits the read of the events of a process that has ended.
+	lastReportsTimeout = 100 * time.Millisecond
+)
+
+// supervise runs the process until ctx ends, and restarts it whenever it ends.
+func (s *Supervisor) supervise(ctx context.Context, p Process) {
+	backoff := minBackoff
+	for {
+		start := time.Now()
+		err := s.runOnce(ctx, p)
+		if ctx.Err() != nil {
+			s.recordEnd(p.Name, "")
+			return
+		}
+		s.recordEnd(p.Name, err.Error())
+		slog.Error("process ended and restarts", "process", p.Name, "error", err, "retryAfter", backoff)
+		if time.Since(start) > backoffResetPeriod {
+			backoff = minBackoff
+		}
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+			return
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// runOnce starts the process, records its events, and returns the reason of its end. When ctx ends,
+// it stops the process.
+func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
+	// The kernel kills the process when the thread that started it ends (Pdeathsig): keep the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	process, reports, err := start(p)
+	if err != nil {
+		return err
+	}
+	defer reports.Close()
+	if err := cgroup.Add(p.Cgroup, process.Pid); err != nil {
+		slog.Warn("process runs outside its control group", "process", p.Name, "error", err)
+	}
+	s.recordStart(p.Name, process.Pid)
+	slog.Info("process started", "process", p.Name, "pid", process.Pid)
+
+	reportsDone := make(chan struct{})
+	go func() { defer close(reportsDone); s.readReports(p.Name, reports) }()
+	readyCtx, stopWaiting := context.WithCancel(ctx)
+	readyDone := make(chan struct{})
+	go func() { defer close(readyDone); s.awaitReady(readyCtx, p) }()
+	stopped := make(chan struct{})
+	go terminate(ctx, process.Process, p.StopTimeout, stopped)
+
+	err = process.wait()
+	close(stopped)
+	stopWaiting()
+	<-readyDone
+	// All events of the process are in the pipe. A program that the process left behind can keep the
+	// other end open for as long as it runs.
+	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
+	<-reportsDone
+	return s.endReason(p.Name, err)
+}
+
+// running is a process with its log file.
+type running struct {
+	*os.Process
+	command *exec.Cmd
+	output  *os.File
+}
+
+func (r *running) wait() error {
+	defer r.output.Close()
+	return r.command.Wait()
+}
+
+// start starts a process and returns it with the pipe of its events.
+func start(p Process) (process *running, reports *os.File, err error) {
+	command, err := p.Command()
+	if err != nil {
+		return nil, nil, err
+	}
+	output, err := logfile.Open(p.LogFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	reports, writer, err := os.Pipe()
+	if err != nil {
+		output.Close()
+		return nil, nil, fmt.Errorf("create report pipe: %w", err)
+	}
+	command.Stdout, command.Stderr = output, output
+	command.Env = withoutSystemd(command.Environ())
+	command.ExtraFiles = []*os.File{writer} // ReportDescriptor
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	err = command.Start()
+	writer.Close()
+	if err != nil {
+		output.Close()
+		reports.Close()
+		return nil, nil, fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	return &running{command.Process, command, output}, reports, nil
+}
+
+// withoutSystemd removes the variables with which a process notifies systemd. Otherwise, libraries
+// such as the API server would report the whole service as ready.
+func withoutSystemd(environment []string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}, name)
+	})
+}
+
+// terminate sends SIGTERM to the process when ctx ends, and kills it after the timeout.
+func terminate(ctx context.Context, process *os.Process, timeout time.Duration, stopped <-chan struct{}) {
+	select {
+	case <-stopped:
+		return
+	case <-ctx.Done():
+	}
+	_ = process.Signal(syscall.SIGTERM)
+	select {
+	case <-stopped:
+	case <-time.After(timeout):
+		slog.Warn("process does not stop and is killed", "pid", process.Pid, "duration", timeout)
+		_ = process.Kill()
+	}
+}
+
+// readReports records the events of a process until it closes the pipe.
+func (s *Supervisor) readReports(name string, reports io.Reader) {
+	lines := bufio.NewScanner(reports)
+	for lines.Scan() {
+		var event component.Event
+		if json.Unmarshal(lines.Bytes(), &event) == nil {
+			s.recordEvent(name, event)
+		}
+	}
+}
+
+// awaitReady records the events of a process that does not report them itself.
+func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
+	if p.WaitReady == nil {
+		return
+	}
+	s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Starting})
+	if err := p.WaitReady(ctx); err == nil {
+		s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Ready})
+	}
+}
+
+// endReason returns the error of the component that failed. If none did, the error says how the
+// process exited and which components were starting.
+func (s *Supervisor) endReason(name string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var starting []string
+	for _, c := range s.process(name).Components {
+		if c.State == component.Failed && c.Error != "" {
+			return errors.New(c.Error)
+		}
+		if c.State == component.Starting {
+			starting = append(starting, c.Name)
+		}
+	}
+	reason := "it ended without an error"
+	if err != nil {
+		reason = "it ended with " + strings.TrimPrefix(err.Error(), "signal: ")
+	}
+	if len(starting) > 0 {
+		reason += " while " + strings.Join(starting, ", ") + " started"
+	}
+	return errors.New(reason)
+}

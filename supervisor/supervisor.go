@@ -1,0 +1,79 @@
+// Package supervisor runs the processes of a host: it starts them, restarts those that end, records
+// the states that they report, and serves the sum of them on a Unix socket. It knows nothing of what
+// the processes do.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/slipway-platform/slipway/internal/memory"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// Supervisor runs processes and serves their status on a Unix socket that only root can open.
+type Supervisor struct {
+	processes []Process
+	socket    string
+
+	mu     sync.Mutex
+	status Status
+	stop   func()
+}
+
+// New returns a supervisor of processes, in the order in which they start. version and dataDir are for
+// the status.
+func New(version, dataDir, socket string, processes []Process) *Supervisor {
+	s := &Supervisor{processes: processes, socket: socket}
+	now := time.Now()
+	s.status = Status{Version: version, DataDir: dataDir, Started: now}
+	for _, p := range processes {
+		s.status.Processes = append(s.status.Processes, ProcessStatus{
+			Name: p.Name, State: component.Starting, Since: now, Components: slices.Clone(p.Components),
+		})
+	}
+	return s
+}
+
+// ErrStopped is the result of Run after a client requested the stop.
+var ErrStopped = errors.New("stopped")
+
+// Run supervises until ctx ends, or returns ErrStopped after a client requested the stop. The
+// processes stop in the reverse order of their start, one after the other.
+func (s *Supervisor) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s.stop = func() { stop(ErrStopped) }
+	server, err := s.serve()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+
+	var stops []func()
+	for _, p := range s.processes {
+		processCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		done := make(chan struct{})
+		go func() { defer close(done); s.supervise(processCtx, p) }()
+		stops = append(stops, func() { cancel(); <-done })
+	}
+	if err := memory.ReleaseAfterStart(ctx); err != nil {
+		slog.Warn("memory of the start is not released", "error", err)
+	}
+	<-ctx.Done()
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
+	slog.Info("stopping")
+	for _, stop := range slices.Backward(stops) {
+		stop()
+	}
+	if errors.Is(context.Cause(ctx), ErrStopped) {
+		return ErrStopped
+	}
+	return nil
+}
