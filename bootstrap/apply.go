@@ -20,7 +20,8 @@ import (
 // manager is the field manager under which the objects are applied.
 const manager = "slipway-bootstrap"
 
-// onceAnnotation is on objects that are made if they do not exist and are the administrator's from then on.
+// onceAnnotation is on objects that are made if they do not exist and are the administrator's from
+// then on.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
 // applier puts objects into the cluster.
@@ -64,7 +65,8 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 	return late, nil
 }
 
-// insist applies objects until their kinds are served, which takes a second when the definition has just been made.
+// insist applies objects until their kinds are served, which takes a second when the definition has
+// just been made.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const most = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, most) {

@@ -1,6 +1,7 @@
-// Package bootstrap holds the objects that every cluster starts with and keeps them: at each start the
-// control plane applies the embedded manifests with server-side apply, and reconciles the default roles and
-// bindings, so that what an administrator added to an object stays and what is missing comes back.
+// Package bootstrap holds the objects that every cluster starts with and keeps them: at each start
+// the control plane applies the embedded manifests with server-side apply, and reconciles the
+// default roles and bindings, so that what an administrator added to an object stays and what is
+// missing comes back.
 package bootstrap
 
 import (
@@ -37,15 +38,16 @@ const LocalStorage = "40-local-storage.yaml"
 // Name is the part's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits for ctx to end. Objects of kinds that other objects define come
-// after ready, as soon as the API server serves them.
+// Run applies every object once, calls ready, and then waits for ctx to end. Objects of kinds that
+// other objects define come after ready, as soon as the API server serves them.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {
 		return err
 	}
 	config := rest.CopyConfig(o.Client)
-	config.QPS = -1 // more than a hundred small objects at the first start: spread over time, they would be what it waits for
+	// The first start applies more than a hundred small objects. A limit would delay it.
+	config.QPS = -1
 	applier, err := newApplier(config)
 	if err != nil {
 		return err
@@ -80,7 +82,8 @@ func reconcile(ctx context.Context, config *rest.Config) error {
 	return createConstraints(ctx, constraints)
 }
 
-// load decodes the embedded manifests in the order of their file names, without some of them, and the samples.
+// load decodes the embedded manifests in the order of their file names, without some of them, and
+// the samples.
 func load(without ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(path string, entry fs.DirEntry, err error) error {

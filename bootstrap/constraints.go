@@ -17,8 +17,8 @@ import (
 // infrastructure is the project of the platform's own service accounts.
 const infrastructure = "openshift-infra"
 
-// createConstraints makes the default security context constraints that are missing. Those that exist stay as they are;
-// `oc adm policy reconcile-sccs` brings them back to the defaults.
+// createConstraints makes the default security context constraints that are missing. Those that
+// exist stay as they are; `oc adm policy reconcile-sccs` brings them back to the defaults.
 func createConstraints(ctx context.Context, client dynamic.Interface) error {
 	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
 	found, err := resource.List(ctx, metav1.ListOptions{})

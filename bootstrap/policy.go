@@ -15,14 +15,16 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// protectAnnotation keeps a role or binding from being reconciled, as rbac.authorization.kubernetes.io/autoupdate=false does.
+// protectAnnotation keeps a role or binding from being reconciled, as
+// rbac.authorization.kubernetes.io/autoupdate=false does.
 const protectAnnotation = "openshift.io/reconcile-protect"
 
 // writers bounds the requests that are under way at once.
 const writers = 8
 
-// reconcilePolicy makes the default cluster roles and bindings, and gives back to those that exist the rules and subjects
-// that they lack. What an administrator added stays, and so does a role or binding that is protected.
+// reconcilePolicy makes the default cluster roles and bindings, and gives back to those that exist
+// the rules and subjects that they lack. What an administrator added stays, and so does a role or
+// binding that is protected.
 func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	roles, err := policy.Roles()
 	if err != nil {
@@ -114,8 +116,8 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*stored, er
 	return found, nil
 }
 
-// firstRole answers the first question for a role from what was listed, later ones from the server: a start in which nothing
-// changed asks twice and not a hundred times.
+// firstRole answers the first question for a role from what was listed, later ones from the server:
+// a start in which nothing changed asks twice and not a hundred times.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier
 	stored *stored

@@ -12,7 +12,8 @@ import (
 //go:embed samples
 var samplesFS embed.FS
 
-// sample is a language for which the project openshift has an image stream of builders and a quickstart.
+// sample is a language for which the project openshift has an image stream of builders and a
+// quickstart.
 type sample struct {
 	// Name is that of the stream, of the language to `oc new-app` and of the directory in examples/.
 	Name string
@@ -24,7 +25,8 @@ type sample struct {
 	Persistent bool
 }
 
-// samples are the streams and templates that the project openshift begins with. Each is made if it does not exist and is the administrator's from then on.
+// samples are the streams and templates that the project openshift begins with. Each is made if it
+// does not exist and is the administrator's from then on.
 func samples() ([]*unstructured.Unstructured, error) {
 	python := sample{Name: "python", Language: "Python", Icon: "python", Tag: "3.11"}
 	persistent := python

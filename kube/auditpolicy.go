@@ -10,9 +10,9 @@ import (
 // responses.
 const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
 
-// AuditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3 have
-// an older version with the same fields. Without a policy, the default records metadata, as OpenShift
-// 3 does; upstream would record nothing.
+// AuditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3
+// have an older version with the same fields. Without a policy, the default records metadata, as
+// OpenShift 3 does; upstream would record nothing.
 func AuditPolicy(policy []byte) ([]byte, error) {
 	if policy == nil {
 		return []byte(defaultAuditPolicy), nil

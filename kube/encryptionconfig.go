@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ConvertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns it with the
-// kind that upstream reads, which has the same fields.
+// ConvertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns it with
+// the kind that upstream reads, which has the same fields.
 func ConvertEncryptionConfig(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

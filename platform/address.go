@@ -50,8 +50,8 @@ func (h *Host) apiURL(name string) string {
 
 const addressCheckInterval = 5 * time.Second
 
-// watchAddress calls changed when two checks in a row find an address that differs from the one of the
-// start. It ignores that the machine has no address.
+// watchAddress calls changed when two checks in a row find an address that differs from the one of
+// the start. It ignores that the machine has no address.
 func (h *Host) watchAddress(ctx context.Context, changed func()) {
 	ticker := time.NewTicker(addressCheckInterval)
 	defer ticker.Stop()

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// setAdmission configures the admission plugins of the API server. Slipway's plugins can follow changes
-// of the configuration; upstream reads the configurations of the others from a file.
+// setAdmission configures the admission plugins of the API server. Slipway's plugins can follow
+// changes of the configuration; upstream reads the configurations of the others from a file.
 func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	plugins, err := h.Master.AdmissionPlugins()
 	if err != nil {

@@ -110,8 +110,8 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	return features, append(userAdjustments, projectAdjustment), nil
 }
 
-// serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key files
-// that verify them: several during a change of the key.
+// serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key
+// files that verify them: several during a change of the key.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	configured := h.Master.ServiceAccountConfig
 	switch {
@@ -145,8 +145,8 @@ func (h *Host) audit() (*kube.Audit, error) {
 	return audit, atomicfile.Write(audit.PolicyFile, policy, 0o600)
 }
 
-// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's name
-// and the current one.
+// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's
+// name and the current one.
 const (
 	formerEncryptionArgument = "experimental-encryption-provider-config"
 	encryptionArgument       = "encryption-provider-config"
@@ -171,8 +171,8 @@ func (h *Host) setEncryption(server *kube.APIServer) (err error) {
 	return err
 }
 
-// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the cluster
-// has none or an administrator configured another one.
+// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the
+// cluster has none or an administrator configured another one.
 func (h *Host) encryptionConfig() (string, error) {
 	configured := h.Master.KubernetesMasterConfig.APIServerArguments
 	if len(configured[encryptionArgument]) > 0 || len(configured[formerEncryptionArgument]) > 0 {

@@ -40,8 +40,8 @@ type Host struct {
 	masterKubeconfig func() (*rest.Config, error)
 }
 
-// Load reads the configuration of a host. file is a configuration file that replaces the files of the
-// data directory, or "".
+// Load reads the configuration of a host. file is a configuration file that replaces the files of
+// the data directory, or "".
 func Load(dataDir, file string) (*Host, error) {
 	c, err := config.Load(dataDir, file)
 	if err != nil {

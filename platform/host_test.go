@@ -57,7 +57,7 @@ func loadHost(t *testing.T, master string) *Host {
 	return h
 }
 
-func TestDeveloperIsCreatedUnlessTheConfigurationHasProviders(t *testing.T) {
+func TestDeveloperOnlyWithoutProviders(t *testing.T) {
 	if users := loadHost(t, "").DeveloperFile(); users == "" {
 		t.Error("the default configuration has no file for the developer")
 	}

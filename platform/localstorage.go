@@ -69,8 +69,9 @@ func localController(client *rest.Config, socket, nodeName string) csi.Controlle
 	return csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: nodeName,
 		Features: csi.Features(csi.Options{
-			Capacity:  capacity.Options{Namespace: "openshift-infra"},
-			Provision: provision.Options{RetryMax: 15 * time.Second}, // a call of a driver in this process is cheap
+			Capacity: capacity.Options{Namespace: "openshift-infra"},
+			// A call of a driver in this process is cheap.
+			Provision: provision.Options{RetryMax: 15 * time.Second},
 		}),
 		Object: &storagev1.CSIDriverSpec{
 			PodInfoOnMount: ptr.To(true), FSGroupPolicy: ptr.To(storagev1.FileFSGroupPolicy),

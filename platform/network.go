@@ -88,7 +88,8 @@ func (h *Host) unidling() (component.Component, error) {
 	return &unidle.Services{Client: client}, nil
 }
 
-// ingressAddresses assigns addresses to services of type LoadBalancer, if there is a network for them.
+// ingressAddresses assigns addresses to services of type LoadBalancer, if there is a network for
+// them.
 func (h *Host) ingressAddresses() (component.Component, error) {
 	network := h.Master.IngressNetwork()
 	if !network.IsValid() {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// nodeTable lists what `slipway node` runs. The components reach the control plane over the network, as
-// on a host that is only a node.
+// nodeTable lists what `slipway node` runs. The components reach the control plane over the
+// network, as on a host that is only a node.
 func nodeTable() []entry {
 	return []entry{
 		{"api", nil, (*Host).apiAccess},

@@ -39,7 +39,8 @@ func (h *Host) PKIDir() string { return h.path("pki") }
 // DeveloperPassword returns the file with the first password of the user developer.
 func (h *Host) DeveloperPassword() string { return h.path("developer.password") }
 
-// DriverCopies returns the directory in which a process keeps last-good copies of FlexVolume drivers.
+// DriverCopies returns the directory in which a process keeps last-good copies of FlexVolume
+// drivers.
 func (h *Host) DriverCopies(process string) string { return h.path("flexvolume", process) }
 
 // RouterDir returns the working directory of the node's router.
@@ -48,8 +49,8 @@ func (h *Host) RouterDir() string { return filepath.Join(h.RunDir(), "router") }
 // podLogs returns the directory of the output of containers.
 func (h *Host) podLogs() string { return filepath.Join(h.Node.VolumeDirectory, "pod-logs") }
 
-// platformCgroup returns the parent of the cgroups of all processes, next to the kubelet's cgroup of
-// pods.
+// platformCgroup returns the parent of the cgroups of all processes, next to the kubelet's cgroup
+// of pods.
 func (h *Host) platformCgroup() string { return path.Join(h.Node.Slipway.CgroupRoot, "platform") }
 
 func (h *Host) cgroup(process string) string { return path.Join(h.platformCgroup(), process) }

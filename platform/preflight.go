@@ -89,7 +89,8 @@ func (h *Host) ports() ([]preflight.Port, error) {
 	return ports, nil
 }
 
-// settingsFile returns the file that has the settings: the file of the command line, or the default.
+// settingsFile returns the file that has the settings: the file of the command line, or the
+// default.
 func (h *Host) settingsFile(defaultFile string) string {
 	if h.file != "" {
 		return h.file

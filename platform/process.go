@@ -99,10 +99,12 @@ func (h *Host) writeRegistryHosts() error {
 	}.Write()
 }
 
-// unneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume driver
-// uses, which it calls to attach volumes. Drivers need the others: they load modules, create devices and mount.
+// unneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume
+// driver uses, which it calls to attach volumes. Drivers need the others: they load modules, create
+// devices and mount.
 //
-// Containerd and the node keep all capabilities, because a privileged container has those of containerd.
+// Containerd and the node keep all capabilities, because a privileged container has those of
+// containerd.
 func unneededCapabilities() []uintptr {
 	return []uintptr{
 		unix.CAP_AUDIT_CONTROL, unix.CAP_AUDIT_READ, unix.CAP_AUDIT_WRITE, unix.CAP_BLOCK_SUSPEND, unix.CAP_BPF,
@@ -112,8 +114,8 @@ func unneededCapabilities() []uintptr {
 	}
 }
 
-// Lock makes this process the only supervisor of the data directory, until the file is closed or the
-// process ends.
+// Lock makes this process the only supervisor of the data directory, until the file is closed or
+// the process ends.
 func (h *Host) Lock() (*os.File, error) {
 	if err := os.MkdirAll(h.RunDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("create run directory: %w", err)
@@ -137,8 +139,9 @@ func (h *Host) Lock() (*os.File, error) {
 	return file, nil
 }
 
-// allowTraversal lets other users enter the directories above the containers' root file systems: the
-// root user of a pod with its own user namespace is one of them. The files below have their own modes.
+// allowTraversal lets other users enter the directories above the containers' root file systems:
+// the root user of a pod with its own user namespace is one of them. The files below have their own
+// modes.
 func (h *Host) allowTraversal() error {
 	for _, dir := range []string{h.DataDir, h.RunDir()} {
 		info, err := os.Stat(dir)

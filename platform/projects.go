@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// projectFeatures returns the API groups and admission plugins of projects, roles and security context
-// constraints.
+// projectFeatures returns the API groups and admission plugins of projects, roles and security
+// context constraints.
 func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error) {
 	options := func(c *config.Config) project.Options {
 		p := c.Master.ProjectConfig

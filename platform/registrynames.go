@@ -19,7 +19,8 @@ func (h *Host) RegistryName() string {
 	return registry.ServiceHost
 }
 
-// registryHosts returns the configured names of the registry, with ports, without that of its service.
+// registryHosts returns the configured names of the registry, with ports, without that of its
+// service.
 func (h *Host) registryHosts() []string {
 	policy := h.Master.ImagePolicyConfig
 	names := []string{policy.InternalRegistryHostname, policy.ExternalRegistryHostname, h.registryRoute()}
@@ -31,9 +32,9 @@ func (h *Host) registryRoute() string {
 	return "docker-registry-default." + h.Master.RoutingConfig.Subdomain
 }
 
-// publicRegistry returns the name of the registry for clients outside of the cluster: the configured
-// name, or the host of the route. It is "" if the route's host is in the domain of the cluster, which
-// other machines cannot resolve.
+// publicRegistry returns the name of the registry for clients outside of the cluster: the
+// configured name, or the host of the route. It is "" if the route's host is in the domain of the
+// cluster, which other machines cannot resolve.
 func (h *Host) publicRegistry() string {
 	name := h.Master.ImagePolicyConfig.ExternalRegistryHostname
 	if name != "" || strings.HasSuffix(h.registryRoute(), ".svc."+h.Node.DNSDomain) {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// cpuWeightFactor is the ratio of processor time of the platform to that of pods if both want all of
-// it. The weight of pods is that of all processors. Pods can use what the platform does not.
+// cpuWeightFactor is the ratio of processor time of the platform to that of pods if both want all
+// of it. The weight of pods is that of all processors. Pods can use what the platform does not.
 const cpuWeightFactor = 8
 
 // createCgroups creates the cgroups of processes.

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// flexVolumes returns the registry of FlexVolume drivers with its metrics. The control plane and the
-// node have one each.
+// flexVolumes returns the registry of FlexVolume drivers with its metrics. The control plane and
+// the node have one each.
 func (h *Host) flexVolumes() (component.Component, error) {
 	metrics, err := volumeplugin.NewMetrics()
 	if err != nil {

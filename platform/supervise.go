@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// Supervise runs the processes of the host until ctx ends or a client requests the stop. The caller has
-// the lock.
+// Supervise runs the processes of the host until ctx ends or a client requests the stop. The caller
+// has the lock.
 func (h *Host) Supervise(ctx context.Context) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("settings that this version ignores", "keys", strings.Join(ignored, ", "))
@@ -41,8 +41,9 @@ func (h *Host) Supervise(ctx context.Context) error {
 	return nil
 }
 
-// superviseAddress runs the processes until ctx ends or the machine's address changes. After a change,
-// the processes restart with certificates and a node for the new address. Pods keep running.
+// superviseAddress runs the processes until ctx ends or the machine's address changes. After a
+// change, the processes restart with certificates and a node for the new address. Pods keep
+// running.
 func (h *Host) superviseAddress(ctx context.Context) error {
 	if err := h.prepare(); err != nil {
 		return err

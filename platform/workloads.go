@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// deployments returns the controllers of DeploymentConfigs. The image of Custom strategies contains oc.
+// deployments returns the controllers of DeploymentConfigs. The image of Custom strategies contains
+// oc.
 func (h *Host) deployments() (component.Component, error) {
 	client, err := h.client()
 	if err != nil {
@@ -28,8 +29,8 @@ func (h *Host) deployments() (component.Component, error) {
 	return &deployment.Controllers{Client: client, Image: image.DeployerName, CustomImage: image.SelfName}, nil
 }
 
-// templateInstances creates the objects of TemplateInstances. The generated values are derived from the
-// key that signs tokens.
+// templateInstances creates the objects of TemplateInstances. The generated values are derived from
+// the key that signs tokens.
 func (h *Host) templateInstances() (component.Component, error) {
 	client, err := h.client()
 	if err != nil {

@@ -27,8 +27,8 @@ type ProcessStatus struct {
 	Components []ComponentStatus `json:"parts"`
 }
 
-// ComponentStatus is the state of one component. StartSeconds is the time from its start until it was
-// ready.
+// ComponentStatus is the state of one component. StartSeconds is the time from its start until it
+// was ready.
 type ComponentStatus struct {
 	Name         string          `json:"name"`
 	After        []string        `json:"after,omitempty"`

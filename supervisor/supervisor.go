@@ -1,6 +1,6 @@
 // Package supervisor runs the processes of a host: it starts them, restarts those that end, records
-// the states that they report, and serves the sum of them on a Unix socket. It knows nothing of what
-// the processes do.
+// the states that they report, and serves the sum of them on a Unix socket. It knows nothing of
+// what the processes do.
 package supervisor
 
 import (
@@ -27,8 +27,8 @@ type Supervisor struct {
 	stop   func()
 }
 
-// New returns a supervisor of processes, in the order in which they start. version and dataDir are for
-// the status.
+// New returns a supervisor of processes, in the order in which they start. version and dataDir are
+// for the status.
 func New(version, dataDir, socket string, processes []Process) *Supervisor {
 	s := &Supervisor{processes: processes, socket: socket}
 	now := time.Now()

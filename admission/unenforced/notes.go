@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Resources returns the resources that the API server stores and that nothing enforces yet. Removing a
-// line ends all warnings about its resource: the warnings of requests and the notes of `slipway
-// status`.
+// Resources returns the resources that the API server stores and that nothing enforces yet.
+// Removing a line ends all warnings about its resource: the warnings of requests and the notes of
+// `slipway status`.
 func Resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		networkingv1.SchemeGroupVersion.WithResource("networkpolicies"),

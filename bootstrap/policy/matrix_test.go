@@ -16,8 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
-// TestMatrixOfRolesResourcesAndVerbs asks every default role for every verb on every resource that one of them names, and on one that none
-// does. The golden file has the verbs that are allowed; what has no line is allowed nothing. Resources of the empty group stand as "core".
+// TestMatrixOfRolesResourcesAndVerbs asks every default role for every verb on every resource that
+// one of them names, and on one that none does. The golden file has the verbs that are allowed;
+// what has no line is allowed nothing. Resources of the empty group stand as "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {

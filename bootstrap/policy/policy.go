@@ -1,7 +1,9 @@
-// Package policy holds the cluster roles and cluster role bindings that every cluster starts with, as data.
+// Package policy holds the cluster roles and cluster role bindings that every cluster starts with,
+// as data.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user), and 3.11 Cluster
-// Administration, chapter 10 (the bindings); roles that they only name have the rules of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user),
+// and 3.11 Cluster Administration, chapter 10 (the bindings); roles that they only name have the
+// rules of OpenShift 3.11.
 package policy
 
 import (
@@ -26,8 +28,8 @@ const (
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
-// projectRoles are Kubernetes' own roles for people in projects, which get OpenShift's rules by aggregation and their
-// descriptions here.
+// projectRoles are Kubernetes' own roles for people in projects, which get OpenShift's rules by
+// aggregation and their descriptions here.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole
 	for _, role := range []struct{ name, text string }{

@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// specified are the rules of admin and basic-user as OpenShift 3.11 Cluster Administration, 10.2.1, prints them: role, resource
-// with its group, name and verbs.
+// specified are the rules of admin and basic-user as OpenShift 3.11 Cluster Administration, 10.2.1,
+// prints them: role, resource with its group, name and verbs.
 //
 //go:embed testdata/specified.tsv
 var specified string

@@ -24,13 +24,14 @@ type Adjustment struct {
 // defaultInterval is the interval in which the files are checked.
 const defaultInterval = time.Second
 
-// retryChecks is the number of checks after which a rejected configuration is tried again. Its error
-// can be in another file, such as a certificate.
+// retryChecks is the number of checks after which a rejected configuration is tried again. Its
+// error can be in another file, such as a certificate.
 const retryChecks = 10
 
-// Reloader applies changes of configuration files. It reads a file when two checks in a row find the
-// same state, so that it does not read a file that is being written. It prepares all adjustments before
-// it applies the first one: a configuration takes effect as a whole or not at all.
+// Reloader applies changes of configuration files. It reads a file when two checks in a row find
+// the same state, so that it does not read a file that is being written. It prepares all
+// adjustments before it applies the first one: a configuration takes effect as a whole or not at
+// all.
 type Reloader struct {
 	// Load reads the configuration.
 	Load func() (*config.Config, error)
@@ -58,8 +59,8 @@ func (r *Reloader) Name() string { return "configuration" }
 // Notes sets the function that reports settings that are not in effect.
 func (r *Reloader) Notes(note func(string)) { r.note = note }
 
-// Init records the state of the files. The caller calls it as soon as it has read the configuration, so
-// that later changes are found.
+// Init records the state of the files. The caller calls it as soon as it has read the
+// configuration, so that later changes are found.
 func (r *Reloader) Init() {
 	r.startState = stateOf(r.Files)
 	next, err := r.Load()

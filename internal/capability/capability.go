@@ -20,7 +20,8 @@ func Drop(capabilities ...uintptr) error {
 	for _, capability := range capabilities {
 		// Each thread has its own set. A new thread inherits the set of the thread that starts it.
 		_, _, err := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0)
-		if err != 0 && !errors.Is(err, unix.EINVAL) { // EINVAL: the kernel does not support the capability
+		// EINVAL: the kernel does not support the capability.
+		if err != 0 && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("drop capability %d: %w", capability, err)
 		}
 		set, bit := &sets[capability/32], uint32(1)<<(capability%32)

@@ -22,8 +22,8 @@ func FindPrograms() (Programs, error) {
 	return programs, errors.Join(errs...)
 }
 
-// FindImagePrograms returns the programs of this machine for the image of pods that share addresses:
-// keepalived, nft, and bash for scripts if the machine has it.
+// FindImagePrograms returns the programs of this machine for the image of pods that share
+// addresses: keepalived, nft, and bash for scripts if the machine has it.
 func FindImagePrograms() ([]string, error) {
 	var paths []string
 	for _, name := range []string{"keepalived", "nft", "bash"} {

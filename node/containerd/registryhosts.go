@@ -13,8 +13,8 @@ import (
 // writtenBySlipway is the first line of the files that Write owns.
 const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
 
-// RegistryHosts configures where containerd finds the registry of the cluster, so that a node pulls by
-// the names of the registry without resolving them.
+// RegistryHosts configures where containerd finds the registry of the cluster, so that a node pulls
+// by the names of the registry without resolving them.
 type RegistryHosts struct {
 	// Dir is the directory with the settings of registries (config_path of containerd).
 	Dir string

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// checkCgroups looks for the control group controllers that kubelet and runc use. The unified hierarchy
-// (version 2) has those for devices and freezing built in.
+// checkCgroups looks for the control group controllers that kubelet and runc use. The unified
+// hierarchy (version 2) has those for devices and freezing built in.
 func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if content, err := os.ReadFile(filepath.Join(machine.Root, "sys/fs/cgroup/cgroup.controllers")); err == nil {
 		return missingControllers(strings.Fields(string(content)), []string{"cpu", "cpuset", "memory", "pids"})

@@ -13,11 +13,12 @@ import (
 // leastInodes is how many files a host must still be able to make: images have tens of thousands.
 const leastInodes = 20_000
 
-// longestSocket is how many bytes the path of a Unix socket may have (unix(7): 108 with the final zero).
+// longestSocket is how many bytes the path of a Unix socket may have (unix(7): 108 with the final
+// zero).
 const longestSocket = 107
 
-// checkDirectories looks at the file system of each directory; what holds for a whole file system is
-// reported for the first directory on it.
+// checkDirectories looks at the file system of each directory; what holds for a whole file system
+// is reported for the first directory on it.
 func checkDirectories(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	seen := map[string]bool{}

@@ -36,8 +36,8 @@ func (f Feature) modules() string {
 	return ""
 }
 
-// checkKernel makes the kernel use each feature, which loads modules like the later use does. Each is
-// tried even if one before it is missing.
+// checkKernel makes the kernel use each feature, which loads modules like the later use does. Each
+// is tried even if one before it is missing.
 func checkKernel(ctx context.Context, want Requirements, machine Machine) []Problem {
 	problems := append(checkNamespaceKinds(machine), checkDevices(machine)...)
 	if !machine.isRoot() {

@@ -19,8 +19,10 @@ type Limit struct {
 	Least uint64
 }
 
-// Limits are what a host raises at its start. A host takes some twenty instances of inotify, more with each container whose log is followed, and its
-// kubelet ends when there is none left; the kernel allows 128 to all programs of root together. OpenShift's tuned profile has the same values.
+// Limits are what a host raises at its start. A host takes some twenty instances of inotify, more
+// with each container whose log is followed, and its kubelet ends when there is none left; the
+// kernel allows 128 to all programs of root together. OpenShift's tuned profile has the same
+// values.
 func Limits() []Limit {
 	return []Limit{
 		{"fs.inotify.max_user_instances", 8192},
@@ -28,7 +30,8 @@ func Limits() []Limit {
 	}
 }
 
-// Raise sets the limits that are lower, and leaves the others. root is the directory that proc is in.
+// Raise sets the limits that are lower, and leaves the others. root is the directory that proc is
+// in.
 func Raise(root string, limits []Limit) error {
 	for _, limit := range limits {
 		value, known, err := limit.value(root)
@@ -45,7 +48,8 @@ func Raise(root string, limits []Limit) error {
 	return nil
 }
 
-// checkLimits names those that are too low and cannot be raised: in containers /proc/sys is often read-only.
+// checkLimits names those that are too low and cannot be raised: in containers /proc/sys is often
+// read-only.
 func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, limit := range Limits() {

@@ -84,8 +84,8 @@ func (m Machine) process(dir string) owner {
 	return found
 }
 
-// listeners returns the inodes of sockets in a table of proc(5)'s net/tcp or net/udp that keep others from
-// binding the address.
+// listeners returns the inodes of sockets in a table of proc(5)'s net/tcp or net/udp that keep
+// others from binding the address.
 func listeners(table, network string, address netip.AddrPort) []string {
 	state := "0A" // LISTEN
 	if network == "udp" {

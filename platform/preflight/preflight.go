@@ -1,6 +1,6 @@
-// Package preflight looks at a machine before anything is started on it and names everything that would
-// keep a host from working, all at once, each with what mends it: programs, features of the kernel,
-// control groups, memory, disks, ports, and a few settings.
+// Package preflight looks at a machine before anything is started on it and names everything that
+// would keep a host from working, all at once, each with what mends it: programs, features of the
+// kernel, control groups, memory, disks, ports, and a few settings.
 package preflight
 
 import (
@@ -109,9 +109,9 @@ func ThisMachine() Machine {
 	}
 }
 
-// Run returns every problem that a host with these requirements has on the machine, errors first. It
-// changes nothing that is still there when it returns. Somebody who is not root learns only that and
-// what can be seen without being root.
+// Run returns every problem that a host with these requirements has on the machine, errors first.
+// It changes nothing that is still there when it returns. Somebody who is not root learns only that
+// and what can be seen without being root.
 func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var errors, warnings []Problem
 	for _, check := range []func(context.Context, Requirements, Machine) []Problem{

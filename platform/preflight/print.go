@@ -16,9 +16,9 @@ func Failed(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }
 
-// Print writes the problems as a table of at most 100 columns: severity, subject and text, and below
-// them the remedy, once for neighbours that have the same. A command that is longer than a line stays
-// whole, so that it can be copied.
+// Print writes the problems as a table of at most 100 columns: severity, subject and text, and
+// below them the remedy, once for neighbours that have the same. A command that is longer than a
+// line stays whole, so that it can be copied.
 func Print(out io.Writer, problems []Problem) error {
 	subjects := 0
 	for _, problem := range problems {

@@ -46,7 +46,8 @@ func (m Machine) program(name string) string {
 	return ""
 }
 
-// install is the command that installs Debian packages, or what comes closest on another distribution.
+// install is the command that installs Debian packages, or what comes closest on another
+// distribution.
 func (m Machine) install(packages []string) string {
 	names := strings.Join(packages, " ")
 	for _, like := range m.distribution() {

@@ -15,8 +15,8 @@ import (
 
 // The tests of this file look at the machine that they run on, or at something real on it.
 
-// TestThisMachineIsFitForTests has the requirements of a host, but for programs, which the machine of a
-// developer may lack.
+// TestThisMachineIsFitForTests has the requirements of a host, but for programs, which the machine
+// of a developer may lack.
 func TestThisMachineIsFitForTests(t *testing.T) {
 	want := Requirements{NodeName: "host1", Directories: []Directory{{Path: t.TempDir(), Free: 1, Programs: true}}, Memory: 1}
 	if problems := Run(t.Context(), want, ThisMachine()); Failed(problems) {

@@ -10,8 +10,8 @@ import (
 // defaultRetryInterval is the delay between two attempts of an optional component.
 const defaultRetryInterval = 10 * time.Second
 
-// Optional is a component that the rest of its process works without, such as a router whose port is
-// in use. If it fails, it is ready nevertheless, notes the error and retries.
+// Optional is a component that the rest of its process works without, such as a router whose port
+// is in use. If it fails, it is ready nevertheless, notes the error and retries.
 type Optional struct {
 	// Component is the name of the component.
 	Component string

@@ -12,8 +12,8 @@ import (
 
 // Run starts each component when the components that it needs are ready, and returns after all have
 // ended: nil after ctx has ended, or the error of the first component that failed, which stops the
-// others. A component stops after the components that need it, so that clients can still reach their
-// server. Run calls allReady once, when all components are ready.
+// others. A component stops after the components that need it, so that clients can still reach
+// their server. Run calls allReady once, when all components are ready.
 func Run(ctx context.Context, entries []Entry, report func(Event), allReady func(context.Context)) error {
 	if err := CheckOrder(entries); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 // pollInterval is the interval in which Print reads new lines.
 const pollInterval = 200 * time.Millisecond
 
-// Print writes the last count lines of each log; paths are by name of process. If there are several,
-// the name precedes each line. With follow, Print also writes new lines until ctx ends.
+// Print writes the last count lines of each log; paths are by name of process. If there are
+// several, the name precedes each line. With follow, Print also writes new lines until ctx ends.
 func Print(ctx context.Context, out io.Writer, paths map[string]string, count int, follow bool) error {
 	names := slices.Sorted(maps.Keys(paths))
 	print := func(name, line string) {
@@ -55,8 +55,8 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, count in
 	}
 }
 
-// readLines passes the complete lines from an offset on to emit, and returns the offset after them. It
-// reads a file that was truncated from its start.
+// readLines passes the complete lines from an offset on to emit, and returns the offset after them.
+// It reads a file that was truncated from its start.
 func readLines(path string, offset int64, emit func(string)) (int64, error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {

@@ -24,8 +24,8 @@ func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status,
 	return status, err
 }
 
-// clusterConfig returns the connection to a cluster: with a kubeconfig, or with the service account of
-// the pod if file is "".
+// clusterConfig returns the connection to a cluster: with a kubeconfig, or with the service account
+// of the pod if file is "".
 func clusterConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		config, err := rest.InClusterConfig()

@@ -63,8 +63,8 @@ func csiControllerCommand() *cobra.Command {
 	return command
 }
 
-// addCSIOptions adds the flags of each feature. A feature that a driver does not support is not used, so no
-// flag is required.
+// addCSIOptions adds the flags of each feature. A feature that a driver does not support is not
+// used, so no flag is required.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "attachments, and as many detachments, that a driver is asked for at once")
 	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "how often attachments are compared with what the driver lists")
@@ -114,8 +114,8 @@ func (c *csiObject) add(set *pflag.FlagSet) {
 	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
 }
 
-// spec returns nil if there is no object to create. If capacity is not tracked, the object must say so: otherwise, the
-// scheduler would place no pod.
+// spec returns nil if there is no object to create. If capacity is not tracked, the object must say
+// so: otherwise, the scheduler would place no pod.
 func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	if !c.enabled {
 		return nil, nil

@@ -127,8 +127,8 @@ func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	}
 }
 
-// releasePods stops the pods, which needs a containerd, and then unmounts and detaches FlexVolumes. A
-// host on which no container was started needs neither.
+// releasePods stops the pods, which needs a containerd, and then unmounts and detaches FlexVolumes.
+// A host on which no container was started needs neither.
 func (h teardownHost) releasePods(ctx context.Context) error {
 	if _, err := os.Stat(h.ContainerdState()); errors.Is(err, os.ErrNotExist) {
 		return nil

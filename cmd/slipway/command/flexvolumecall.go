@@ -16,7 +16,8 @@ import (
 // errCallFailed makes `slipway flexvolume call` end with 1 after it has printed the result.
 var errCallFailed = errors.New("the call did not succeed")
 
-// jsonArgument returns the index of the JSON object in the arguments of an operation, and the number of arguments.
+// jsonArgument returns the index of the JSON object in the arguments of an operation, and the
+// number of arguments.
 func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	switch op {
 	case flexvolume.OpGetVolumeName:

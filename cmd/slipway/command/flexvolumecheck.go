@@ -94,8 +94,8 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// checkTarget sets the driver to check. A target is a file if it exists or begins with a dot or slash.
-// Otherwise, it is the name of an installed driver.
+// checkTarget sets the driver to check. A target is a file if it exists or begins with a dot or
+// slash. Otherwise, it is the name of an installed driver.
 func (o *options) checkTarget(check *conformance.Config, target string) error {
 	info, err := os.Stat(target)
 	if err == nil && info.Mode().IsRegular() || strings.HasPrefix(target, "/") || strings.HasPrefix(target, ".") {

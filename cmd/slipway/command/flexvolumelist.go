@@ -68,7 +68,8 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// listDrivers returns all installed drivers, and removed drivers that have a last-good copy on the node.
+// listDrivers returns all installed drivers, and removed drivers that have a last-good copy on the
+// node.
 func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) {
 	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.DriverSettings)
 	if err != nil {
@@ -104,7 +105,8 @@ func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) 
 	return drivers, nil
 }
 
-// lastFailure returns the last failed call of a driver by one of the processes that call drivers, or nil.
+// lastFailure returns the last failed call of a driver by one of the processes that call drivers,
+// or nil.
 func lastFailure(h *platform.Host, driver string) *flexvolume.Failure {
 	var last *flexvolume.Failure
 	for _, process := range []string{platform.ControlPlane, platform.Node} {

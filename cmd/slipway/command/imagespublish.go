@@ -49,7 +49,8 @@ func publishCommand(opts *options) *cobra.Command {
 	}
 }
 
-// publish pushes an image to a tag of a stream, such as shop/base:latest, and returns its reference and digest there.
+// publish pushes an image to a tag of a stream, such as shop/base:latest, and returns its reference
+// and digest there.
 func publish(ctx context.Context, h *platform.Host, name, to string) (published, digest string, err error) {
 	project, tagged, _ := strings.Cut(to, "/")
 	stream, tag, hasTag := strings.Cut(tagged, ":")

@@ -26,8 +26,8 @@ type nodeStatus struct {
 // apiTimeout limits the requests of `slipway status` to the API server.
 const apiTimeout = 3 * time.Second
 
-// clusterStatus returns the nodes and notes for the administrator. It returns nothing if the API server
-// does not respond: the status of the components says why.
+// clusterStatus returns the nodes and notes for the administrator. It returns nothing if the API
+// server does not respond: the status of the components says why.
 func clusterStatus(ctx context.Context, h *platform.Host) ([]nodeStatus, []string) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()

@@ -65,8 +65,8 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	return watch(ctx, h, progress, done)
 }
 
-// spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is closed
-// when it ends.
+// spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
+// closed when it ends.
 func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -97,8 +97,8 @@ func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// watch shows the progress until everything is ready or the start has failed. After a failure, it stops
-// the supervisor and prints the last lines of the log.
+// watch shows the progress until everything is ready or the start has failed. After a failure, it
+// stops the supervisor and prints the last lines of the log.
 func watch(ctx context.Context, h *platform.Host, progress *progress, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 )
 
 // EnsureFirstUser creates a file of users with one user, whose random password it writes to
-// passwordFile. If the file of users exists, it does nothing. If passwordFile exists, the user gets the
-// password in it.
+// passwordFile. If the file of users exists, it does nothing. If passwordFile exists, the user gets
+// the password in it.
 func EnsureFirstUser(file, user, passwordFile string) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err
