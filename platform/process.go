@@ -2,8 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"syscall"
@@ -13,10 +11,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/capability"
 	"github.com/slipway-platform/slipway/internal/memory"
 	"github.com/slipway-platform/slipway/kube"
-	"github.com/slipway-platform/slipway/node/containerd"
-	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
-	"github.com/slipway-platform/slipway/pki"
-	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -62,43 +56,6 @@ func ReleaseMemory(ctx context.Context) {
 	}
 }
 
-// prepare creates what the processes need before they start: addresses, credentials and files. The
-// supervisor and each process call it; only the first call changes something.
-func (h *Host) prepare() (err error) {
-	if err := h.findAddress(); err != nil {
-		return err
-	}
-	if h.credentials, err = pki.Ensure(h.pkiSpec()); err != nil {
-		return err
-	}
-	if err := h.writeRegistryHosts(); err != nil {
-		return err
-	}
-	if users := h.DeveloperFile(); users != "" {
-		return htpasswd.EnsureFirstUser(users, Developer, h.DeveloperPassword())
-	}
-	return nil
-}
-
-// Developer is the user of the first start.
-const Developer = "developer"
-
-// writeRegistryHosts configures containerd for the cluster's registry.
-func (h *Host) writeRegistryHosts() error {
-	if h.Master.Slipway.Registry.Disabled {
-		return nil
-	}
-	address, err := h.registryAddress()
-	if err != nil {
-		return err
-	}
-	return containerd.RegistryHosts{
-		Dir:     h.Node.Slipway.RegistryConfigDirectory,
-		Names:   append(h.registryHosts(), registry.ServiceHost),
-		Address: address, CAFile: h.credentials.CA.Cert,
-	}.Write()
-}
-
 // unneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume
 // driver uses, which it calls to attach volumes. Drivers need the others: they load modules, create
 // devices and mount.
@@ -112,45 +69,4 @@ func unneededCapabilities() []uintptr {
 		unix.CAP_PERFMON, unix.CAP_SYSLOG, unix.CAP_SYS_BOOT, unix.CAP_SYS_PACCT, unix.CAP_SYS_PTRACE,
 		unix.CAP_SYS_TIME, unix.CAP_SYS_TTY_CONFIG, unix.CAP_WAKE_ALARM,
 	}
-}
-
-// Lock makes this process the only supervisor of the data directory, until the file is closed or
-// the process ends.
-func (h *Host) Lock() (*os.File, error) {
-	if err := os.MkdirAll(h.RunDir(), 0o700); err != nil {
-		return nil, fmt.Errorf("create run directory: %w", err)
-	}
-	if err := h.allowTraversal(); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(h.RunDir()+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
-	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		file.Close()
-		return nil, fmt.Errorf("another slipway runs with the data directory %q; see: slipway status", h.DataDir)
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock %q: %w", file.Name(), err)
-	}
-	return file, nil
-}
-
-// allowTraversal lets other users enter the directories above the containers' root file systems:
-// the root user of a pod with its own user namespace is one of them. The files below have their own
-// modes.
-func (h *Host) allowTraversal() error {
-	for _, dir := range []string{h.DataDir, h.RunDir()} {
-		info, err := os.Stat(dir)
-		if err == nil {
-			err = os.Chmod(dir, info.Mode().Perm()|0o111)
-		}
-		if err != nil {
-			return fmt.Errorf("let containers enter their directories: %w", err)
-		}
-	}
-	return nil
 }
