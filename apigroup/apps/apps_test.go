@@ -45,7 +45,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestADeploymentCanAlwaysAdvance(t *testing.T) {
+func TestRollingDefaultsAllowProgress(t *testing.T) {
 	zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	for _, tt := range []struct {
 		unavailable, surge         *intstr.IntOrString
@@ -134,7 +134,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-func TestTheLatestVersionGoesUpOneByOne(t *testing.T) {
+func TestLatestVersionIncreasesByOne(t *testing.T) {
 	for now, ok := range map[int64]bool{4: false, 5: true, 6: true, 7: false} {
 		dc, old := valid(), valid()
 		dc.Status.LatestVersion, old.Status.LatestVersion = now, 5
@@ -153,7 +153,7 @@ func TestScaleShowsPodsAndSelector(t *testing.T) {
 	}
 }
 
-func TestTriggersAreShown(t *testing.T) {
+func TestTriggersColumn(t *testing.T) {
 	dc := valid()
 	dc.Spec.Triggers = appsv1.DeploymentTriggerPolicies{{Type: "ConfigChange"}, {Type: "ImageChange", ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{
 		From: corev1.ObjectReference{Name: "ruby:latest"}}}}

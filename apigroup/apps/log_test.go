@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestLogsAreOfPodsThatTheDeploymentOwns(t *testing.T) {
+func TestLogIgnoresPodsOfOtherOwners(t *testing.T) {
 	pod := func(name string, owner types.UID) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}}}
 		if owner != "" {

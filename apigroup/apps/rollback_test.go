@@ -18,7 +18,7 @@ func deployed(image string, version int64) *appsv1.DeploymentConfig {
 	return dc
 }
 
-func TestARollbackTakesWhatIsAskedFor(t *testing.T) {
+func TestRollbackCopiesRequestedSettings(t *testing.T) {
 	asked := &appsv1.DeploymentConfigRollback{Name: "web", UpdatedAnnotations: map[string]string{"why": "broken"}, Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}
 	got := applyRollback(deployed("new", 2), deployed("old", 1), asked)
 	if got.Spec.Template.Spec.Containers[0].Image != "old" || got.Spec.Replicas != 2 || got.Annotations["why"] != "broken" {
@@ -33,7 +33,7 @@ func TestARollbackTakesWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheDeploymentToGoBackTo(t *testing.T) {
+func TestRollbackTarget(t *testing.T) {
 	from := func(name string) appsv1.DeploymentConfigRollbackSpec {
 		return appsv1.DeploymentConfigRollbackSpec{From: corev1.ObjectReference{Name: name}}
 	}
@@ -58,7 +58,7 @@ func TestTheDeploymentToGoBackTo(t *testing.T) {
 	}
 }
 
-func TestTheDeploymentWhoseLogIsShown(t *testing.T) {
+func TestVersionOfLog(t *testing.T) {
 	for name, tt := range map[string]struct {
 		latest  int64
 		options appsv1.DeploymentLogOptions

@@ -65,7 +65,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestTagsThatFollowATagGetItsImage(t *testing.T) {
+func TestTagsThatPointAtTagGetItsImage(t *testing.T) {
 	stream := &imagev1.ImageStream{
 		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{
 			{Name: "latest", From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "2.5"}},
@@ -97,7 +97,7 @@ func TestTagsThatFollowATagGetItsImage(t *testing.T) {
 	}
 }
 
-func TestTheNewestImageComesFirst(t *testing.T) {
+func TestHistoryStartsWithNewestImage(t *testing.T) {
 	stream := &imagev1.ImageStream{}
 	for _, image := range []string{"a", "b", "b", "a"} {
 		addEvent(stream, "latest", imagev1.TagEvent{Image: image})
@@ -125,7 +125,7 @@ func TestNamesOfViews(t *testing.T) {
 	}
 }
 
-func TestAnImageStaysWhatItIs(t *testing.T) {
+func TestContentOfImageIsImmutable(t *testing.T) {
 	old := &imagev1.Image{DockerImageManifest: "{}", DockerImageLayers: []imagev1.ImageLayer{{Name: "a"}}}
 	image := &imagev1.Image{DockerImageManifest: "{1}"}
 	keepContent(t.Context(), image, old)
@@ -137,7 +137,7 @@ func TestAnImageStaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestTagsAreShown(t *testing.T) {
+func TestTagsColumn(t *testing.T) {
 	stream := &imagev1.ImageStream{Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}}}
 	if got := tagText(stream); got != "a,b,c + 1 more..." {
 		t.Errorf("shown as %q", got)

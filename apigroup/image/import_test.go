@@ -74,7 +74,7 @@ func reading(t *testing.T) fetcher {
 	return made
 }
 
-func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
+func TestImportSelectsImageForThisArchitecture(t *testing.T) {
 	host := otherRegistry(t)
 	var index v1.ImageIndex = empty.Index
 	digests := map[string]string{}
@@ -107,7 +107,7 @@ func TestOfAnIndexTheImageForThisMachineIsImported(t *testing.T) {
 	}
 }
 
-func TestAnIndexOfTooManyImagesIsNotImportedWhole(t *testing.T) {
+func TestImportRejectsIndexWithTooManyImages(t *testing.T) {
 	host := otherRegistry(t)
 	image, err := random.Image(100, 1)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestAnIndexOfTooManyImagesIsNotImportedWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestImportReportsMissingImage(t *testing.T) {
 	from := otherRegistry(t) + "/team/app:v1"
 	_, _, err := reading(t).image(t.Context(), from, imagev1.TagImportPolicy{})
 	if status := outcome(err, from); status.Reason != metav1.StatusReasonNotFound || !strings.Contains(status.Message, from) {
@@ -152,7 +152,7 @@ func answering(t *testing.T, handle http.HandlerFunc) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) {
+func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	imports := &imports{fetchTimeout: 100 * time.Millisecond}
 	wanted := imported(host + "/team/app:v1")
@@ -161,11 +161,11 @@ func TestARegistryThatDoesNotAnswerFailsTheImportInTimeToRecordIt(t *testing.T) 
 		t.Errorf("%+v", results)
 	}
 	if withHistory := wanted.Status.Images; len(withHistory) != 1 || withHistory[0].Status.Status != metav1.StatusFailure {
-		t.Errorf("told %+v", withHistory)
+		t.Errorf("status is %+v", withHistory)
 	}
 }
 
-func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
+func TestSlowRegistryDoesNotDelayOthers(t *testing.T) {
 	asked := make(chan struct{})
 	var once sync.Once
 	slow := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,7 @@ func TestASlowRegistryDoesNotKeepOthersWaiting(t *testing.T) {
 	}
 }
 
-func TestAnImportIsRecordedOnlyInWhatItWasMadeFor(t *testing.T) {
+func TestImportAppliesOnlyToItsStream(t *testing.T) {
 	deleted := metav1.Now()
 	core := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving", DeletionTimestamp: &deleted, Finalizers: []string{"example.com/last"}}}).CoreV1()
@@ -220,7 +220,7 @@ func TestAnImportIsRecordedOnlyInWhatItWasMadeFor(t *testing.T) {
 	}
 }
 
-func TestTheNewestTagsOfARepositoryAreImported(t *testing.T) {
+func TestNewestTagsOfRepositoryAreImported(t *testing.T) {
 	tags := []string{"v1.9", "stable", "1.10.0", "latest", "v1.10.0-rc.1", "beta"}
 	newestFirst(tags)
 	if want := []string{"latest", "1.10.0", "v1.10.0-rc.1", "v1.9", "beta", "stable"}; !slices.Equal(tags, want) {
@@ -228,7 +228,7 @@ func TestTheNewestTagsOfARepositoryAreImported(t *testing.T) {
 	}
 }
 
-func TestAnImportMovesTheTagAndThoseThatFollowIt(t *testing.T) {
+func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 	one := int64(1)
 	follower := imagev1.TagReference{Name: "stable", Generation: &one, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
 	pinned := imagev1.TagReference{Name: "old", Generation: &one, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
@@ -257,7 +257,7 @@ func TestAnImportMovesTheTagAndThoseThatFollowIt(t *testing.T) {
 	}
 }
 
-func TestImagesOfOtherProjectsAreNotMapped(t *testing.T) {
+func TestMappingRejectsImagesOfOtherProjects(t *testing.T) {
 	options := Options{Registry: "r:5000", Hosts: []string{"registry.apps.example.com"}}
 	for reference, allowed := range map[string]bool{
 		"r:5000/shop/app@" + id: true, "r:5000/bank/app@" + id: false, "r:5000/shop/other@" + id: false,
@@ -270,7 +270,7 @@ func TestImagesOfOtherProjectsAreNotMapped(t *testing.T) {
 	}
 }
 
-func TestOnlyAllowedRegistriesAreImportedFrom(t *testing.T) {
+func TestImportRejectsOtherRegistries(t *testing.T) {
 	options := Options{Registry: "docker-registry.default.svc:5000", Allowed: []AllowedRegistry{
 		{Domain: "local.registry.corp:5000"}, {Domain: "*.mydomain.com", Insecure: true}, {Domain: "registry.example.com"}, {Domain: "any?.example.com:*"},
 	}}

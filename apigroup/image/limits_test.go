@@ -44,7 +44,7 @@ func sized(size int64) *imagev1.Image {
 	}
 }
 
-func TestImagesAreNoLargerThanTheProjectAllows(t *testing.T) {
+func TestImageSizeLimit(t *testing.T) {
 	limited := limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})
 	for what, tt := range map[string]struct {
 		namespace string
@@ -78,7 +78,7 @@ func streamOf(from []corev1.ObjectReference, images ...string) *imagev1.ImageStr
 	return stream
 }
 
-func TestAStreamHasNoMoreThanTheProjectAllows(t *testing.T) {
+func TestStreamLimits(t *testing.T) {
 	limited := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "2", imagev1.ResourceImageStreamImages: "2"})
 	external := func(name string) corev1.ObjectReference { return corev1.ObjectReference{Kind: dockerKind, Name: name} }
 	tag := func(namespace, name string) corev1.ObjectReference {
@@ -109,7 +109,7 @@ func TestAStreamHasNoMoreThanTheProjectAllows(t *testing.T) {
 	}
 }
 
-func TestTheChangeOfAStreamIsRefusedOverTheLimit(t *testing.T) {
+func TestStreamUpdateOverLimitIsRejected(t *testing.T) {
 	streams := &streams{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "1", imagev1.ResourceImageStreamImages: "1"})}
 	from := []corev1.ObjectReference{{Kind: dockerKind, Name: "a"}, {Kind: dockerKind, Name: "b"}}
 	pointed := streamOf(from)
@@ -122,7 +122,7 @@ func TestTheChangeOfAStreamIsRefusedOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestAPushIsRefusedOverTheLimit(t *testing.T) {
+func TestPushOverLimitIsRejected(t *testing.T) {
 	large := &mappings{limits: limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})}
 	many := &mappings{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "1"})}
 	stream := streamOf(nil, "1")
@@ -142,7 +142,7 @@ func TestAPushIsRefusedOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
+func TestImportSkipsRejectedImages(t *testing.T) {
 	host := otherRegistry(t)
 	for tag, size := range map[string]int64{"v1": 100, "v2": 1 << 20, "v3": 200, "v4": 300} {
 		made, err := random.Image(size, 1)
@@ -185,7 +185,7 @@ func TestAnImportLeavesOutWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestImagesOfOtherStreamsAreNewToAStream(t *testing.T) {
+func TestImagesOfOtherStreamsAreChecked(t *testing.T) {
 	tag := func(kind, namespace, name string) corev1.ObjectReference {
 		return corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
 	}
@@ -211,7 +211,7 @@ func TestImagesOfOtherStreamsAreNewToAStream(t *testing.T) {
 	}
 }
 
-func TestOfAnIndexItsImagesAreWeighedUnlessTheyAreTooMany(t *testing.T) {
+func TestSizeOfIndexIsThatOfItsImages(t *testing.T) {
 	reads := 0
 	read := func(_ context.Context, id string) (*imagev1.Image, error) {
 		reads++

@@ -19,8 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// claimed is an image with its manifest and configuration, of which somebody tells more than they
-// say.
+// claimed returns an image with its manifest and configuration, and with unproven fields.
 func claimed(t *testing.T) *imagev1.Image {
 	t.Helper()
 	plain, err := random.Image(100, 2)
@@ -52,7 +51,7 @@ func claimed(t *testing.T) *imagev1.Image {
 	}
 }
 
-func TestOfAnImageOnlyWhatItsNameProvesIsBelieved(t *testing.T) {
+func TestMappingStoresOnlyProvenContent(t *testing.T) {
 	whole, other, lied := claimed(t), claimed(t), claimed(t)
 	other.DockerImageConfig = `{"config":{"Labels":{"vendor":"Trusted"}}}`
 	lied.DockerImageManifestMediaType = string(types.OCIImageIndex)
@@ -84,7 +83,7 @@ func TestOfAnImageOnlyWhatItsNameProvesIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAManifestIsThatOfTheImage(t *testing.T) {
+func TestMappingRejectsForeignManifest(t *testing.T) {
 	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Image: *claimed(t)}
 	if problems := validateMapping(mapping); len(problems) != 0 {
 		t.Errorf("its own manifest: %v", problems)
@@ -95,7 +94,7 @@ func TestAManifestIsThatOfTheImage(t *testing.T) {
 	}
 }
 
-func TestWhoeverWritesImagesIsBelieved(t *testing.T) {
+func TestMappingOfImageWriterIsStoredUnchanged(t *testing.T) {
 	rights := map[string]string{"registry": "update", "admin": "create", "developer": "get"}
 	mappings := &mappings{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetResource() == "images" && a.GetNamespace() == "" && rights[a.GetUser().GetName()] == a.GetVerb() {
@@ -118,7 +117,7 @@ func TestWhoeverWritesImagesIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAMappingWithoutAPlaceMeansTheRegistry(t *testing.T) {
+func TestMappingDefaultsToClusterRegistry(t *testing.T) {
 	options := Options{Registry: "registry:5000"}
 	for want, image := range map[string]imagev1.Image{
 		"registry:5000/shop/app@" + id: {ObjectMeta: metav1.ObjectMeta{Name: id}},

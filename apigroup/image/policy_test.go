@@ -30,7 +30,7 @@ func projects(t *testing.T, ignored map[string]string) corelisters.NamespaceList
 	return corelisters.NewNamespaceLister(indexer)
 }
 
-func TestRulesOfExecution(t *testing.T) {
+func TestExecutionRules(t *testing.T) {
 	const config = `
 apiVersion: v1
 kind: ImagePolicyConfig
@@ -89,7 +89,7 @@ executionRules:
 	}
 }
 
-func TestThePolicyIsForTheImagesThatBuildsName(t *testing.T) {
+func TestPolicyAppliesToImagesOfBuilds(t *testing.T) {
 	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
 kind: ImagePolicyConfig
 executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true, matchRegistries: [bad.example.com]}]`))
@@ -136,7 +136,7 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 	}
 }
 
-func TestOnlyMarkedImagesAreRejectedByDefault(t *testing.T) {
+func TestDefaultPolicyRejectsMarkedImages(t *testing.T) {
 	read, err := readPolicy(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestOnlyMarkedImagesAreRejectedByDefault(t *testing.T) {
 	}
 }
 
-func TestThePolicyIsForNewEphemeralContainersToo(t *testing.T) {
+func TestPolicyAppliesToEphemeralContainers(t *testing.T) {
 	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
 kind: ImagePolicyConfig
 executionRules:
@@ -196,7 +196,7 @@ executionRules:
 	}
 }
 
-func TestOnlyPodsAreMirrored(t *testing.T) {
+func TestPolicySkipsOnlyMirrorPods(t *testing.T) {
 	plugin, err := newPolicy(Options{}, nil, strings.NewReader(`
 kind: ImagePolicyConfig
 executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, resource: deployments}], reject: true, matchRegistries: [bad.example.com]}]`))
@@ -222,7 +222,7 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 	}
 }
 
-func TestNamesInBuildsAreResolvedWhereARuleIsForBuilds(t *testing.T) {
+func TestNamesInBuildsAreResolvedIfRuleApplies(t *testing.T) {
 	for config, want := range map[string]resolution{
 		"resolveImages: Required\nexecutionRules: [{name: a}]":                                                               doNotAttempt,
 		"resolveImages: Required\nexecutionRules: [{name: a, onResources: [{resource: builds}]}]":                            required,
@@ -239,7 +239,7 @@ func TestNamesInBuildsAreResolvedWhereARuleIsForBuilds(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidPolicyIsRejected(t *testing.T) {
 	for _, config := range []string{
 		"kind: ImagePolicyConfig\nresolveImages: Always", "kind: ImagePolicyConfig\nexecutionRule: []",
 		"kind: ImagePolicyConfig\nexecutionRules: [{name: a, matchImageLabels: [{matchExpressions: [{key: a, operator: Near}]}]}]",
@@ -250,7 +250,7 @@ func TestAPolicyThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestATagIsPulledFromItsRegistryOrTheClusters(t *testing.T) {
+func TestPullSpecOfTag(t *testing.T) {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Spec.Tags = []imagev1.TagReference{{Name: "local", ReferencePolicy: imagev1.TagReferencePolicy{Type: imagev1.LocalTagReferencePolicy}}}
 	for _, tag := range []string{"local", "source"} {

@@ -31,7 +31,7 @@ type site struct {
 	out    bytes.Buffer
 	// hooks are how the pods of hooks end, by the name of the hook.
 	hooks map[string]corev1.PodPhase
-	// onHook is told when a hook starts.
+	// onHook is called when a hook starts.
 	onHook func(name string)
 	// kill ends the deployer.
 	kill func()
@@ -111,7 +111,7 @@ func (s *site) scale(action clienttest.Action) (bool, runtime.Object, error) {
 	}
 	left := ""
 	if pods := s.old(); rc.Name == "web-2" && pods > 0 {
-		left = fmt.Sprintf(" beside %d old pods", pods)
+		left = fmt.Sprintf(" with %d old pods", pods)
 	}
 	s.note("%s %d%s", rc.Name, wanted, left)
 	return false, nil, nil

@@ -28,9 +28,9 @@ func (s *site) deployKilled(t *testing.T, after int64) bool {
 	return ctx.Err() != nil
 }
 
-// TestADeployerThatIsKilledAnywhereIsDoneByTheNext kills deployers before each of their requests.
+// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests.
 // The next one does what is left, and nothing twice.
-func TestADeployerThatIsKilledAnywhereIsDoneByTheNext(t *testing.T) {
+func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
 	for name, strategy := range map[string]appsv1.DeploymentStrategy{"Recreate": recreate(abort), "Rolling": rolling(abort)} {
@@ -64,9 +64,9 @@ func TestADeployerThatIsKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	}
 }
 
-// TestADeployerThatGivesUpSaysSo kills deployers that fail before each of their requests: the
-// deployment fails once, and is not begun again.
-func TestADeployerThatGivesUpSaysSo(t *testing.T) {
+// TestFailedDeployerMarksDeploymentAsFailed kills deployers that fail before each of their
+// requests: the deployment fails once, and is not begun again.
+func TestFailedDeployerMarksDeploymentAsFailed(t *testing.T) {
 	t.Parallel()
 	for after := int64(0); ; after++ {
 		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
@@ -94,7 +94,7 @@ func TestADeployerThatGivesUpSaysSo(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatIsCancelledAtTheLastMomentIsLeftToTheControllers(t *testing.T) {
+func TestDeployerDoesNotCompleteCanceledDeployment(t *testing.T) {
 	t.Parallel()
 	for _, end := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
 		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
@@ -112,7 +112,7 @@ func TestADeploymentThatIsCancelledAtTheLastMomentIsLeftToTheControllers(t *test
 	}
 }
 
-func TestADeploymentThatSomebodyHasEndedIsLeftAsItIs(t *testing.T) {
+func TestDeployerDoesNotChangeEndedDeployment(t *testing.T) {
 	t.Parallel()
 	for _, end := range []appsv1.DeploymentStatus{appsv1.DeploymentStatusComplete, appsv1.DeploymentStatusFailed} {
 		s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-func TestADeployerFindsItsTokenInItsEnvironment(t *testing.T) {
+func TestDeployerUsesTokenInEnvironment(t *testing.T) {
 	t.Parallel()
 	whole := map[string]string{
 		rollout.TokenVariable: "token", rollout.AuthorityVariable: "certificates", "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443",

@@ -14,9 +14,9 @@ func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
 }
 
-// TestARollingDeploymentKeepsItsPromise plays deployments whose pods become available in any order,
-// some old ones never.
-func TestARollingDeploymentKeepsItsPromise(t *testing.T) {
+// TestRollingDeploymentStaysWithinLimits plays deployments whose pods become available in any
+// order, some old ones never.
+func TestRollingDeploymentStaysWithinLimits(t *testing.T) {
 	for desired := int32(0); desired <= 6; desired++ {
 		for original := int32(0); original <= 8; original++ {
 			for broken := int32(0); broken <= original; broken++ {

@@ -39,7 +39,7 @@ func recreated() []string {
 	return []string{"pre hook", "web-1 0", "mid hook", "web-2 1", "web-2 2", "post hook"}
 }
 
-func TestRecreateEndsTheOldPodsBeforeTheNewOnesStart(t *testing.T) {
+func TestRecreateStopsOldPodsBeforeNewOnesStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
 	if err := s.deploy(t.Context()); err != nil {
@@ -53,7 +53,7 @@ func TestRecreateEndsTheOldPodsBeforeTheNewOnesStart(t *testing.T) {
 	}
 }
 
-func TestWhatComesOfAHookThatFails(t *testing.T) {
+func TestFailurePolicyOfHook(t *testing.T) {
 	t.Parallel()
 	const abort, ignore, again = appsv1.LifecycleHookFailurePolicyAbort, appsv1.LifecycleHookFailurePolicyIgnore, appsv1.LifecycleHookFailurePolicyRetry
 	for _, stage := range []string{"pre", "mid", "post"} {
@@ -76,7 +76,7 @@ func TestWhatComesOfAHookThatFails(t *testing.T) {
 	}
 }
 
-func TestThePodOfAHookIsStartedAgainOnlyWithRetry(t *testing.T) {
+func TestHookPodRestartsOnlyWithRetry(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[appsv1.LifecycleHookFailurePolicy]corev1.RestartPolicy{
 		appsv1.LifecycleHookFailurePolicyAbort: "Never", appsv1.LifecycleHookFailurePolicyIgnore: "Never", appsv1.LifecycleHookFailurePolicyRetry: "OnFailure",
@@ -97,7 +97,7 @@ func TestThePodOfAHookIsStartedAgainOnlyWithRetry(t *testing.T) {
 	}
 }
 
-func TestAHookThatHasItsPodIsNotRunAgain(t *testing.T) {
+func TestHookWithPodIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
 	for range 2 { // as after the end of a deployer
@@ -111,7 +111,7 @@ func TestAHookThatHasItsPodIsNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestACustomStrategyOfOursDoesAsItsParametersSay(t *testing.T) {
+func TestCustomStrategyWithOurImageUsesParameters(t *testing.T) {
 	t.Parallel()
 	custom := recreate(appsv1.LifecycleHookFailurePolicyAbort)
 	custom.Type, custom.CustomParams = appsv1.DeploymentStrategyTypeCustom, &appsv1.CustomDeploymentStrategyParams{}
@@ -121,7 +121,7 @@ func TestACustomStrategyOfOursDoesAsItsParametersSay(t *testing.T) {
 	}
 }
 
-func TestADeploymentGivesUpWhenNothingHappens(t *testing.T) {
+func TestDeploymentWithoutProgressTimesOut(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
 	recreate, rolling := recreate(abort), rolling(abort)
@@ -133,7 +133,7 @@ func TestADeploymentGivesUpWhenNothingHappens(t *testing.T) {
 	}{
 		"the old pods stay":                   {recreate, true, false, "web-1 0"},
 		"the new pods do not serve":           {recreate, false, true, "web-2 1"},
-		"the new pods do not serve (rolling)": {rolling, false, true, "web-2 1 beside 2 old pods"},
+		"the new pods do not serve (rolling)": {rolling, false, true, "web-2 1 with 2 old pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,7 +147,7 @@ func TestADeploymentGivesUpWhenNothingHappens(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatIsStoppedDoesNothingMore(t *testing.T) {
+func TestStoppedDeploymentMakesNoMoreChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyIgnore))
 	ctx, stop := context.WithCancel(t.Context())

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestWhatWasBeforeAChangeOfOursIsPassedOver: a step that was made by what is known must not be
+// TestStaleEventsAreSkipped: a step that was made by what is known must not be
 // made once more because the server tells of the time before.
-func TestWhatWasBeforeAChangeOfOursIsPassedOver(t *testing.T) {
+func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {
 		return &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: uid, Generation: generation}}

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestOurDeployerHasItsTokenInItsEnvironment: others, and all while the account has no token of its
+// TestDeployerPodHasTokenInEnvironment: others, and all while the account has no token of its
 // own, have it in the volume that other pods have.
-func TestOurDeployerHasItsTokenInItsEnvironment(t *testing.T) {
+func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{corev1.ServiceAccountUIDKey: of}},

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestAQuotaCanCountDeployers: where a quota wants requests of each container, and limits pods that
-// end, a strategy gives its deployer both.
-func TestAQuotaCanCountDeployers(t *testing.T) {
+// TestDeployerPodHasDeadlineForQuotas: where a quota wants requests of each container, and limits
+// pods that end, a strategy gives its deployer both.
+func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},
 	}
@@ -33,9 +33,9 @@ func TestAQuotaCanCountDeployers(t *testing.T) {
 	}
 }
 
-// TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext: whoever tries a failed deployment again
-// removes its pod, of which the name is needed.
-func TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext(t *testing.T) {
+// TestDeployerOfEarlierAttemptIsIgnored retries a failed deployment while its old deployer pod
+// still has the name of the new one.
+func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	dc := configuration(1)
 	rc := deployed(t, dc, appsv1.DeploymentStatusNew)
 	ending := podOf(rc, "-deploy", corev1.PodRunning)
@@ -48,7 +48,7 @@ func TestTheDeployerOfAnEarlierAttemptIsNotThatOfTheNext(t *testing.T) {
 		t.Errorf("with a deployer that ends it is %s", got)
 	}
 
-	// The cache may have it for longer than it is there.
+	// The cache can contain the deleted pod.
 	rc = deployed(t, dc, appsv1.DeploymentStatusRunning)
 	running := podOf(rc, "-deploy", corev1.PodRunning)
 	l = newLoops(t, dc, []*corev1.ReplicationController{rc}, running)

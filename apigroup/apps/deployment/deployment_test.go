@@ -98,7 +98,7 @@ func (l loops) deployment(t *testing.T, name string) *corev1.ReplicationControll
 	return rc
 }
 
-func TestThePodOfACustomStrategy(t *testing.T) {
+func TestPodOfCustomStrategy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		params  *appsv1.CustomDeploymentStrategyParams
 		image   string
@@ -136,7 +136,7 @@ func TestThePodOfACustomStrategy(t *testing.T) {
 	}
 }
 
-func TestACancelledDeploymentIsStopped(t *testing.T) {
+func TestCanceledDeploymentIsStopped(t *testing.T) {
 	dc := configuration(1)
 	for _, phase := range []appsv1.DeploymentStatus{appsv1.DeploymentStatusNew, appsv1.DeploymentStatusRunning} {
 		rc := deployed(t, dc, phase)
@@ -171,7 +171,7 @@ func TestACancelledDeploymentIsStopped(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatHasFailedIsDeployedAgainWhenItIsNewAgain(t *testing.T) {
+func TestFailedDeploymentCanBeRetried(t *testing.T) {
 	dc := configuration(1)
 	for phase, again := range map[appsv1.DeploymentStatus]bool{appsv1.DeploymentStatusFailed: false, appsv1.DeploymentStatusNew: true} {
 		l := newLoops(t, dc, []*corev1.ReplicationController{deployed(t, dc, phase)})
@@ -184,7 +184,7 @@ func TestADeploymentThatHasFailedIsDeployedAgainWhenItIsNewAgain(t *testing.T) {
 	}
 }
 
-func TestAPausedConfigurationDeploysNothing(t *testing.T) {
+func TestPausedConfigurationDoesNotDeploy(t *testing.T) {
 	for _, paused := range []bool{true, false} {
 		dc := configuration(1)
 		dc.Spec.Paused = paused
@@ -208,7 +208,7 @@ func TestAPausedConfigurationDeploysNothing(t *testing.T) {
 	}
 }
 
-func TestATestDeploymentHasNoPodsOnceItIsComplete(t *testing.T) {
+func TestCompleteTestDeploymentIsScaledToZero(t *testing.T) {
 	for _, tt := range []struct {
 		test  bool
 		phase appsv1.DeploymentStatus
@@ -230,7 +230,7 @@ func TestATestDeploymentHasNoPodsOnceItIsComplete(t *testing.T) {
 	}
 }
 
-func TestARollingDeploymentBeginsBesideItsDeployer(t *testing.T) {
+func TestFirstPodsStartWithDeployer(t *testing.T) {
 	share := intstr.FromInt32(1)
 	rolling := appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: &appsv1.RollingDeploymentStrategyParams{MaxSurge: &share, MaxUnavailable: &share}}
 	for name, tt := range map[string]struct {
@@ -258,7 +258,7 @@ func TestARollingDeploymentBeginsBesideItsDeployer(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatItsDeployerHasCompletedStaysSo(t *testing.T) {
+func TestCompletedDeploymentStaysComplete(t *testing.T) {
 	dc := configuration(1)
 	for seen, phase := range map[appsv1.DeploymentStatus]corev1.PodPhase{
 		appsv1.DeploymentStatusPending: corev1.PodRunning, appsv1.DeploymentStatusRunning: corev1.PodFailed, appsv1.DeploymentStatusNew: corev1.PodRunning,

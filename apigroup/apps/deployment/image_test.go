@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-func TestAnImageOfAnotherProjectComesWithTheRightOfThePodsAlone(t *testing.T) {
+func TestImageOfOtherProjectRequiresAccess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		namespace, account string
 		brought            bool

@@ -12,7 +12,7 @@ func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
 }
 
-func TestShares(t *testing.T) {
+func TestRollingLimits(t *testing.T) {
 	for _, tt := range []struct {
 		desired            int32
 		surge, unavailable string
@@ -35,7 +35,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestWhatADeploymentBeginsWithBeforeItsDeployerRuns(t *testing.T) {
+func TestFirstStep(t *testing.T) {
 	hooked := params("25%", "25%")
 	hooked.Pre = &appsv1.LifecycleHook{}
 	for name, tt := range map[string]struct {

@@ -25,7 +25,7 @@ func config(image string, triggers ...appsv1.DeploymentTriggerPolicy) *appsv1.De
 	return dc
 }
 
-func TestWhatStartsADeployment(t *testing.T) {
+func TestCauses(t *testing.T) {
 	const byConfig, byImage = appsv1.DeploymentTriggerOnConfigChange, appsv1.DeploymentTriggerOnImageChange
 	for name, tt := range map[string]struct {
 		dc, last *appsv1.DeploymentConfig
@@ -41,7 +41,7 @@ func TestWhatStartsADeployment(t *testing.T) {
 		"new image":                       {config("b", onConfig, image(true, "b")), config("a", onConfig, image(true, "a")), byImage},
 		"new image, without config":       {config("b", image(true, "b")), config("a", image(true, "a")), byImage},
 		"new template":                    {config("b", onConfig), config("a", onConfig), byConfig},
-		"new template, nobody asks":       {config("b"), config("a"), ""},
+		"new template, no trigger":        {config("b"), config("a"), ""},
 		"new trigger, same template":      {config("a", onConfig, image(true, "a")), config("a", onConfig), ""},
 	} {
 		var got appsv1.DeploymentTriggerType
@@ -66,7 +66,7 @@ func stream(policy imagev1.TagReferencePolicyType, references ...string) *imagev
 	return s
 }
 
-func TestImagesAreBroughtByTriggers(t *testing.T) {
+func TestTriggersUpdateImages(t *testing.T) {
 	find := func(s *imagev1.ImageStream) func(string, string) *imagev1.ImageStream {
 		return func(namespace, name string) *imagev1.ImageStream {
 			if namespace != "shop" || name != "app" {
@@ -104,7 +104,7 @@ func TestImagesAreBroughtByTriggers(t *testing.T) {
 	}
 }
 
-func TestADeploymentRemembersItsConfiguration(t *testing.T) {
+func TestDeploymentContainsItsConfiguration(t *testing.T) {
 	dc := config("a", onConfig)
 	dc.UID, dc.Spec.Replicas, dc.Status.LatestVersion = "1", 3, 7
 	dc.Status.Details = &appsv1.DeploymentDetails{Causes: []appsv1.DeploymentCause{{Type: appsv1.DeploymentTriggerOnConfigChange}}}

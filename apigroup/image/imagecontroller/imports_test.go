@@ -45,7 +45,7 @@ func app(pending, scheduled int) *imagev1.ImageStream {
 	return stream
 }
 
-func TestAFewTagsAreImportedAtOnceIntoTheStreamThatWasSeen(t *testing.T) {
+func TestImportRequestContainsFewTagsOfCachedStream(t *testing.T) {
 	client, asked := importer(nil)
 	if err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags+1, 0)); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAFewTagsAreImportedAtOnceIntoTheStreamThatWasSeen(t *testing.T) {
 	}
 }
 
-func TestTagsOfOneRegistryAreImportedTogether(t *testing.T) {
+func TestImportRequestContainsTagsOfOneRegistry(t *testing.T) {
 	stream := app(6, 0)
 	for i := range stream.Spec.Tags {
 		stream.Spec.Tags[i].From.Name = []string{"a.example.com/app", "b.example.com/app"}[i%2]
@@ -80,7 +80,7 @@ func TestTagsOfOneRegistryAreImportedTogether(t *testing.T) {
 	}
 }
 
-func TestFewerWholeIndexesAreImportedAtOnce(t *testing.T) {
+func TestCompleteIndexesCountForSeveralTags(t *testing.T) {
 	stream := app(8, 0)
 	for i := range 7 {
 		stream.Spec.Tags[i].ImportPolicy.ImportMode = imagev1.ImportModePreserveOriginal
@@ -94,7 +94,7 @@ func TestFewerWholeIndexesAreImportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStreamThatHasChangedIsReadAgain(t *testing.T) {
+func TestChangedStreamIsRequeued(t *testing.T) {
 	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
 	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
 	if err == nil || err.Error() != controller.After(requeueDelay).Error() || len(*asked) != 1 {
@@ -102,7 +102,7 @@ func TestAStreamThatHasChangedIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestTooManyScheduledImportsArePutOff(t *testing.T) {
+func TestScheduledImportsAreRateLimited(t *testing.T) {
 	client, asked := importer(nil)
 	streams := &Streams{Interval: time.Hour}
 	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
@@ -119,7 +119,7 @@ func TestTooManyScheduledImportsArePutOff(t *testing.T) {
 	}
 }
 
-func TestARepositoryIsImportedByItself(t *testing.T) {
+func TestRepositoryIsImportedAlone(t *testing.T) {
 	stream := app(1, 0)
 	stream.Spec.DockerImageRepository = "registry.example.com/app"
 	if specs := wanted(stream, false); len(specs) != 1 || specs[0].Repository == nil || len(specs[0].Images) != 0 {
@@ -131,7 +131,7 @@ func TestARepositoryIsImportedByItself(t *testing.T) {
 	}
 }
 
-func TestAProjectDoesNotTakeAllWorkers(t *testing.T) {
+func TestProjectDoesNotUseAllWorkers(t *testing.T) {
 	r := &running{}
 	for range maxRunning {
 		if !r.begin("shop") {

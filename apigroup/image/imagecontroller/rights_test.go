@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-func TestTriggersOfAnotherProjectNeedTheRightOfThePods(t *testing.T) {
+func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	checked := 0
 	triggering := &triggering{workload: workloads()[0], check: func(_ context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		checked++
@@ -35,14 +35,14 @@ func TestTriggersOfAnotherProjectNeedTheRightOfThePods(t *testing.T) {
 	}
 }
 
-func TestAMissingRightIsACondition(t *testing.T) {
+func TestMissingRightSetsCondition(t *testing.T) {
 	available := map[string]any{"type": "Available", "status": "True"}
 	with := conditions([]any{available}, "grant it")
 	if len(with) != 2 || with[1].(map[string]any)["status"] != string(corev1.ConditionFalse) || with[1].(map[string]any)["message"] != "grant it" {
 		t.Fatalf("conditions are %v", with)
 	}
 	if again := conditions(with, "grant it"); len(again) != 2 || again[1].(map[string]any)["lastTransitionTime"] != with[1].(map[string]any)["lastTransitionTime"] {
-		t.Errorf("told again they are %v", again)
+		t.Errorf("after a second report they are %v", again)
 	}
 	if changed := conditions(with, "grant another"); len(changed) != 2 || changed[1].(map[string]any)["message"] != "grant another" {
 		t.Errorf("with another message they are %v", changed)

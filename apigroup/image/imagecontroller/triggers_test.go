@@ -12,7 +12,7 @@ import (
 
 func number(n int64) *int64 { return &n }
 
-func TestATagIsImportedOncePerChange(t *testing.T) {
+func TestTagIsImportedOncePerChange(t *testing.T) {
 	tag := func(generation *int64) *imagev1.TagReference {
 		return &imagev1.TagReference{Name: "v1", Generation: generation, From: &corev1.ObjectReference{Kind: "DockerImage", Name: "registry.example.com/app:v1"}}
 	}
@@ -66,7 +66,7 @@ func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
 	}
 }
 
-func TestImagesComeWhereThePathSays(t *testing.T) {
+func TestImageIsSetAtPath(t *testing.T) {
 	for what, tt := range map[string]struct {
 		workload workload
 		path     string
@@ -105,7 +105,7 @@ func TestImagesComeWhereThePathSays(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationIsReadOrRefused(t *testing.T) {
+func TestAnnotationIsValidated(t *testing.T) {
 	read, err := triggersOf(map[string]string{Annotation: `[{"from":{"kind":"ImageStreamTag","name":"web:latest","namespace":"images"},"fieldPath":"x"},{"from":{"name":"db:1"},"paused":true}]`})
 	if err != nil || len(read) != 2 {
 		t.Fatalf("%d triggers, %v", len(read), err)
@@ -117,6 +117,6 @@ func TestTheAnnotationIsReadOrRefused(t *testing.T) {
 		t.Errorf("stream %q, paused %v", got, read[1].Paused)
 	}
 	if _, err := triggersOf(map[string]string{Annotation: "{"}); err == nil {
-		t.Error("an annotation that is no JSON is read")
+		t.Error("an invalid annotation is accepted")
 	}
 }

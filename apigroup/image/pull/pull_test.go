@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func TestPodsPullAsTheirServiceAccount(t *testing.T) {
+func TestAccountOfPods(t *testing.T) {
 	for want, spec := range map[string]corev1.PodSpec{
 		"system:serviceaccount:shop:default": {},
 		"system:serviceaccount:shop:web":     {ServiceAccountName: "web", DeprecatedServiceAccount: "old"},
@@ -27,7 +27,7 @@ func TestPodsPullAsTheirServiceAccount(t *testing.T) {
 	}
 }
 
-func TestBothChecksAskForTheSameRight(t *testing.T) {
+func TestChecksRequireSameRight(t *testing.T) {
 	granted := authorizer.AttributesRecord{
 		User: Account("evil", "default"), Verb: Get, Namespace: "shop", Name: "app", ResourceRequest: true,
 		APIGroup: "image.openshift.io", APIVersion: "v1", Resource: "imagestreams", Subresource: "layers",
@@ -73,7 +73,7 @@ func TestBothChecksAskForTheSameRight(t *testing.T) {
 	}
 }
 
-func TestAnAuthorizerThatFailsGrantsNothing(t *testing.T) {
+func TestFailedAuthorizerDeniesAccess(t *testing.T) {
 	check := Authorized(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionNoOpinion, "", errors.New("no answer")
 	}))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestTheFirstRecordOfAnImageDoesNotDecideWhatIsRecorded(t *testing.T) {
+func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 	built, err := random.Image(100, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -42,14 +42,14 @@ func TestTheFirstRecordOfAnImageDoesNotDecideWhatIsRecorded(t *testing.T) {
 		stored, brought *imagev1.Image
 		changed         bool
 	}{
-		"empty, then pushed":                        {empty, pushed, true},
-		"forged, then imported":                     {forged, proven, true},
-		"claimed, then pushed":                      {claimed, pushed, true},
-		"without configuration, then with":          {of(bare), proven, true},
-		"complete, then the same":                   {proven, proven, false},
-		"pushed, then the same":                     {pushed, pushed, false},
-		"complete, then without configuration":      {proven, of(bare), false},
-		"pushed, then claimed by somebody in a map": {pushed, claimed, false},
+		"empty, then pushed":                   {empty, pushed, true},
+		"forged, then imported":                {forged, proven, true},
+		"claimed, then pushed":                 {claimed, pushed, true},
+		"without configuration, then with":     {of(bare), proven, true},
+		"complete, then the same":              {proven, proven, false},
+		"pushed, then the same":                {pushed, pushed, false},
+		"complete, then without configuration": {proven, of(bare), false},
+		"pushed, then claimed in a mapping":    {pushed, claimed, false},
 	} {
 		before := tt.stored.DeepCopy()
 		got, changed := Complete(tt.stored, tt.brought)
@@ -68,7 +68,7 @@ func TestTheFirstRecordOfAnImageDoesNotDecideWhatIsRecorded(t *testing.T) {
 	}
 }
 
-func TestThePushedSizeOfAnIndexStays(t *testing.T) {
+func TestCompleteKeepsPushedSizeOfIndex(t *testing.T) {
 	child, err := random.Image(10, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestThePushedSizeOfAnIndexStays(t *testing.T) {
 	}
 }
 
-func TestAManifestHasOneType(t *testing.T) {
+func TestAmbiguousManifestIsRejected(t *testing.T) {
 	const config = `"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","size":1}`
 	for name, tt := range map[string]struct {
 		mediaType types.MediaType

@@ -33,7 +33,7 @@ func content(t *testing.T, image v1.Image) Content {
 	return Content{MediaType: string(mediaType), Manifest: manifest, Config: config}
 }
 
-func TestAnImageKeepsWhatItsConfigurationSays(t *testing.T) {
+func TestRecordContainsConfiguration(t *testing.T) {
 	plain, err := random.Image(1000, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAnImageKeepsWhatItsConfigurationSays(t *testing.T) {
 	}
 }
 
-func TestAnIndexListsItsImages(t *testing.T) {
+func TestRecordOfIndexListsImages(t *testing.T) {
 	child, err := random.Image(10, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestAnIndexListsItsImages(t *testing.T) {
 	}
 }
 
-func TestOtherManifestsAreRefused(t *testing.T) {
+func TestOtherManifestsAreRejected(t *testing.T) {
 	for mediaType, want := range map[types.MediaType]string{
 		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "a type that is not known",
 		types.DockerManifestSchema2: "read manifest", types.OCIImageIndex: "read index",
@@ -108,7 +108,7 @@ func TestOtherManifestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestJSONThatExpandsIsNotDecoded(t *testing.T) {
+func TestExpandingJSONIsRejected(t *testing.T) {
 	bomb := []byte(`{"layers": [{}` + strings.Repeat(",{}", maxValues) + `]}`)
 	_, ofManifest := Of(Content{MediaType: string(types.OCIManifestSchema1), Manifest: bomb})
 	_, ofIndex := Of(Content{MediaType: string(types.OCIImageIndex), Manifest: bomb})

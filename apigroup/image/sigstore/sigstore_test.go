@@ -33,7 +33,7 @@ func written(t *testing.T, contents ...string) string {
 	return dir
 }
 
-func TestTheMostSpecificStoreCounts(t *testing.T) {
+func TestMostSpecificStoreApplies(t *testing.T) {
 	stores, err := Read(written(t, `
 default-docker: {sigstore-staging: file:///var/lib/containers/sigstore}
 docker:
@@ -73,7 +73,7 @@ docker:
 	}
 }
 
-func TestMistakesInTheFilesAreTold(t *testing.T) {
+func TestInvalidFilesAreReported(t *testing.T) {
 	for want, contents := range map[string][]string{
 		"must begin with":   {"docker: {a.example.com: {sigstore: /srv}}"},
 		"a.yaml":            {"docker: ["},
@@ -85,7 +85,7 @@ func TestMistakesInTheFilesAreTold(t *testing.T) {
 	}
 }
 
-func TestSignaturesOfAStoreComeToTheImage(t *testing.T) {
+func TestSignaturesOfStoreAreImported(t *testing.T) {
 	broken := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number, found := strings.CutPrefix(r.URL.Path, "/store/team/app@"+strings.Replace(id, ":", "=", 1)+"/signature-")
@@ -130,7 +130,7 @@ func TestSignaturesOfAStoreComeToTheImage(t *testing.T) {
 	}
 }
 
-func TestASignatureIsBounded(t *testing.T) {
+func TestSignatureSizeIsLimited(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large")
 	if err := os.WriteFile(file, make([]byte, maxSize+1), 0o600); err != nil {
 		t.Fatal(err)
