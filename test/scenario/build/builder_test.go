@@ -146,7 +146,7 @@ func TestARepositoryIsClonedAndWhatItMeansIsWrittenDown(t *testing.T) {
 		t.Errorf("the image's label is %s", got)
 	}
 	p.dockerConfig("bad", fmt.Sprintf("git: {uri: %q}", url+"/elsewhere/app.git"), "app:latest")
-	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "169.254.169.254, an address of the building machine itself") {
+	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "169.254.169.254, an address of the build's own machine") {
 		t.Errorf("a repository that leads to the metadata address: %v\n%s", err, log)
 	}
 	if got := p.OC("get", "build/bad-1", "-o", "jsonpath={.status.phase} {.status.reason}"); got != "Failed FetchSourceFailed" {

@@ -138,7 +138,7 @@ func TestAnImageOfAnotherProjectIsSeenByThoseWhoMayPullIt(t *testing.T) {
 	p.OC("tag", p.Namespace+"/builder:latest", other+"/builder:latest")
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {
 		strategy: {customStrategy: {from: {kind: ImageStreamTag, namespace: %s, name: "builder:latest"}}}, %s}}`, other, git))
-	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), "there is no such image yet") {
+	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), "the image does not exist") {
 		t.Errorf("without the right: %s, %v", out, err)
 	}
 	p.OC("policy", "add-role-to-user", "system:image-puller", "system:serviceaccount:"+p.Namespace+":builder", "--namespace="+other)
