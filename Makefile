@@ -58,7 +58,8 @@ check: build ## build, lint and test what a change can break (BASE=main); it boo
 unit: build ## run the tests beside the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
 
-# With RUN, only the packages that have the test are compiled.
+# Two packages run at the same time, because most of a scenario is waiting; JOBS=1 runs one. Each has its
+# own network namespace, data directory and cgroup. With RUN, only the packages with the test are compiled.
 SCENARIOS = $(if $(RUN),$$(grep -rlwE 'func ($(RUN))' test/scenario | xargs -r -n1 dirname | sort -u | sed 's|^|./|'),./test/scenario/...)
 
 scenario: build ## run the scenarios on real clusters; RUN=TestName runs one, KEEP=1 keeps its cluster
@@ -67,7 +68,7 @@ ifdef RUN
 	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
 else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
-	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p 1 -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
 endif
 
 s3: build ## run the registry with a real server of S3, which is built first
