@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttest "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/parttest"
@@ -27,7 +27,7 @@ type leader struct {
 func newLeader(client *fake.Clientset, identity string) *leader {
 	l := &leader{}
 	proxied := fake.NewClientset()
-	proxied.PrependReactor("*", "leases", func(action clienttest.Action) (bool, runtime.Object, error) {
+	proxied.PrependReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if l.broken.Load() {
 			return true, nil, errors.New("network is down")
 		}

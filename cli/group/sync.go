@@ -15,7 +15,7 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	userv1 "github.com/openshift/api/user/v1"
 	"github.com/spf13/cobra"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -237,7 +237,7 @@ func (o *ldapGroups) syncOne(ctx context.Context, uid string) error {
 	group, err := o.groups.Get(ctx, source.Name, metav1.GetOptions{})
 	exists := err == nil
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		group = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "user.openshift.io/v1", "kind": "Group"}}
 		group.SetName(source.Name)
 	case err != nil:

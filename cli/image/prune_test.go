@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
-	kubetesting "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
@@ -203,7 +203,7 @@ func TestAnImageThatIsUsedMeanwhileStays(t *testing.T) {
 	using := objectstest.Client(nil, kinds()...)
 	c := newCluster(using, picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	conflicts := 0
-	c.images.PrependReactor("update", "imagestreams", func(kubetesting.Action) (bool, runtime.Object, error) {
+	c.images.PrependReactor("update", "imagestreams", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts > 1 {
 			return false, nil, nil
 		}
@@ -227,8 +227,8 @@ func TestAnImageThatIsUsedMeanwhileStays(t *testing.T) {
 
 func TestAnImageThatChangesMeanwhileStays(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2))
-	c.images.PrependReactor("delete", "images", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		deletion := action.(kubetesting.DeleteAction)
+	c.images.PrependReactor("delete", "images", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		deletion := action.(clienttesting.DeleteAction)
 		if deletion.GetDeleteOptions().Preconditions == nil {
 			t.Error("an image is removed whatever it is")
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -271,7 +271,7 @@ func (o *loginOptions) chooseProject(projects []string, user string) string {
 
 // explainLogin is a failed login in OpenShift 3's words.
 func explainLogin(err error) error {
-	if kerrors.IsUnauthorized(err) {
+	if apierrors.IsUnauthorized(err) {
 		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
 	}
 	return err

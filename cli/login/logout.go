@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -49,7 +49,7 @@ func logout(ctx context.Context, factory util.Factory, cmd *cobra.Command, strea
 		return err
 	}
 	tokens := schema.GroupVersionResource{Group: "oauth.openshift.io", Version: "v1", Resource: "oauthaccesstokens"}
-	if err := client.Resource(tokens).Delete(ctx, tokenName(config.BearerToken), metav1.DeleteOptions{}); err != nil && !kerrors.IsNotFound(err) {
+	if err := client.Resource(tokens).Delete(ctx, tokenName(config.BearerToken), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete token of %q: %w", name, err)
 	}
 	if err := forgetToken(cmd, config.BearerToken); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -103,7 +103,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	}
 	marks := client.CoreV1().ConfigMaps(Namespace)
 	mark, err := marks.Get(ctx, Name, metav1.GetOptions{})
-	if err != nil && !kerrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return 0, fmt.Errorf("read version of the encryption: %w", err)
 	}
 	if mark.Data[Key] == version {
@@ -129,7 +129,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 		return count, err
 	}
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}, Data: map[string]string{Key: version}}
-	if _, err = marks.Update(ctx, next, metav1.UpdateOptions{}); kerrors.IsNotFound(err) {
+	if _, err = marks.Update(ctx, next, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = marks.Create(ctx, next, metav1.CreateOptions{})
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func all(ctx context.Context, objects dynamic.NamespaceableResourceInterface) (c
 			switch {
 			case err == nil:
 				count++
-			case kerrors.IsNotFound(err) || kerrors.IsConflict(err):
+			case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 				// Deleted, or stored by somebody else meanwhile.
 			default:
 				problems = append(problems, fmt.Errorf("update %s/%s: %w", object.GetNamespace(), object.GetName(), err))
