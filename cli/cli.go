@@ -85,6 +85,12 @@ func oldFlags(args []string) []string {
 	return args
 }
 
+// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for who lists
+// or checks them.
+func Tree(name string) *cobra.Command {
+	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
+}
+
 // command is the tree of the client's commands.
 func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().

@@ -1,11 +1,13 @@
 package set
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
+	"k8s.io/utils/ptr"
 )
 
 // volume is what shall become of the volumes of pods.
@@ -24,6 +27,7 @@ type volume struct {
 	name, containers                        string // containers is a pattern of their names
 
 	kind, path, secret, configMap, claim string
+	sourceJSON, defaultMode              string
 	newClaim                             newClaim
 	mountPath, subPath                   string
 	readOnly                             bool
@@ -70,6 +74,8 @@ type is given, and another place, if a path is given.`,
 	flags.StringVar(&v.secret, "secret-name", "", "Name of the secret, for secret.")
 	flags.StringVar(&v.configMap, "configmap-name", "", "Name of the config map, for configMap.")
 	flags.StringVar(&v.claim, "claim-name", "", "Name of the claim, for persistentVolumeClaim.")
+	flags.StringVar(&v.sourceJSON, "source", "", "Volume source as JSON, for types that --type does not have.")
+	flags.StringVar(&v.defaultMode, "default-mode", "", "Mode of the files of a secret or configMap, in octal, such as 0644.")
 	v.newClaim.addFlags(flags)
 	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Where the containers have it; nowhere by default.")
 	flags.StringVar(&v.subPath, "sub-path", "", "The part of the volume that they have there.")
@@ -94,15 +100,22 @@ func (v *volume) validate() error {
 	if err := v.prepareClaim(); err != nil {
 		return err
 	}
-	if v.add && v.kind != "" {
+	if v.add && (v.kind != "" || v.sourceJSON != "" || v.defaultMode != "") {
 		_, err := v.source()
 		return err
 	}
 	return nil
 }
 
-// source is where the data are.
+// source returns the volume source that the flags describe.
 func (v *volume) source() (source corev1.VolumeSource, err error) {
+	if v.sourceJSON != "" {
+		return v.decodeSource()
+	}
+	mode, err := v.mode()
+	if err != nil {
+		return source, err
+	}
 	need := func(flag, value string) error {
 		if value == "" {
 			return fmt.Errorf("a volume of type %s needs --%s", v.kind, flag)
@@ -115,9 +128,9 @@ func (v *volume) source() (source corev1.VolumeSource, err error) {
 	case "hostPath", "hostpath":
 		source.HostPath, err = &corev1.HostPathVolumeSource{Path: v.path}, need("path", v.path)
 	case "secret":
-		source.Secret, err = &corev1.SecretVolumeSource{SecretName: v.secret}, need("secret-name", v.secret)
+		source.Secret, err = &corev1.SecretVolumeSource{SecretName: v.secret, DefaultMode: mode}, need("secret-name", v.secret)
 	case "configMap", "configmap":
-		source.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: v.configMap}}
+		source.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: v.configMap}, DefaultMode: mode}
 		err = need("configmap-name", v.configMap)
 	case "persistentVolumeClaim", "persistentvolumeclaim", "pvc":
 		source.PersistentVolumeClaim, err = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.claim}, need("claim-name", v.claim)
@@ -125,6 +138,37 @@ func (v *volume) source() (source corev1.VolumeSource, err error) {
 		err = fmt.Errorf("read --type %q: must be emptyDir, hostPath, secret, configMap or persistentVolumeClaim", v.kind)
 	}
 	return source, err
+}
+
+// decodeSource returns the volume source of --source.
+func (v *volume) decodeSource() (source corev1.VolumeSource, err error) {
+	if v.kind != "" || v.defaultMode != "" {
+		return source, errors.New("--source takes neither --type nor --default-mode")
+	}
+	decoder := json.NewDecoder(strings.NewReader(v.sourceJSON))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&source); err != nil {
+		return source, fmt.Errorf(`read --source: %w; it must be JSON such as {"nfs": {"server": "files.example.com", "path": "/"}}`, err)
+	}
+	if source == (corev1.VolumeSource{}) {
+		return source, errors.New(`--source is empty; it must be JSON such as {"nfs": {"server": "files.example.com", "path": "/"}}`)
+	}
+	return source, nil
+}
+
+// mode returns the mode of --default-mode, nil if the flag isn't set.
+func (v *volume) mode() (*int32, error) {
+	if v.defaultMode == "" {
+		return nil, nil
+	}
+	if !slices.Contains([]string{"secret", "configMap", "configmap"}, v.kind) {
+		return nil, errors.New("--default-mode needs --type secret or configMap")
+	}
+	mode, err := strconv.ParseInt(v.defaultMode, 8, 32)
+	if err != nil || mode < 0 || mode > 0o777 {
+		return nil, fmt.Errorf("read --default-mode %q: must be an octal number from 0 to 0777", v.defaultMode)
+	}
+	return ptr.To(int32(mode)), nil
 }
 
 // change changes the volumes of an object's pods.
@@ -153,6 +197,9 @@ func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	return chosen
 }
 
+// hasSource reports whether the flags give the volume a source.
+func (v *volume) hasSource() bool { return v.kind != "" || v.sourceJSON != "" }
+
 func (v *volume) addTo(spec *corev1.PodSpec) error {
 	source, err := v.source()
 	if err != nil {
@@ -165,9 +212,9 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	switch at := slices.IndexFunc(spec.Volumes, func(of corev1.Volume) bool { return of.Name == name }); {
 	case at < 0:
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
-	case v.kind != "" && !v.overwrite:
+	case v.hasSource() && !v.overwrite:
 		return fmt.Errorf("it has a volume %q already; change it with --overwrite", name)
-	case v.kind != "":
+	case v.hasSource():
 		spec.Volumes[at].VolumeSource = source
 	}
 	if v.mountPath == "" {
