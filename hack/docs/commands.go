@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-platform/slipway/cli"
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// commandPages adds one page per command of the first level: oc/get.md, slipway/up.md.
+func commandPages(all pages) error {
+	trees := commandTrees()
+	for _, program := range []string{"oc", "slipway"} {
+		root := trees[program]
+		index := &strings.Builder{}
+		fmt.Fprintf(index, "# `%s`\n\n%s\n\n", program, root.Short)
+		for _, command := range visible(root) {
+			fmt.Fprintf(index, "- [`%s %s`](%s.md): %s\n", program, command.Name(), command.Name(), command.Short)
+			page := &strings.Builder{}
+			writeCommand(page, command, 1)
+			all[program+"/"+command.Name()+".md"] = page.String()
+		}
+		all[program+"/index.md"] = index.String()
+	}
+	return nil
+}
+
+// commandTrees returns the command tree of each program.
+func commandTrees() map[string]*cobra.Command {
+	return map[string]*cobra.Command{
+		"oc":      cli.Tree("oc"),
+		"kubectl": cli.Tree("kubectl"),
+		"slipway": platform.Command(cli.New("oc"), cli.New("kubectl")),
+	}
+}
+
+// visible returns the commands directly below parent that its help lists, by name.
+func visible(parent *cobra.Command) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, command := range parent.Commands() {
+		if command.IsAvailableCommand() && command.Name() != "help" {
+			commands = append(commands, command)
+		}
+	}
+	slices.SortFunc(commands, func(a, b *cobra.Command) int { return strings.Compare(a.Name(), b.Name()) })
+	return commands
+}
+
+// writeCommand writes a command and everything below it.
+func writeCommand(page *strings.Builder, command *cobra.Command, level int) {
+	fmt.Fprintf(page, "%s `%s`\n\n", strings.Repeat("#", min(level, 4)), command.CommandPath())
+	description := command.Long
+	if description == "" {
+		description = command.Short
+	}
+	fmt.Fprintf(page, "%s\n\n", block("text", description))
+	if command.Runnable() {
+		fmt.Fprintf(page, "%s\n\n", block("text", command.UseLine()))
+	}
+	if command.Example != "" {
+		fmt.Fprintf(page, "%s\n\n", block("sh", command.Example))
+	}
+	var flags []string
+	command.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && flag.Name != "help" {
+			flags = append(flags, flagLine(flag))
+		}
+	})
+	if len(flags) > 0 {
+		fmt.Fprintf(page, "%s\n\n", strings.Join(flags, "\n"))
+	}
+	for _, child := range visible(command) {
+		writeCommand(page, child, level+1)
+	}
+}
+
+// flagLine describes a flag as an item of a list.
+func flagLine(flag *pflag.Flag) string {
+	name := "--" + flag.Name
+	if flag.Shorthand != "" {
+		name = "-" + flag.Shorthand + ", " + name
+	}
+	value, usage := pflag.UnquoteUsage(flag)
+	if value != "" {
+		name += " " + value
+	}
+	line := fmt.Sprintf("- `%s`: %s", name, strings.Join(strings.Fields(usage), " "))
+	if !slices.Contains([]string{"", "false", "[]", "0", "0s", "<nil>"}, flag.DefValue) {
+		line += fmt.Sprintf(" Default: `%s`.", flag.DefValue)
+	}
+	return line
+}
+
+// block returns text as a fenced block, which Markdown doesn't interpret.
+func block(language, text string) string {
+	return "```" + language + "\n" + strings.Trim(text, "\n") + "\n```"
+}

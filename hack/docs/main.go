@@ -1,0 +1,57 @@
+// Command docs prepares the documentation site: it copies every page into one folder, with links that work there,
+// and writes the reference pages from the code: every command with its flags, every configuration key, and
+// every API type with its fields. MkDocs makes the site from that folder.
+//
+//	go run ./hack/docs -out bin/docs
+//
+// `make docs` runs both. A link that leads nowhere is an error.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	out := flag.String("out", "bin/docs", "directory for the pages; what it has is removed")
+	flag.Parse()
+	if err := write(".", *out); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// pages maps the path of a page in the site's source to its text.
+type pages map[string]string
+
+// write writes all pages below out. root is the repository's root folder.
+func write(root, out string) error {
+	all, err := stage(root)
+	if err != nil {
+		return err
+	}
+	reference := pages{}
+	for _, generate := range []func(pages) error{commandPages, configurationPages, apiPages} {
+		if err := generate(reference); err != nil {
+			return err
+		}
+	}
+	for name, text := range reference {
+		all[filepath.Join("reference", name)] = text
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return fmt.Errorf("remove former pages: %w", err)
+	}
+	for name, text := range all {
+		path := filepath.Join(out, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("make directory of page: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("write page: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// repository is where pages that aren't part of the site are read.
+const repository = "https://github.com/slipway-platform/slipway/tree/main/"
+
+// places maps files and folders of the repository to their places in the site's source.
+func places() map[string]string {
+	return map[string]string{
+		"docs":            ".",
+		"ARCHITECTURE.md": "project/architecture.md",
+		"CONTRIBUTING.md": "project/contributing.md",
+		"SCOPE.md":        "project/scope.md",
+		"SECURITY.md":     "project/security.md",
+		"STYLE.md":        "project/style.md",
+		"examples":        "examples",
+	}
+}
+
+// link matches the target of a link or picture in Markdown.
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
+
+// stage returns the pages and pictures of the repository by their place in the site's source. Links between
+// them lead to the places; links to other files of the repository lead to the repository.
+func stage(root string) (pages, error) {
+	files, err := find(root)
+	if err != nil {
+		return nil, err
+	}
+	all := pages{}
+	var problems []error
+	for file, place := range files {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, fmt.Errorf("read page: %w", err)
+		}
+		text := string(data)
+		if path.Ext(file) == ".md" {
+			text = link.ReplaceAllStringFunc(text, func(found string) string {
+				parts := link.FindStringSubmatch(found)
+				target, err := resolve(root, files, file, parts[1])
+				if err != nil {
+					problems = append(problems, err)
+				}
+				return "](" + target + parts[2] + ")"
+			})
+		}
+		all[place] = text
+	}
+	return all, errors.Join(problems...)
+}
+
+// find returns the pages and pictures of the repository with their places.
+func find(root string) (map[string]string, error) {
+	files := map[string]string{}
+	for source, place := range places() {
+		err := filepath.WalkDir(filepath.Join(root, source), func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			file, err := filepath.Rel(root, name)
+			if err != nil {
+				return err
+			}
+			if extension := path.Ext(file); extension == ".md" || extension == ".svg" || extension == ".png" {
+				files[file] = path.Join(place, strings.TrimPrefix(strings.TrimPrefix(file, source), "/"))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find pages: %w", err)
+		}
+	}
+	for file, place := range files {
+		if path.Base(place) == "README.md" {
+			files[file] = path.Join(path.Dir(place), "index.md")
+		}
+	}
+	return files, nil
+}
+
+// resolve returns where a link of a page leads in the site's source.
+func resolve(root string, files map[string]string, page, target string) (string, error) {
+	if strings.Contains(target, ":") { // another site
+		return target, nil
+	}
+	file := path.Join(path.Dir(page), target)
+	if place, ok := files[file]; ok {
+		return filepath.Rel(path.Dir(files[page]), place)
+	}
+	if place, ok := files[path.Join(file, "README.md")]; ok {
+		return filepath.Rel(path.Dir(files[page]), place)
+	}
+	if generated := "docs/reference/"; strings.HasPrefix(file, generated) {
+		return target, nil // MkDocs checks it
+	}
+	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+		return target, fmt.Errorf("%s: the link to %s leads nowhere", page, target)
+	}
+	return repository + file, nil
+}

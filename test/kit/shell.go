@@ -1,0 +1,74 @@
+package kit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Shell is bash on the cluster's machine, as root, with `slipway` and `oc` in its PATH. Variables, functions and the working
+// directory of one command are there for the next.
+type Shell struct {
+	input  io.WriteCloser
+	output *bufio.Reader
+}
+
+// commandEnd precedes the exit code in the line that follows a command's output.
+const commandEnd = "\x01end "
+
+// Shell starts a shell in a directory. It ends with the test.
+func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	command := c.command(ctx, "bash", "--norc", "--noprofile")
+	command.Dir = dir
+	command.Env = append(command.Env, "PATH="+c.RepositoryFile("bin")+":"+os.Getenv("PATH"))
+	c.runs = true // a command may start the cluster
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = command.Stdout
+	if err := c.Do(command.Start); err != nil {
+		t.Fatalf("start shell: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close() // ends bash
+		timer := time.AfterFunc(commandTimeout, cancel)
+		_, _ = io.Copy(io.Discard, output)
+		_ = command.Wait() // its exit code is that of the last command
+		timer.Stop()
+		cancel()
+	})
+	return &Shell{input: input, output: bufio.NewReader(output)}
+}
+
+// Run runs a command and returns what it printed on both streams, and its exit code.
+func (s *Shell) Run(command string) (output string, code int, err error) {
+	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\001end %%d\\n' $?\n", command); err != nil {
+		return "", 0, fmt.Errorf("write command to the shell: %w", err)
+	}
+	var printed strings.Builder
+	for {
+		line, err := s.output.ReadString('\n')
+		if err != nil {
+			return printed.String(), 0, fmt.Errorf("the shell ended in the command: %w", err)
+		}
+		if before, status, ok := strings.Cut(line, commandEnd); ok {
+			printed.WriteString(before)
+			code, err := strconv.Atoi(strings.TrimSpace(status))
+			return printed.String(), code, err
+		}
+		printed.WriteString(line)
+	}
+}

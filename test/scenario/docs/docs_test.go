@@ -1,0 +1,101 @@
+// Package docs proves that the tutorials are true: it runs their commands in order on a machine without a
+// cluster, and compares what they print. Source: docs/tutorials.
+//
+// A block of the language `console` has commands, each after `$ `, and below each what it prints. In that,
+// `...` matches anything within a line, and alone on a line any number of lines. A command whose output isn't
+// shown must succeed. A command that ends in a backslash goes on in the next line.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// tutorials are the pages in the order that they're read.
+var tutorials = []string{"install.md", "first-application.md", "build-from-source.md", "flexvolume.md", "uninstall.md"}
+
+func TestTutorialsShowWhatHappens(t *testing.T) {
+	cluster := kit.New(t, kit.Options{})
+	for _, name := range tutorials {
+		t.Run(strings.TrimSuffix(name, ".md"), func(t *testing.T) {
+			text, err := os.ReadFile(cluster.RepositoryFile("docs", "tutorials", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := read(string(text))
+			if len(steps) == 0 {
+				t.Fatal("the page has no command")
+			}
+			shell := cluster.Shell(t, cluster.RepositoryFile())
+			for _, step := range steps {
+				printed, code, err := shell.Run(step.command)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !step.matches(printed) || code != 0 && step.printed == nil {
+					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, printed, strings.Join(step.printed, "\n"))
+				}
+			}
+		})
+	}
+}
+
+func TestEveryTutorialIsRun(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/tutorials/*.md")
+	if err != nil || len(pages) != len(tutorials) {
+		t.Errorf("docs/tutorials has %d pages, %d are run: %v, %v", len(pages), len(tutorials), pages, err)
+	}
+}
+
+// step is a command of a page.
+type step struct {
+	command string
+	printed []string // lines; nil if the page doesn't show them
+}
+
+// read returns the commands of a page.
+func read(page string) (steps []step) {
+	within, continued := false, false
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch last := len(steps) - 1; {
+		case strings.HasPrefix(line, "```"):
+			within, continued = line == "```console", false
+		case !within:
+		case isCommand:
+			steps = append(steps, step{command: command})
+			continued = strings.HasSuffix(command, "\\")
+		case continued:
+			steps[last].command += "\n" + line
+			continued = strings.HasSuffix(line, "\\")
+		case last >= 0:
+			steps[last].printed = append(steps[last].printed, line)
+		}
+	}
+	return steps
+}
+
+// matches reports whether a command printed what the page says. Spaces between columns may differ in number.
+func (s step) matches(printed string) bool {
+	if s.printed == nil {
+		return true
+	}
+	pattern := &strings.Builder{}
+	pattern.WriteString(`\A`)
+	for _, line := range s.printed {
+		if line == "..." {
+			pattern.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		quoted := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(strings.Fields(line), " ")), `\.\.\.`, `.*`)
+		pattern.WriteString(`\s*` + strings.ReplaceAll(quoted, " ", `\s+`) + `[ \t]*\n`)
+	}
+	pattern.WriteString(`\s*\z`)
+	return regexp.MustCompile(pattern.String()).MatchString(printed)
+}
