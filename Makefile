@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload sbom oc-all test check unit scenario s3 bench soak lint golangci shape coverage clean
+.PHONY: help up down build setup payload sbom docs oc-all test check unit scenario s3 bench soak lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ build: payload ## build bin/slipway and bin/oc
 
 sbom: build ## write bin/slipway.cdx.json: what the programs are made of, in CycloneDX form
 	$(GO) run ./hack/dependencies --sbom bin/slipway.cdx.json --version '$(VERSION)'
+
+docs: setup ## write the documentation site to bin/site
+	$(GO) run ./hack/docs
+	mkdocs build --strict --quiet
 
 oc-all: ## build the client for linux, darwin and windows
 	@for os in linux darwin windows; do \

@@ -33,6 +33,8 @@ needs() {
 		gpg                                 gnupg           tests of signatures
 		buildah                             buildah         make bench: builds beside ours
 		shellcheck                          shellcheck      make lint
+		mkdocs                              mkdocs          make docs
+		/usr/share/doc/mkdocs-material      mkdocs-material make docs
 	ROWS
 }
 
