@@ -85,8 +85,8 @@ func oldFlags(args []string) []string {
 	return args
 }
 
-// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for who lists
-// or checks them.
+// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for who
+// lists or checks them.
 func Tree(name string) *cobra.Command {
 	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
 }

@@ -25,7 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groups are the API groups that Slipway serves besides Kubernetes' own. The keys are the folders of apigroup.
+// groups are the API groups that Slipway serves besides Kubernetes' own. The keys are the folders
+// of apigroup.
 func groups() map[string]func(*runtime.Scheme) error {
 	return map[string]func(*runtime.Scheme) error{
 		"apps":          appsv1.Install,

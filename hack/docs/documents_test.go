@@ -59,7 +59,8 @@ func TestUnknownCommandsAreReported(t *testing.T) {
 	}
 }
 
-// split returns the words of a command line up to the first operator of the shell, comment, or `--`.
+// split returns the words of a command line up to the first operator of the shell, comment, or
+// `--`.
 func split(line string) []string {
 	all := words.FindAllString(line, -1)
 	if end := slices.IndexFunc(all, func(word string) bool { return word == "--" || strings.ContainsAny(word[:1], "|;&<>#") }); end >= 0 {
@@ -95,7 +96,7 @@ func check(trees map[string]*cobra.Command, program string, args []string) strin
 
 // takesArguments reports whether a command that has subcommands also does something itself.
 func takesArguments(command *cobra.Command) bool {
-	return command.Runnable() && strings.ContainsAny(command.Use, "([-") // `create -f FILE`, `set image`
+	return command.Runnable() && strings.ContainsAny(command.Use, "([-") // such as `create -f FILE`
 }
 
 func hasFlag(command *cobra.Command, word string) bool {
@@ -107,7 +108,8 @@ func hasFlag(command *cobra.Command, word string) bool {
 	return command.Flags().ShorthandLookup(short) != nil || command.InheritedFlags().ShorthandLookup(short) != nil
 }
 
-// codeLines returns the lines of the code blocks of every document by its path. A line that ends with a backslash is joined with the next.
+// codeLines returns the lines of the code blocks of every document by its path. A line that ends
+// with a backslash is joined with the next.
 func codeLines(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -1,6 +1,7 @@
-// Command docs prepares the documentation site: it copies every page into one folder, with links that work there,
-// and writes the reference pages from the code: every command with its flags, every configuration key, and
-// every API type with its fields. MkDocs makes the site from that folder.
+// Command docs prepares the documentation site: it copies every page into one folder, with links
+// that work there, and writes the reference pages from the code: every command with its flags,
+// every configuration key, and every API type with its fields. MkDocs makes the site from that
+// folder.
 //
 //	go run ./hack/docs -out bin/docs
 //

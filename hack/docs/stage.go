@@ -30,8 +30,8 @@ func places() map[string]string {
 // link matches the target of a link or picture in Markdown.
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
 
-// stage returns the pages and pictures of the repository by their place in the site's source. Links between
-// them lead to the places; links to other files of the repository lead to the repository.
+// stage returns the pages and pictures of the repository by their place in the site's source. Links
+// between them lead to the places; links to other files of the repository lead to the repository.
 func stage(root string) (pages, error) {
 	files, err := find(root)
 	if err != nil {

@@ -173,7 +173,8 @@ func (r *types) readDeclaration(path string, declaration ast.Decl) {
 // marker matches the lines of a comment that are for generators.
 var marker = regexp.MustCompile(`(?m)^\s*(\+|\*\*|---).*$`)
 
-// sentence returns a comment as one paragraph. The Go name at its beginning is dropped where the rest reads on its own.
+// sentence returns a comment as one paragraph. The Go name at its beginning is dropped where the
+// rest reads on its own.
 func sentence(comment *ast.CommentGroup, name string) string {
 	text := strings.Join(strings.Fields(marker.ReplaceAllString(comment.Text(), "")), " ")
 	for _, verb := range []string{" is ", " are "} {

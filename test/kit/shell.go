@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Shell is bash on the cluster's machine, as root, with `slipway` and `oc` in its PATH. Variables, functions and the working
-// directory of one command are there for the next.
+// Shell is bash on the cluster's machine, as root, with `slipway` and `oc` in its PATH. Variables,
+// functions and the working directory of one command are there for the next.
 type Shell struct {
 	input  io.WriteCloser
 	output *bufio.Reader

@@ -1,9 +1,10 @@
-// Package docs proves that the tutorials are true: it runs their commands in order on a machine without a
-// cluster, and compares what they print. Source: docs/tutorials.
+// Package docs proves that the tutorials are true: it runs their commands in order on a machine
+// without a cluster, and compares what they print. Source: docs/tutorials.
 //
-// A block of the language `console` has commands, each after `$ `, and below each what it prints. In that,
-// `...` matches anything within a line, and alone on a line any number of lines. A command whose output isn't
-// shown must succeed. A command that ends in a backslash goes on in the next line.
+// A block of the language `console` has commands, each after `$ `, and below each what it prints.
+// In that, `...` matches anything within a line, and alone on a line any number of lines. A command
+// whose output isn't shown must succeed. A command that ends in a backslash goes on in the next
+// line.
 package docs
 
 import (
@@ -90,7 +91,8 @@ func read(page string) (steps []step) {
 	return steps
 }
 
-// matches reports whether a command printed what the page says. Spaces between columns may differ in number.
+// matches reports whether a command printed what the page says. Spaces between columns may differ
+// in number.
 func (s step) matches(printed string) bool {
 	if s.printed == nil {
 		return true
