@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-platform/slipway/cli"
-	"github.com/slipway-platform/slipway/platform"
+	slipway "github.com/slipway-platform/slipway/cmd/slipway/command"
 )
 
 // commandPages adds one page per command of the first level: oc/get.md, slipway/up.md.
@@ -35,7 +35,7 @@ func commandTrees() map[string]*cobra.Command {
 	return map[string]*cobra.Command{
 		"oc":      cli.Tree("oc"),
 		"kubectl": cli.Tree("kubectl"),
-		"slipway": platform.Command(cli.New("oc"), cli.New("kubectl")),
+		"slipway": slipway.New(cli.New("oc"), cli.New("kubectl")),
 	}
 }
 

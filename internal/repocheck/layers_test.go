@@ -43,7 +43,7 @@ var exceptions = []exception{
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and looks into, beside the cluster's own"},
 	{"test/s3", "registry/s3", "the storage driver alone, with a real server"},
 	{"hack/docs", "cli", "writes the reference of its commands"},
-	{"hack/docs", "platform", "writes the reference of its commands"},
+	{"hack/docs", "cmd/slipway", "writes the reference of its commands"},
 	{"hack/docs", "config", "writes the reference of its keys"},
 	{"test/bench", "storage/flexvolume", "measures the engine alone, which has no program of its own"},
 	{"test/bench", "storage/csi", "serves the driver that both sides attach volumes of"},
