@@ -227,7 +227,7 @@ func TestLoadArchiveExplainsUnusableArchives(t *testing.T) {
 		"missing.tar":     "no such file",
 		"text.tar":        "not an archive of images",
 		"empty.tar":       "not an archive of images",
-		"other.tar":       "of no images",
+		"other.tar":       "an archive without images",
 		"half.tar":        "truncated",
 		"half.tar.gz":     "truncated",
 		"half.tar.zst":    "truncated",
