@@ -9,62 +9,68 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// AdmissionPlugin is what the configuration says of one admission plug-in.
+// AdmissionPlugin is the configuration of one admission plugin.
 type AdmissionPlugin struct {
-	// Name is the plug-in's.
 	Name string
-	// Disabled turns it off; otherwise it is on.
+	// Disabled turns the plugin off.
 	Disabled bool
-	// Configuration is its own configuration as JSON, nil when it is only switched.
+	// Configuration is the plugin's own configuration as JSON. It is nil if the file only enables
+	// or disables the plugin.
 	Configuration []byte
 }
 
-// BuildDefaults and BuildOverrides are configured as plug-ins, as OpenShift 3 has it; what they say is applied where the pods of builds are made.
+// BuildDefaults and BuildOverrides are configured as admission plugins, as in OpenShift 3. Slipway
+// applies them when it creates a build's pod.
 const BuildDefaults, BuildOverrides = "BuildDefaults", "BuildOverrides"
 
-// admissionPlugins are the plug-ins that can be configured: those of Kubernetes that read a configuration or are off by default, and ours.
+// admissionPlugins returns the plugins that can be configured: those of Kubernetes that read a
+// configuration or are off by default, and those of Slipway.
 func admissionPlugins() []string {
 	return []string{
-		"AlwaysPullImages", "DefaultTolerationSeconds", "EventRateLimit", "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitRanger",
-		"LimitPodHardAntiAffinityTopology", "MutatingAdmissionWebhook", "PodNodeSelector", "PodTolerationRestriction", "ResourceQuota",
-		"ValidatingAdmissionWebhook",
-		"ClusterResourceOverride", "ExternalIPRanger", "OriginPodNodeEnvironment", "PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
-		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings", "openshift.io/RestrictedEndpointsAdmission",
-		"openshift.io/ImagePolicy", "openshift.io/IngressAdmission", "openshift.io/SystemPriority", "BuildByStrategy", "SCCExecRestrictions", BuildDefaults, BuildOverrides,
+		"AlwaysPullImages", "DefaultTolerationSeconds", "EventRateLimit",
+		"ExtendedResourceToleration", "ImagePolicyWebhook", "LimitRanger",
+		"LimitPodHardAntiAffinityTopology", "MutatingAdmissionWebhook", "PodNodeSelector",
+		"PodTolerationRestriction", "ResourceQuota", "ValidatingAdmissionWebhook",
+		"ClusterResourceOverride", "ExternalIPRanger", "OriginPodNodeEnvironment",
+		"PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
+		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings",
+		"openshift.io/RestrictedEndpointsAdmission", "openshift.io/ImagePolicy",
+		"openshift.io/IngressAdmission", "openshift.io/SystemPriority", "BuildByStrategy",
+		"SCCExecRestrictions", BuildDefaults, BuildOverrides,
 	}
 }
 
-// AdmissionPlugins are the plug-ins that admissionConfig.pluginConfig has and that exist here, by name. An external file that cannot be
-// read is an error.
+// AdmissionPlugins returns the supported plugins of admissionConfig.pluginConfig, sorted by name.
+// It fails if it cannot read a plugin's file.
 func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {
 	var plugins []AdmissionPlugin
 	for _, name := range slices.Sorted(maps.Keys(c.AdmissionConfig.PluginConfig)) {
-		given := c.AdmissionConfig.PluginConfig[name]
-		if given == nil || !slices.Contains(admissionPlugins(), name) {
+		plugin := c.AdmissionConfig.PluginConfig[name]
+		if plugin == nil || !slices.Contains(admissionPlugins(), name) {
 			continue
 		}
-		content := given.Configuration.Raw
-		if given.Location != "" {
-			file, err := os.ReadFile(given.Location)
+		content := plugin.Configuration.Raw
+		if plugin.Location != "" {
+			file, err := os.ReadFile(plugin.Location)
 			if err != nil {
-				return nil, fmt.Errorf("read configuration of admission plug-in %s: %w", name, err)
+				return nil, fmt.Errorf("read configuration of admission plugin %s: %w", name, err)
 			}
 			if content, err = yaml.YAMLToJSON(file); err != nil {
-				return nil, fmt.Errorf("read configuration of admission plug-in %s: %q: %w", name, given.Location, err)
+				return nil, fmt.Errorf("read configuration of admission plugin %s: %q: %w", name, plugin.Location, err)
 			}
 		}
-		plugin := AdmissionPlugin{Name: name, Configuration: content}
+		result := AdmissionPlugin{Name: name, Configuration: content}
 		header := struct {
 			Kind    string `json:"kind"`
 			Disable bool   `json:"disable"`
 		}{}
 		if err := yaml.Unmarshal(content, &header); err != nil {
-			return nil, fmt.Errorf("read configuration of admission plug-in %s: %w", name, err)
+			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", name, err)
 		}
 		if header.Kind == "DefaultAdmissionConfig" || len(content) == 0 {
-			plugin.Disabled, plugin.Configuration = header.Disable, nil
+			result.Disabled, result.Configuration = header.Disable, nil
 		}
-		plugins = append(plugins, plugin)
+		plugins = append(plugins, result)
 	}
 	return plugins, nil
 }

@@ -8,30 +8,30 @@ import (
 	"slices"
 )
 
-// Changes lists the keys of which two configurations have different values, each as in `Ignored`; those of the NodeConfig with its name
-// in front. Lists count as a whole.
+// Changes lists the keys whose values differ between two configurations, in the format of Ignored:
+// keys of the NodeConfig have the prefix "NodeConfig: ". A list counts as one value.
 func Changes(before, after *Config) ([]string, error) {
 	var keys []string
-	for _, part := range []struct {
-		prefix     string
-		old, young any
+	for _, pair := range []struct {
+		prefix   string
+		old, new any
 	}{{"", before.Master, after.Master}, {nodeKind + ": ", before.Node, after.Node}} {
-		old, err := tree(part.old)
+		old, err := tree(pair.old)
 		if err != nil {
 			return nil, err
 		}
-		young, err := tree(part.young)
+		updated, err := tree(pair.new)
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range differences("", old, young) {
-			keys = append(keys, part.prefix+key)
+		for _, key := range differences("", old, updated) {
+			keys = append(keys, pair.prefix+key)
 		}
 	}
 	return keys, nil
 }
 
-// tree is a configuration as maps, lists and plain values.
+// tree converts a configuration to maps, lists and plain values.
 func tree(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -44,16 +44,16 @@ func tree(value any) (any, error) {
 	return root, nil
 }
 
-func differences(path string, old, young any) (keys []string) {
+func differences(path string, old, updated any) (keys []string) {
 	before, wasBlock := old.(map[string]any)
-	after, isBlock := young.(map[string]any)
-	if !(wasBlock || old == nil) || !(isBlock || young == nil) || !wasBlock && !isBlock {
-		if reflect.DeepEqual(old, young) {
+	after, isBlock := updated.(map[string]any)
+	if !(wasBlock || old == nil) || !(isBlock || updated == nil) || !wasBlock && !isBlock {
+		if reflect.DeepEqual(old, updated) {
 			return nil
 		}
 		return []string{path}
 	}
-	all := map[string]any{} // a block that is missing is an empty one
+	all := map[string]any{} // treat a missing block as an empty one
 	maps.Copy(all, before)
 	maps.Copy(all, after)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -66,7 +66,7 @@ func differences(path string, old, young any) (keys []string) {
 	return keys
 }
 
-// Below tells whether a key is one of keys or belongs to a block that is one of them.
+// Below reports whether a key is in keys or belongs to a block in keys.
 func Below(key string, keys []string) bool {
 	return slices.ContainsFunc(keys, func(block string) bool { return within(key, block) })
 }

@@ -13,7 +13,8 @@ func TestChangesNameKeys(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		file := filepath.Join(dir, "both.yaml")
-		content := "apiVersion: v1\nkind: MasterConfig\n" + master + "\n---\napiVersion: v1\nkind: NodeConfig\nnodeName: a\n" + node + "\n"
+		content := "apiVersion: v1\nkind: MasterConfig\n" + master +
+			"\n---\napiVersion: v1\nkind: NodeConfig\nnodeName: a\n" + node + "\n"
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,10 @@ func TestChangesNameKeys(t *testing.T) {
 	before := load("projectConfig: {projectRequestMessage: a}", "")
 	after := load(`
 projectConfig: {projectRequestMessage: b}
-admissionConfig: {pluginConfig: {RunOnceDuration: {configuration: {apiVersion: v1, kind: RunOnceDurationConfig, activeDeadlineSecondsOverride: 5}}}}
+admissionConfig:
+  pluginConfig:
+    RunOnceDuration:
+      configuration: {apiVersion: v1, kind: RunOnceDurationConfig, activeDeadlineSecondsOverride: 5}
 networkConfig: {externalIPNetworkCIDRs: [10.1.0.0/16]}
 `, "volumeDirectory: /volumes")
 	got, err := Changes(before, after)
@@ -35,7 +39,8 @@ networkConfig: {externalIPNetworkCIDRs: [10.1.0.0/16]}
 	}
 	plugin := "admissionConfig.pluginConfig.RunOnceDuration."
 	want := []string{
-		plugin + "configuration.activeDeadlineSecondsOverride", plugin + "configuration.apiVersion", plugin + "configuration.kind", plugin + "location",
+		plugin + "configuration.activeDeadlineSecondsOverride", plugin + "configuration.apiVersion",
+		plugin + "configuration.kind", plugin + "location",
 		"networkConfig.externalIPNetworkCIDRs", "projectConfig.projectRequestMessage", "NodeConfig: volumeDirectory",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -49,10 +54,11 @@ networkConfig: {externalIPNetworkCIDRs: [10.1.0.0/16]}
 	}
 }
 
-func TestADamagedConfigurationCanStillBeLookedAt(t *testing.T) {
+func TestLoadAnywayReturnsWhatItDecoded(t *testing.T) {
 	dir := t.TempDir()
 	for file, content := range map[string]string{
-		MasterFile(dir): "{", NodeFile(dir): "{apiVersion: v1, kind: NodeConfig, slipway: {runDirectory: /run/elsewhere}}",
+		MasterFile(dir): "{",
+		NodeFile(dir):   "{apiVersion: v1, kind: NodeConfig, slipway: {runDirectory: /run/elsewhere}}",
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -62,10 +68,11 @@ func TestADamagedConfigurationCanStillBeLookedAt(t *testing.T) {
 		}
 	}
 	c, err := LoadAnyway(dir, "")
-	if err == nil || c == nil || c.Node.Slipway.RunDirectory != "/run/elsewhere" || c.Master.ServingInfo.BindAddress == "" {
+	if err == nil || c == nil || c.Node.Slipway.RunDirectory != "/run/elsewhere" ||
+		c.Master.ServingInfo.BindAddress == "" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if c, err := Load(dir, ""); err == nil || c != nil {
-		t.Errorf("it was loaded: %v", err)
+		t.Errorf("Load: %v, %v, want an error and no configuration", c, err)
 	}
 }

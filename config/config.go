@@ -1,11 +1,11 @@
 // Package config reads the configuration of a host: OpenShift 3's MasterConfig and NodeConfig
-// (github.com/openshift/api/legacyconfig/v1), each with one block of ours under the key `slipway`.
+// (github.com/openshift/api/legacyconfig/v1), each with an additional block `slipway`.
 //
 // An unmodified master-config.yaml or node-config.yaml of OpenShift 3 is a valid configuration.
-// Reading is strict: an unknown key, a wrong type, a key set twice and an impossible value are
-// problems, and all problems of all files are reported together, each with file, line and key.
-// What a file leaves out has the defaults of defaults.go; where OpenShift has two spellings for one
-// setting, resolve.go gives the one plain value; ignored.go lists what this version acts upon.
+// Decoding is strict: an unknown key, a wrong type, a duplicate key and an invalid value are
+// problems. Load reports all problems of all files together, each with file, line and key.
+// defaults.go completes the keys that a file omits. resolve.go resolves settings that OpenShift can
+// spell in two ways. ignored.go lists the settings that Slipway supports.
 package config
 
 import (
@@ -14,17 +14,17 @@ import (
 	"path/filepath"
 )
 
-// The kinds of document, the only ones a configuration file may hold.
+// The kinds of document that a configuration file can contain.
 const (
 	masterKind = "MasterConfig"
 	nodeKind   = "NodeConfig"
 )
 
-// Config is the effective configuration of a host: what the files say, completed with defaults.
+// Config is the effective configuration of a host: the content of its files, and defaults.
 type Config struct {
-	// DataDir is the data directory, absolute.
+	// DataDir is the absolute path of the data directory.
 	DataDir string
-	// Master configures the control plane and Node the node; Load sets both.
+	// Master configures the control plane, Node the node. Load sets both.
 	Master *MasterConfig
 	Node   *NodeConfig
 
@@ -33,12 +33,12 @@ type Config struct {
 
 // Load reads the configuration of the host whose data directory is dataDir.
 //
-// With file empty it reads `<dataDir>/master/master-config.yaml` and `<dataDir>/node/node-config.yaml`. Otherwise
-// it reads the one or several YAML documents of file; a kind that file does not hold comes from the data directory.
-// What no file holds has defaults alone. Nothing is written: WriteDefaults does that. Relative paths in a file are
-// relative to that file's folder, as in OpenShift.
+// If file is empty, Load reads `<dataDir>/master/master-config.yaml` and
+// `<dataDir>/node/node-config.yaml`. Otherwise it reads the YAML documents of file, and takes a
+// kind that file does not contain from the data directory. Load never writes files; see
+// WriteDefaults. Relative paths in a file are relative to the file's directory, as in OpenShift.
 //
-// A configuration that cannot be used is an error of type Problems.
+// If the configuration is invalid, the error is of type Problems.
 func Load(dataDir, file string) (*Config, error) {
 	c, err := LoadAnyway(dataDir, file)
 	if err != nil {
@@ -47,7 +47,8 @@ func Load(dataDir, file string) (*Config, error) {
 	return c, nil
 }
 
-// LoadAnyway is Load for who only looks at a host: beside an error of type Problems it returns what could be read, completed with defaults.
+// LoadAnyway is Load for commands that only inspect a host. Together with an error of type
+// Problems, it returns everything that it could decode, completed with defaults.
 func LoadAnyway(dataDir, file string) (*Config, error) {
 	dataDir, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -68,45 +69,48 @@ func LoadAnyway(dataDir, file string) (*Config, error) {
 	return c, nil
 }
 
-// MasterFile is the master's file of a data directory.
+// MasterFile returns the path of the MasterConfig in a data directory.
 func MasterFile(dataDir string) string {
 	return filepath.Join(dataDir, "master", "master-config.yaml")
 }
 
-// NodeFile is the node's file of a data directory.
+// NodeFile returns the path of the NodeConfig in a data directory.
 func NodeFile(dataDir string) string { return filepath.Join(dataDir, "node", "node-config.yaml") }
 
-// read decodes the documents of file and, for a kind that it lacks, those of the data directory.
+// read decodes the documents of file. It reads missing kinds from the data directory.
 func (c *Config) read(file string) Problems {
 	c.Master, c.Node = &MasterConfig{}, &NodeConfig{}
 	c.master, c.node = &document{file: MasterFile(c.DataDir)}, &document{file: NodeFile(c.DataDir)}
 	seen := map[string]bool{}
 	var problems Problems
 	if file != "" {
-		found := c.readFile(file, seen, masterKind, nodeKind)
-		if len(seen) == 0 && len(found) == 0 {
-			found = Problems{{File: file, Text: "is empty; write a MasterConfig or a NodeConfig"}}
+		fileProblems := c.readFile(file, seen, masterKind, nodeKind)
+		if len(seen) == 0 && len(fileProblems) == 0 {
+			fileProblems = Problems{{File: file, Text: "is empty; write a MasterConfig or a NodeConfig"}}
 		}
-		problems = append(problems, found...)
+		problems = append(problems, fileProblems...)
 	}
-	for _, own := range []struct{ kind, path string }{{masterKind, MasterFile(c.DataDir)}, {nodeKind, NodeFile(c.DataDir)}} {
+	for _, own := range []struct{ kind, path string }{
+		{masterKind, MasterFile(c.DataDir)}, {nodeKind, NodeFile(c.DataDir)},
+	} {
 		if seen[own.kind] {
 			continue
 		}
 		if _, err := os.Stat(own.path); os.IsNotExist(err) {
-			continue // defaults alone
+			continue // only defaults apply
 		}
-		found := c.readFile(own.path, seen, own.kind)
-		if !seen[own.kind] && len(found) == 0 {
-			found = Problems{{File: own.path, Text: "is empty; remove it, and the next start writes it with defaults"}}
+		fileProblems := c.readFile(own.path, seen, own.kind)
+		if !seen[own.kind] && len(fileProblems) == 0 {
+			text := "is empty; remove it, and the next start writes it with defaults"
+			fileProblems = Problems{{File: own.path, Text: text}}
 		}
-		problems = append(problems, found...)
+		problems = append(problems, fileProblems...)
 	}
 	return problems
 }
 
-// readFile decodes each document of a file into the part of c that its kind names; kinds are those
-// that the file may hold. It adds what it finds to seen.
+// readFile decodes each document of a file into c.Master or c.Node. It rejects a kind that is not
+// in kinds. It adds each kind that it decodes to seen.
 func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Problems {
 	roots, problems := parseFile(path)
 	for _, root := range roots {
@@ -116,21 +120,23 @@ func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Pr
 			continue
 		}
 		if seen[kind] {
-			problems = append(problems, Problem{File: path, Line: root.Line, Text: "holds a second " + kind + "; keep one"})
+			problems = append(problems, Problem{
+				File: path, Line: root.Line, Text: "holds a second " + kind + "; keep one",
+			})
 			continue
 		}
 		seen[kind] = true
-		var found Problems
+		var documentProblems Problems
 		switch kind {
 		case masterKind:
-			c.master, found = decode(path, root, c.Master, retiredMasterKeys())
+			c.master, documentProblems = decode(path, root, c.Master, retiredMasterKeys())
 			resolve(filepath.Dir(path), c.Master.paths())
 			c.Master.resolveProviders(filepath.Dir(path))
 		case nodeKind:
-			c.node, found = decode(path, root, c.Node, nil)
+			c.node, documentProblems = decode(path, root, c.Node, nil)
 			resolve(filepath.Dir(path), c.Node.paths())
 		}
-		problems = append(problems, found...)
+		problems = append(problems, documentProblems...)
 	}
 	return problems
 }

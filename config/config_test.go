@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// load calls Load with a file of testdata and a data directory of its own.
+// load calls Load with a file of testdata and an empty data directory.
 func load(t *testing.T, name string) (*Config, error) {
 	t.Helper()
 	return Load(t.TempDir(), filepath.Join("testdata", name))
@@ -37,7 +37,7 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// withoutFolder makes paths of testdata the same on each machine.
+// withoutFolder removes the machine-specific prefix from paths of testdata.
 func withoutFolder(t *testing.T, text string) string {
 	t.Helper()
 	folder, err := filepath.Abs("testdata")
@@ -48,7 +48,9 @@ func withoutFolder(t *testing.T, text string) string {
 }
 
 func TestProblemsNameFileLineAndKey(t *testing.T) {
-	for _, name := range []string{"misspelt", "types", "twice", "values", "ports", "services", "oauth", "tls", "syntax", "empty"} {
+	for _, name := range []string{
+		"misspelt", "types", "twice", "values", "ports", "services", "oauth", "tls", "syntax", "empty",
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, name+".yaml")
 			if problems := (Problems)(nil); !errors.As(err, &problems) {
@@ -71,7 +73,7 @@ func TestProblemsOfBothFilesAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestDamagedFilesAreNamed(t *testing.T) {
+func TestUnreadableFilesAreReported(t *testing.T) {
 	tests := []struct {
 		name, content, want string
 	}{
@@ -102,7 +104,7 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	})
 }
 
-func TestMissingFileIsNamed(t *testing.T) {
+func TestMissingFileIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.yaml")
 	_, err := Load(t.TempDir(), path)
 	if want := path + ": cannot be read: no such file or directory"; err == nil || err.Error() != want {

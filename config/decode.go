@@ -11,18 +11,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// document remembers where a decoded document set what.
+// document records where a YAML document sets which key.
 type document struct {
 	file string
-	// lines holds the line of each key path that the document sets.
+	// lines maps each key path that the document sets to its line.
 	lines map[string]int
-	// set lists the paths of the values that are not zero, without list indices.
+	// set lists the paths of non-zero values, without list indices.
 	set []string
-	// broken holds the paths that could not be decoded; further checks of them would only repeat that.
+	// broken contains the paths that could not be decoded. Later checks skip them.
 	broken map[string]bool
 }
 
-// line returns the line of a key or, for one that the document leaves out, of the nearest key above it.
+// line returns the line of a key. For a key that the document omits, it returns the line of the
+// nearest enclosing key.
 func (d *document) line(key string) int {
 	for key != "" {
 		if line, ok := d.lines[key]; ok {
@@ -33,27 +34,28 @@ func (d *document) line(key string) int {
 	return 0
 }
 
-// maxNodes limits how many YAML nodes one document may hold after its aliases are expanded. A full
-// OpenShift master-config.yaml has about 500.
+// maxNodes limits the YAML nodes of a document after alias expansion. A full OpenShift
+// master-config.yaml has about 500.
 const maxNodes = 50_000
 
-// maxDepth limits how deep values are nested; an alias that contains itself would have no end.
+// maxDepth limits the nesting of values. Without it, an alias that contains itself would never end.
 const maxDepth = 100
 
-// decoder walks a YAML document along a Go type.
+// decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired are the keys that OpenShift 3 knew and the types no longer have.
+	// retired are keys that OpenShift 3 accepted and that the types no longer have.
 	retired  map[string]bool
 	nodes    int
 	depth    int
 	problems Problems
 }
 
-// decode fills target, a pointer to a struct with json tags, from the document at root. Keys are
-// compared with their case; null leaves a value as it is. Types with UnmarshalJSON get the JSON of
-// their YAML.
-func decode(file string, root *yaml.Node, target any, retired map[string]bool) (*document, Problems) {
+// decode fills target, a pointer to a struct with JSON tags, from the document at root. Keys are
+// case-sensitive. A null does not change a value. For a type with UnmarshalJSON, decode converts
+// the YAML to JSON.
+func decode(file string, root *yaml.Node, target any,
+	retired map[string]bool) (*document, Problems) {
 	d := &decoder{
 		document: &document{file: file, lines: map[string]int{}, broken: map[string]bool{}},
 		retired:  retired,
@@ -67,11 +69,13 @@ func (d *decoder) fail(node *yaml.Node, key, format string, args ...any) {
 		return
 	}
 	d.broken[key] = true
-	d.problems = append(d.problems, Problem{File: d.file, Line: node.Line, Key: key, Text: redact.Text(fmt.Sprintf(format, args...))})
+	d.problems = append(d.problems, Problem{
+		File: d.file, Line: node.Line, Key: key, Text: redact.Text(fmt.Sprintf(format, args...)),
+	})
 }
 
-// enter follows an alias and counts the node, until leave, as one level; it returns nil when the
-// document has become too large or too deep.
+// enter resolves an alias and counts the node as one level until leave. It returns nil if the
+// document is too large or too deeply nested.
 func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 	d.depth++
 	for node.Kind == yaml.AliasNode {
@@ -83,7 +87,8 @@ func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 	}
 	d.nodes++
 	if d.nodes == maxNodes {
-		d.fail(node, key, "the document holds more than %d values, its aliases counted as often as they are used", maxNodes)
+		d.fail(node, key, "the document holds more than %d values, "+
+			"its aliases counted as often as they are used", maxNodes)
 	}
 	if d.nodes >= maxNodes {
 		return nil
@@ -93,7 +98,7 @@ func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 
 func (d *decoder) leave() { d.depth-- }
 
-// value decodes node into v, which is settable.
+// value decodes node into v. v is settable.
 func (d *decoder) value(node *yaml.Node, v reflect.Value, key string) {
 	node = d.enter(node, key)
 	defer d.leave()
@@ -120,9 +125,9 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, key string) {
 }
 
 func (d *decoder) structure(node *yaml.Node, v reflect.Value, key string) {
-	known := fields(v.Type())
+	allowed := fields(v.Type())
 	d.pairs(node, key, func(name, value *yaml.Node, path string) {
-		for _, f := range known {
+		for _, f := range allowed {
 			if f.name == name.Value {
 				d.value(value, v.FieldByIndex(f.index), path)
 				return
@@ -134,7 +139,7 @@ func (d *decoder) structure(node *yaml.Node, v reflect.Value, key string) {
 			}
 			return
 		}
-		d.fail(name, path, "unknown key%s", suggestion(name.Value, known))
+		d.fail(name, path, "unknown key%s", suggestion(name.Value, allowed))
 	})
 }
 
@@ -168,8 +173,9 @@ func (d *decoder) list(node *yaml.Node, v reflect.Value, key string) {
 	}
 }
 
-// pairs calls visit for each key of a mapping that is set for the first time.
-func (d *decoder) pairs(node *yaml.Node, key string, visit func(name, value *yaml.Node, path string)) {
+// pairs calls visit for each key of a mapping. It skips and reports duplicates.
+func (d *decoder) pairs(node *yaml.Node, key string,
+	visit func(name, value *yaml.Node, path string)) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, key, "is %s, must be a mapping", describe(node))
 		return
@@ -187,7 +193,10 @@ func (d *decoder) pairs(node *yaml.Node, key string, visit func(name, value *yam
 		}
 		path := join(key, name.Value)
 		if line, ok := first[name.Value]; ok {
-			d.problems = append(d.problems, Problem{File: d.file, Line: name.Line, Key: path, Text: fmt.Sprintf("is set twice; the first is on line %d", line)})
+			d.problems = append(d.problems, Problem{
+				File: d.file, Line: name.Line, Key: path,
+				Text: fmt.Sprintf("is set twice; the first is on line %d", line),
+			})
 			continue
 		}
 		first[name.Value] = name.Line

@@ -37,8 +37,9 @@ func TestBooleansHaveTheSpellingsOfYAML11(t *testing.T) {
 	}
 }
 
-func TestTextsNeedNoQuotes(t *testing.T) {
-	c, problems := decodeMaster(t, "kubernetesMasterConfig: {apiServerArguments: {v: [4], a: [true], b: [0755], c: [1.50]}}")
+func TestStringsNeedNoQuotes(t *testing.T) {
+	c, problems := decodeMaster(t,
+		"kubernetesMasterConfig: {apiServerArguments: {v: [4], a: [true], b: [0755], c: [1.50]}}")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -50,8 +51,11 @@ func TestTextsNeedNoQuotes(t *testing.T) {
 }
 
 func TestJSONIsYAML(t *testing.T) {
-	c, problems := decodeMaster(t, `{"servingInfo": {"bindAddress": "0.0.0.0:443", "maxRequestsInFlight": 7}, "oauthConfig": null}`)
-	if len(problems) > 0 || c.ServingInfo.BindAddress != "0.0.0.0:443" || c.ServingInfo.MaxRequestsInFlight != 7 || c.OAuthConfig != nil {
+	c, problems := decodeMaster(t,
+		`{"servingInfo": {"bindAddress": "0.0.0.0:443", "maxRequestsInFlight": 7}, "oauthConfig": null}`)
+	serving := c.ServingInfo
+	if len(problems) > 0 || serving.BindAddress != "0.0.0.0:443" || serving.MaxRequestsInFlight != 7 ||
+		c.OAuthConfig != nil {
 		t.Errorf("got %+v, %v", c.ServingInfo, problems)
 	}
 }
@@ -68,7 +72,7 @@ func TestFreeFormBecomesJSON(t *testing.T) {
 	}
 }
 
-func TestAliasesAreFollowed(t *testing.T) {
+func TestAliasesAreExpanded(t *testing.T) {
 	c, problems := decodeMaster(t, "corsAllowedOrigins: &origins [a, b]\napiLevels: *origins")
 	if len(problems) > 0 || strings.Join(c.APILevels, "") != "ab" {
 		t.Errorf("got %v, %v", c.APILevels, problems)
@@ -109,8 +113,8 @@ func TestRetiredKeysAreAccepted(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no input makes the decoder panic or accept what it cannot show: what decodes
-// without a problem encodes to YAML that decodes to the same.
+// FuzzDecode checks that no input makes the decoder panic, and that a document that decodes without
+// problems can be encoded to YAML that decodes to the same value.
 func FuzzDecode(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(seeds) == 0 {
@@ -123,7 +127,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	for _, seed := range []string{"", "---", "a: &a [*a]", "? {a: b}\n: c", "!!binary x: y", "kind: !!str\napiVersion: !!null v1", "\xff", "auditConfig: {enabled: !!str }"} {
+	for _, seed := range []string{
+		"", "---", "a: &a [*a]", "? {a: b}\n: c", "!!binary x: y",
+		"kind: !!str\napiVersion: !!null v1", "\xff", "auditConfig: {enabled: !!str }",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -18,17 +18,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// dnsAddress is where pods find the node's DNS server unless the configuration says otherwise: a
-// link-local address, the same on each host.
+// dnsAddress is the default address of the node's DNS server for pods: a link-local address that is
+// the same on each host.
 const dnsAddress = "169.254.20.10:53"
 
-// ingressNetwork is where services of type LoadBalancer get addresses from. noIngressNetwork, in its place, says that they get none.
+// ingressNetwork is the default network for services of type LoadBalancer. noIngressNetwork
+// disables addresses for these services.
 const ingressNetwork, noIngressNetwork = "172.29.0.0/16", "0.0.0.0/32"
 
-// DefaultMaster completes what c leaves out; dataDir is absolute. The defaults are those of OpenShift
-// 3. Three settings stay empty, because their value is found at each start: masterPublicURL and
-// kubernetesMasterConfig.masterIP (from the address of the machine) and serviceAccountConfig's key
-// files (the pair that is generated with the certificates).
+// DefaultMaster completes the keys that c omits with OpenShift 3's defaults. dataDir is absolute.
+// Three settings stay empty because each start determines them: masterPublicURL and
+// kubernetesMasterConfig.masterIP, which depend on the address of the machine, and the key files of
+// serviceAccountConfig, which are generated with the certificates.
 func DefaultMaster(c *MasterConfig, dataDir string) {
 	c.Kind, c.APIVersion = masterKind, legacyv1.GroupVersion.Version
 	fill(&c.ServingInfo.BindAddress, "0.0.0.0:8443")
@@ -86,17 +87,17 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
 }
 
-// auditPolicy is the policy of a host that does not configure its audit log.
+// auditPolicy is the default audit policy.
 //
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// defaultAudit is the audit log of a host that does not configure it: on, for at most 600 MB and 30 days. OpenShift 3
-// has it off; a configuration with the block auditConfig counts as it is there.
+// defaultAudit returns the audit settings of a host without the block auditConfig: enabled, for at
+// most 600 MB and 30 days. OpenShift 3 disables auditing by default.
 func defaultAudit() legacyv1.AuditConfig {
 	policy, err := yaml.YAMLToJSON(auditPolicy)
 	if err != nil {
-		panic(err) // it is part of the program, and a test reads it
+		panic(err) // the file is embedded, and a test decodes it
 	}
 	return legacyv1.AuditConfig{
 		Enabled: true, MaximumFileRetentionDays: 30, MaximumRetainedFiles: 5, MaximumFileSizeMegabytes: 100,
@@ -104,20 +105,20 @@ func defaultAudit() legacyv1.AuditConfig {
 	}
 }
 
-// apart reports whether a network overlaps none of the cluster's; those that cannot be read are not looked at.
+// apart reports whether a network overlaps no network of the cluster. It skips invalid networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
 	used := []string{c.ServiceNetworkCIDR}
 	for _, entry := range c.ClusterNetworks {
 		used = append(used, entry.CIDR)
 	}
-	wanted := netip.MustParsePrefix(network)
+	candidate := netip.MustParsePrefix(network)
 	return !slices.ContainsFunc(used, func(text string) bool {
 		other, err := netip.ParsePrefix(text)
-		return err == nil && other.Overlaps(wanted)
+		return err == nil && other.Overlaps(candidate)
 	})
 }
 
-// defaultImages completes what is said of images and of the registry.
+// defaultImages completes the settings of images and the registry.
 func defaultImages(c *MasterConfig, dataDir string) {
 	policy := &c.ImagePolicyConfig
 	fill(&policy.MaxImagesBulkImportedPerRepository, 50)
@@ -130,10 +131,10 @@ func defaultImages(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.Registry.ProjectQuota, "50Gi")
 }
 
-// DefaultNode completes what c leaves out; dataDir is absolute and hostName the machine's name as a
-// DNS subdomain. The defaults are those of OpenShift 3 where our node has the same parts. nodeIP and
-// networkConfig.mtu stay empty, because they are found at each start: a machine may change its
-// address.
+// DefaultNode completes the keys that c omits with OpenShift 3's defaults, as far as Slipway's node
+// has the same components. dataDir is absolute. hostName is the machine's name as a DNS subdomain.
+// nodeIP and networkConfig.mtu stay empty because the address of the machine can change between
+// starts.
 func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	c.Kind, c.APIVersion = nodeKind, legacyv1.GroupVersion.Version
 	fill(&c.NodeName, hostName)
@@ -174,10 +175,11 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.LocalStorage.OvercommitPercent, 100)
 }
 
-// UsualDataDir is the data directory where nothing else is said.
+// UsualDataDir is the default data directory.
 const UsualDataDir = "/var/lib/slipway"
 
-// cgroupRoot is the control group of a host: each has its own, since a node ends pods below it that it does not know.
+// cgroupRoot returns the cgroup of a host. Each host has its own cgroup because a node ends unknown
+// pods below it.
 func cgroupRoot(dataDir string) string {
 	if dataDir == UsualDataDir {
 		return "/slipway"
@@ -185,7 +187,7 @@ func cgroupRoot(dataDir string) string {
 	return fmt.Sprintf("/slipway-%x", sha256.Sum256([]byte(dataDir)))[:len("/slipway-")+8]
 }
 
-// fill sets *value to fallback if it is zero.
+// fill sets *value to fallback if *value is zero.
 func fill[T comparable](value *T, fallback T) {
 	var zero T
 	if *value == zero {
@@ -193,8 +195,8 @@ func fill[T comparable](value *T, fallback T) {
 	}
 }
 
-// hostName is the machine's name as a node name: lower case, and '-' for each character that a DNS
-// subdomain must not have.
+// hostName returns the machine's name as a node name: lower case, with '-' for each character that
+// is invalid in a DNS subdomain.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -11,7 +11,8 @@ type taggedField struct {
 	index []int
 }
 
-// fields lists the keys of a struct in the order of its definition, those of inlined structs included.
+// fields lists the keys of a struct, including keys of inlined structs, in the order of its
+// definition.
 func fields(t reflect.Type) []taggedField {
 	var list []taggedField
 	for i := range t.NumField() {
@@ -30,10 +31,11 @@ func fields(t reflect.Type) []taggedField {
 	return list
 }
 
-// suggestion is `; did you mean x?` for the key nearest to a misspelt one, or empty when none is near.
-func suggestion(misspelt string, known []taggedField) string {
+// suggestion returns `; did you mean x?` with the most similar key. It returns "" if no key is
+// similar.
+func suggestion(misspelt string, allowed []taggedField) string {
 	best, distance := "", 2+len(misspelt)/6
-	for _, f := range known {
+	for _, f := range allowed {
 		if strings.EqualFold(f.name, misspelt) {
 			best = f.name
 			break
@@ -52,8 +54,8 @@ func suggestion(misspelt string, known []taggedField) string {
 	return "; did you mean " + best + "?"
 }
 
-// editDistance counts the bytes to insert, remove or replace between a and b (Levenshtein), at most
-// the longer one's length. Names of absurd length are as far apart as they are long.
+// editDistance returns the Levenshtein distance of a and b in bytes. For very long names it returns
+// the length of the longer one.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

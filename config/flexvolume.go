@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FlexVolumeOperations are the keys of FlexVolumeDriver.Timeouts.
+// FlexVolumeOperations returns the valid keys of FlexVolumeDriver.Timeouts.
 func FlexVolumeOperations() []string {
 	return []string{
 		"init", "getvolumename", "attach", "waitforattach", "isattached", "mountdevice", "mount",
@@ -21,12 +21,12 @@ func (c *checker) flexVolumes(drivers map[string]FlexVolumeDriver) {
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
 		key, driver := join("slipway.flexVolume", name), drivers[name]
 		if len(validation.IsQualifiedName(name)) > 0 || strings.Contains(name, "~") {
-			c.fail(key, "is no name of a driver; write <vendor>/<driver> such as example.com/loop")
+			c.fail(key, "is not a driver name; write <vendor>/<driver> such as example.com/loop")
 		}
 		for _, op := range slices.Sorted(maps.Keys(driver.Timeouts)) {
 			at := join(key, "timeouts") + "." + op
 			if !slices.Contains(FlexVolumeOperations(), op) {
-				c.fail(at, "is no operation; choose from %s", strings.Join(FlexVolumeOperations(), ", "))
+				c.fail(at, "is not an operation; choose from %s", strings.Join(FlexVolumeOperations(), ", "))
 				continue
 			}
 			if timeout := driver.Timeouts[op].Duration; timeout <= 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestFlexVolumeDriversAreSetByName(t *testing.T) {
+func TestFlexVolumeSettingsByDriver(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.yaml")
 	write(t, file, `
@@ -39,7 +39,7 @@ slipway:
 	}
 }
 
-func TestImpossibleFlexVolumeSettingsAreProblems(t *testing.T) {
+func TestInvalidFlexVolumeSettingsAreProblems(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.yaml")
 	write(t, file, `
@@ -61,9 +61,9 @@ slipway:
 	}
 	const at = "node.yaml:"
 	for _, want := range []string{
-		at + "6: slipway.flexVolume.example.com~loop: is no name of a driver",
-		at + "7: slipway.flexVolume.a/b/c: is no name of a driver",
-		at + "9: slipway.flexVolume.example.com/loop.timeouts.provision: is no operation",
+		at + "6: slipway.flexVolume.example.com~loop: is not a driver name",
+		at + "7: slipway.flexVolume.a/b/c: is not a driver name",
+		at + "9: slipway.flexVolume.example.com/loop.timeouts.provision: is not an operation",
 		at + "9: slipway.flexVolume.example.com/loop.timeouts.attach: is 0s, must be more than 0",
 		at + "9: slipway.flexVolume.example.com/loop.timeouts.mount: is \"soon\", must be a duration",
 		at + "9: slipway.flexVolume.example.com/loop.timeouts.detach: is -1s, must be more than 0",

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// actedUpon lists, by kind, the settings that this version acts upon; a setting stands for all
-// below it.
-func actedUpon(kind string) []string {
+// supported lists, by kind, the settings that this version supports. A setting includes all
+// settings below it.
+func supported(kind string) []string {
 	if kind == masterKind {
 		return append(pluginKeys(), []string{
 			"apiVersion",
@@ -86,7 +86,7 @@ func actedUpon(kind string) []string {
 	}
 }
 
-// pluginKeys are the settings of the admission plug-ins that exist here.
+// pluginKeys returns the keys of the supported admission plugins.
 func pluginKeys() []string {
 	var keys []string
 	for _, name := range admissionPlugins() {
@@ -95,9 +95,9 @@ func pluginKeys() []string {
 	return keys
 }
 
-// Ignored lists what the files set and this version does not act upon, each as
-// `MasterConfig: networkConfig.networkPluginName`. A block of which nothing is acted upon is listed once.
-// Values that say nothing (null, false, 0, "", empty lists and mappings) are not listed.
+// Ignored lists the keys that the files set and this version ignores, such as `MasterConfig:
+// networkConfig.networkPluginName`. If Ignored ignores all keys of a block, it lists only the
+// block. It omits keys with an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
 	if len(c.Master.NetworkConfig.ClusterNetworks) > 1 {
@@ -107,13 +107,13 @@ func (c *Config) Ignored() []string {
 }
 
 func ignored(kind string, d *document) []string {
-	acted := actedUpon(kind)
+	settings := supported(kind)
 	var list []string
 	for _, path := range d.set {
-		if slices.ContainsFunc(acted, func(a string) bool { return within(path, a) }) {
+		if slices.ContainsFunc(settings, func(a string) bool { return within(path, a) }) {
 			continue
 		}
-		if entry := kind + ": " + highestIgnored(path, acted); !slices.Contains(list, entry) {
+		if entry := kind + ": " + highestIgnored(path, settings); !slices.Contains(list, entry) {
 			list = append(list, entry)
 		}
 	}
@@ -121,18 +121,18 @@ func ignored(kind string, d *document) []string {
 	return list
 }
 
-// highestIgnored is the highest block around path in which nothing is acted upon.
-func highestIgnored(path string, acted []string) string {
+// highestIgnored returns the outermost block around path that contains no supported setting.
+func highestIgnored(path string, settings []string) string {
 	for i, r := range path {
 		block := path[:i]
-		if r == '.' && !slices.ContainsFunc(acted, func(a string) bool { return within(a, block) }) {
+		if r == '.' && !slices.ContainsFunc(settings, func(a string) bool { return within(a, block) }) {
 			return block
 		}
 	}
 	return path
 }
 
-// within reports whether path is block or lies below it.
+// within reports whether path is block or is below it.
 func within(path, block string) bool {
 	return path == block || strings.HasPrefix(path, block+".")
 }

@@ -18,12 +18,12 @@ func (c *checker) localStorage(s *LocalStorage) {
 	}
 }
 
-// Reserved is what volumes leave of the disk: a number of bytes, or a part of its size between 0 and 1.
+// Reserved returns the disk space that volumes leave free: bytes, or a share of its size in [0, 1).
 func (s *LocalStorage) Reserved() (bytes int64, share float64, err error) {
 	return parseReserve(s.Reserve)
 }
 
-// parseReserve reads a number of bytes, or a part of a disk between 0 and 1.
+// parseReserve parses a number of bytes, or a percentage as a share in [0, 1).
 func parseReserve(text string) (bytes int64, share float64, err error) {
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)
@@ -34,7 +34,8 @@ func parseReserve(text string) (bytes int64, share float64, err error) {
 	}
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
-		return 0, 0, fmt.Errorf("is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", text)
+		return 0, 0, fmt.Errorf(
+			"is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", text)
 	}
 	return quantity.Value(), 0, nil
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOpenShiftFilesDecodeAsUpstreamReadsThem compares our strict decoder with the lenient one that
-// OpenShift 3 used.
+// TestOpenShiftFilesDecodeAsUpstreamReadsThem compares the strict decoder with the lenient decoder
+// of OpenShift 3.
 func TestOpenShiftFilesDecodeAsUpstreamReadsThem(t *testing.T) {
 	master, node := &MasterConfig{}, &NodeConfig{}
 	for path, target := range map[string]any{"master-config.yaml": master, "node-config.yaml": node} {
@@ -71,13 +71,17 @@ func TestOpenShiftFilesResolve(t *testing.T) {
 	got := map[string]any{
 		"api host": host, "api port": port,
 		"cluster network": network.String(), "host bits": bits,
-		"service network": c.Master.ServiceNetwork().String(), "api service": c.Master.APIServiceIP().String(),
-		"node ports": c.Master.NodePorts().String(), "eviction": c.Master.PodEvictionTimeout().String(),
-		"etcd": c.Master.EtcdAddress(), "etcd peer": c.Master.EtcdPeerAddress(), "etcd directory": c.Master.EtcdDirectory(),
-		"audit file": c.Master.AuditConfig.AuditFilePath, "policy": c.Master.AuditConfig.PolicyFile,
-		"signing key": c.Master.ServiceAccountConfig.PrivateKeyFile,
-		"dns":         c.Node.DNSAddress(), "resolver": c.Node.ResolverIP(), "manifests": path,
-		"plug-ins": c.Node.VolumePluginDir(), "volumes": c.Node.VolumeDirectory,
+		"service network": c.Master.ServiceNetwork().String(),
+		"api service":     c.Master.APIServiceIP().String(),
+		"node ports":      c.Master.NodePorts().String(),
+		"eviction":        c.Master.PodEvictionTimeout().String(),
+		"etcd":            c.Master.EtcdAddress(), "etcd peer": c.Master.EtcdPeerAddress(),
+		"etcd directory": c.Master.EtcdDirectory(),
+		"audit file":     c.Master.AuditConfig.AuditFilePath,
+		"policy":         c.Master.AuditConfig.PolicyFile,
+		"signing key":    c.Master.ServiceAccountConfig.PrivateKeyFile,
+		"dns":            c.Node.DNSAddress(), "resolver": c.Node.ResolverIP(), "manifests": path,
+		"plugins": c.Node.VolumePluginDir(), "volumes": c.Node.VolumeDirectory,
 		"max pods": c.Node.KubeletArguments["max-pods"][0],
 	}
 	want := map[string]any{
@@ -85,11 +89,13 @@ func TestOpenShiftFilesResolve(t *testing.T) {
 		"cluster network": "10.128.0.0/14", "host bits": 9,
 		"service network": "172.30.0.0/16", "api service": "172.30.0.1",
 		"node ports": "30000-32767", "eviction": "5m0s",
-		"etcd": "127.0.0.1:4001", "etcd peer": "127.0.0.1:7001", "etcd directory": "/var/lib/slipway/etcd",
-		"audit file": folder + "/audit/openshift.log", "policy": "/etc/origin/master/audit-policy.yaml",
+		"etcd": "127.0.0.1:4001", "etcd peer": "127.0.0.1:7001",
+		"etcd directory": "/var/lib/slipway/etcd",
+		"audit file":     folder + "/audit/openshift.log", "policy": "/etc/origin/master/audit-policy.yaml",
 		"signing key": folder + "/serviceaccounts.private.key",
 		"dns":         "169.254.20.10:53", "resolver": "169.254.20.10", "manifests": "/etc/origin/node/pods",
-		"plug-ins": "/usr/libexec/kubernetes/kubelet-plugins/volume/exec", "volumes": "/var/lib/origin/openshift.local.volumes",
+		"plugins":  "/usr/libexec/kubernetes/kubelet-plugins/volume/exec",
+		"volumes":  "/var/lib/origin/openshift.local.volumes",
 		"max pods": "40",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -97,16 +103,16 @@ func TestOpenShiftFilesResolve(t *testing.T) {
 	}
 }
 
-func TestIgnoredNamesWhatIsNotActedUpon(t *testing.T) {
+func TestIgnoredListsUnsupportedSettings(t *testing.T) {
 	golden(t, "openshift.ignored", strings.Join(loadOpenShift(t).Ignored(), "\n")+"\n")
 }
 
-func TestActedUponNamesKeysThatExist(t *testing.T) {
+func TestSupportedSettingsAreKeysOfTheTypes(t *testing.T) {
 	c := loadOpenShift(t)
 	for kind, target := range map[string]any{masterKind: c.Master, nodeKind: c.Node} {
-		for _, key := range actedUpon(kind) {
+		for _, key := range supported(kind) {
 			if slices.Contains(pluginKeys(), key) {
-				continue // the names of plug-ins are free, and may hold dots
+				continue // names of plugins can contain dots
 			}
 			nested := "x"
 			for _, name := range reverse(strings.Split(key, ".")) {
@@ -153,7 +159,8 @@ func TestViewIsAValidConfigurationWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(view), strings.ReplaceAll(string(second), again.master.file, c.master.file)); diff != "" {
+	secondView := strings.ReplaceAll(string(second), again.master.file, c.master.file)
+	if diff := cmp.Diff(string(view), secondView); diff != "" {
 		t.Errorf("view of the view differs:\n%s", diff)
 	}
 }
@@ -169,6 +176,8 @@ func TestViewOfDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(c.DataDir, "/var/lib/slipway", c.Node.Slipway.CgroupRoot, "/slipway", file, "c.yaml").Replace(string(view))
+	text := strings.NewReplacer(
+		c.DataDir, "/var/lib/slipway", c.Node.Slipway.CgroupRoot, "/slipway", file, "c.yaml",
+	).Replace(string(view))
 	golden(t, "default.view", text)
 }

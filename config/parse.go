@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseFile returns the root of each YAML document of a file that is not empty.
+// parseFile returns the root of each non-empty YAML document of a file.
 func parseFile(path string) ([]*yaml.Node, Problems) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func parse(data []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// syntaxProblem turns the parser's `yaml: line 3: did not find ...` into a problem.
+// syntaxProblem converts the parser's `yaml: line 3: did not find ...` to a problem.
 func syntaxProblem(path string, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	problem := Problem{File: path}
@@ -60,7 +60,8 @@ func syntaxProblem(path string, err error) Problem {
 	return problem
 }
 
-// kindOf returns the kind of a document, which must be one of kinds in apiVersion v1.
+// kindOf returns the kind of a document. It rejects other versions than v1 and kinds that are not
+// in kinds.
 func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	if root.Kind != yaml.MappingNode {
 		return "", &Problem{File: path, Line: root.Line, Text: "is " + describe(root) + ", must be a mapping with kind: " + strings.Join(kinds, " or ")}
@@ -81,7 +82,7 @@ func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	return kind.Value, nil
 }
 
-// field returns the value of a key of a mapping, nil when there is none.
+// field returns the value of a key of a mapping, or nil if the key is missing.
 func field(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

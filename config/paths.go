@@ -6,7 +6,7 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// resolve makes relative paths absolute, from folder.
+// resolve makes relative paths absolute. They are relative to folder.
 func resolve(folder string, paths []*string) {
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -15,7 +15,7 @@ func resolve(folder string, paths []*string) {
 	}
 }
 
-// paths lists the files and folders of a MasterConfig that OpenShift 3 resolves.
+// paths lists the files and directories of a MasterConfig that OpenShift 3 resolves.
 func (c *MasterConfig) paths() []*string {
 	kube, audit, accounts := &c.KubernetesMasterConfig, &c.AuditConfig, &c.ServiceAccountConfig
 	list := servingPaths(&c.ServingInfo.ServingInfo)
@@ -64,8 +64,8 @@ func (c *MasterConfig) paths() []*string {
 	return append(list, oauthPaths(c.OAuthConfig)...)
 }
 
-// paths lists the files and folders of a NodeConfig that OpenShift 3 resolves, and those of ours.
-// Arguments of kubelet and proxy are not resolved there either.
+// paths lists the files and directories of a NodeConfig that OpenShift 3 resolves, and those of the
+// block slipway. Like OpenShift 3, it excludes arguments of kubelet and proxy.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

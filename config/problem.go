@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a configuration file.
+// Problem is an error in a configuration file.
 type Problem struct {
 	// File is the file's path.
 	File string
-	// Line counts from 1; 0 means the file as a whole.
+	// Line counts from 1. It is 0 if the problem concerns the whole file.
 	Line int
-	// Key is the path of the key, such as `networkConfig.clusterNetworks[0].cidr`; empty for the whole document.
+	// Key is the path of the key, such as `networkConfig.clusterNetworks[0].cidr`. It is empty if
+	// the problem concerns the whole document.
 	Key string
-	// Text says what is wrong and, where that is not obvious, what mends it.
+	// Text describes the problem and, if it is not obvious, the remedy.
 	Text string
 }
 
-// String is `file:line: key: text`, without the parts that are not known.
+// String returns `file:line: key: text`, without the line and the key if they are unset.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -34,10 +35,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all that is wrong with a configuration, ordered by file and line.
+// Problems are all problems of a configuration, ordered by file and line.
 type Problems []Problem
 
-// Error has one problem a line.
+// Error returns one problem per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {

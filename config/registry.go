@@ -17,10 +17,11 @@ func (c *checker) registry(r *Registry) {
 	}
 }
 
-// Reserved is what pushes leave of the disk: a number of bytes, or a part of its size between 0 and 1.
+// Reserved returns the disk space that pushes leave free: bytes, or a share of its size in [0, 1).
 func (r *Registry) Reserved() (bytes int64, share float64, err error) { return parseReserve(r.Reserve) }
 
-// Quota is how many bytes a project may have in the registry, if that is limited.
+// Quota returns the size limit of a project's images in bytes. limited is false if there is no
+// limit.
 func (r *Registry) Quota() (bytes int64, limited bool, err error) {
 	if r.ProjectQuota == "none" {
 		return 0, false, nil

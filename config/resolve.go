@@ -10,26 +10,26 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// The methods of this file give the plain value of settings that the files spell as texts, or in
-// more than one way. They are for a configuration that Load returned; on one that was never
-// validated they return zero values.
+// The methods in this file return plain values of settings that files spell as text or in more than
+// one way. Call them on a configuration that Load returned. For an invalid configuration they
+// return zero values.
 
-// APIAddress is where the API server listens: an IP address and a port.
+// APIAddress returns the IP address and the port that the API server listens on.
 func (c *MasterConfig) APIAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
-// EtcdAddress is the host:port that etcd serves clients on.
+// EtcdAddress returns the host:port on which etcd serves clients.
 func (c *MasterConfig) EtcdAddress() string { return c.EtcdConfig.Address }
 
-// EtcdPeerAddress is the host:port that etcd serves its peers on.
+// EtcdPeerAddress returns the host:port on which etcd serves its peers.
 func (c *MasterConfig) EtcdPeerAddress() string { return c.EtcdConfig.PeerAddress }
 
-// EtcdDirectory is the absolute path of etcd's data.
+// EtcdDirectory returns the absolute path of etcd's data directory.
 func (c *MasterConfig) EtcdDirectory() string { return c.EtcdConfig.StorageDir }
 
-// ClusterNetwork is the pods' network and the number of address bits that each host gets of it: 9
-// means a /23 per host. Of several cluster networks it is the first.
+// ClusterNetwork returns the first pod network and the number of address bits that each host gets:
+// 9 means a /23 per host.
 func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 	if len(c.NetworkConfig.ClusterNetworks) == 0 {
 		return netip.Prefix{}, 0
@@ -39,14 +39,15 @@ func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 	return network, int(first.HostSubnetLength)
 }
 
-// ServiceNetwork is the services' network.
+// ServiceNetwork returns the services' network.
 func (c *MasterConfig) ServiceNetwork() netip.Prefix {
 	network, _ := netip.ParsePrefix(c.NetworkConfig.ServiceNetworkCIDR)
 	return network
 }
 
-// CORSOrigins are regular expressions of the origins whose pages may ask the API server. One that says neither where a host begins nor where it ends, as
-// those of OpenShift's first versions, stands for a whole host: it would let in every longer one.
+// CORSOrigins returns regular expressions of the origins whose pages can send requests to the API
+// server. An expression without anchors, as in the first versions of OpenShift, matches only a
+// whole host. Otherwise it would match longer host names, too.
 func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	for _, expression := range c.CORSAllowedOrigins {
 		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
@@ -59,7 +60,8 @@ func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	return expressions
 }
 
-// IngressNetwork is where services of type LoadBalancer get addresses from; one that is not valid says that they get none.
+// IngressNetwork returns the network for addresses of services of type LoadBalancer. An invalid
+// prefix means that such services get no address.
 func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	text := c.NetworkConfig.IngressIPNetworkCIDR
 	if text == noIngressNetwork {
@@ -69,7 +71,8 @@ func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	return network
 }
 
-// endsHost says whether an expression of origins says where a host ends. The colons of a scheme and of a group say nothing of that.
+// endsHost reports whether an expression anchors the end of a host. It ignores the colons of a
+// scheme and of a group.
 func endsHost(expression string) bool {
 	if at := strings.LastIndex(expression, "//"); at >= 0 {
 		expression = expression[at:]
@@ -77,12 +80,13 @@ func endsHost(expression string) bool {
 	return strings.ContainsAny(strings.ReplaceAll(expression, "(?:", "("), ":$")
 }
 
-// APIServiceIP is the address of the service `kubernetes`: the first one of the service network.
+// APIServiceIP returns the address of the service `kubernetes`: the first one of the service
+// network.
 func (c *MasterConfig) APIServiceIP() netip.Addr {
 	return c.ServiceNetwork().Addr().Next()
 }
 
-// NodePorts is the port range of NodePort services.
+// NodePorts returns the port range of NodePort services.
 func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	ports, err := utilnet.ParsePortRange(c.KubernetesMasterConfig.ServicesNodePortRange)
 	if err != nil {
@@ -91,20 +95,20 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	return *ports
 }
 
-// PodEvictionTimeout is how long pods stay bound to a node that is not ready.
+// PodEvictionTimeout returns how long pods stay bound to a node that is not ready.
 func (c *MasterConfig) PodEvictionTimeout() time.Duration {
 	timeout, _ := time.ParseDuration(c.KubernetesMasterConfig.PodEvictionTimeout)
 	return timeout
 }
 
-// KubeletAddress is where the kubelet listens: an IP address and a port.
+// KubeletAddress returns the IP address and the port that the kubelet listens on.
 func (c *NodeConfig) KubeletAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
-// DNSAddress is the host:port that pods find the node's DNS server on. It is dnsBindAddress, except
-// where that is not an address that a pod can reach: OpenShift 3 files bind 127.0.0.1:53 behind a
-// dnsmasq that we do not have, so a loopback or unspecified address gives the default one.
+// DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
+// can reach that address. Otherwise it is the default: files of OpenShift 3 bind 127.0.0.1:53
+// behind a dnsmasq that Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)
 	if err == nil && (address.Addr().IsLoopback() || address.Addr().IsUnspecified()) {
@@ -113,8 +117,8 @@ func (c *NodeConfig) DNSAddress() string {
 	return c.DNSBindAddress
 }
 
-// ResolverIP is the name server in the resolv.conf of pods: dnsIP or, where that is unspecified
-// (0.0.0.0, OpenShift 3's way to say "this node"), the node's DNS server.
+// ResolverIP returns the name server in the resolv.conf of pods: dnsIP, or the node's DNS server if
+// dnsIP is 0.0.0.0, which means "this node" in OpenShift 3.
 func (c *NodeConfig) ResolverIP() string {
 	if ip, err := netip.ParseAddr(c.DNSIP); err == nil && !ip.IsUnspecified() {
 		return ip.String()
@@ -123,8 +127,8 @@ func (c *NodeConfig) ResolverIP() string {
 	return host
 }
 
-// Nameservers are the recursive name servers that the node's DNS server asks, each as host:port;
-// empty means those of the machine's /etc/resolv.conf.
+// Nameservers returns the host:port of each recursive name server that the node's DNS server uses.
+// An empty list means those of the machine's /etc/resolv.conf.
 func (c *NodeConfig) Nameservers() []string {
 	var list []string
 	for _, server := range c.DNSNameservers {
@@ -136,11 +140,13 @@ func (c *NodeConfig) Nameservers() []string {
 	return list
 }
 
-// VolumePluginDir is the folder of FlexVolume drivers, kubelet's argument volume-plugin-dir.
+// VolumePluginDir returns the directory of FlexVolume drivers, kubelet's argument
+// volume-plugin-dir.
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }
 
-// ManifestDir is the folder or file of static pods, absolute, and how often it is read; empty
-// when there is none. Kubelet's argument pod-manifest-path precedes podManifestConfig.
+// ManifestDir returns the absolute path of the file or directory of static pods and its polling
+// interval. The path is empty if there is none. Kubelet's argument pod-manifest-path takes
+// precedence over podManifestConfig.
 func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	const usual = 20 * time.Second
 	if path := c.kubeletArgument("pod-manifest-path"); path != "" {
@@ -152,7 +158,7 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
-// kubeletArgument is the last value of an argument of the kubelet, which is the one that counts.
+// kubeletArgument returns the last value of a kubelet argument, which is the one that applies.
 func (c *NodeConfig) kubeletArgument(name string) string {
 	values := c.KubeletArguments[name]
 	if len(values) == 0 {

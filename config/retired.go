@@ -1,24 +1,24 @@
 package config
 
-// retiredMasterKeys are keys of a MasterConfig that some release of OpenShift 3 wrote and the types no
-// longer have. They are accepted, so that the files of an upgraded cluster can be read, and reported
-// by Ignored. A NodeConfig has none.
+// retiredMasterKeys are MasterConfig keys that some release of OpenShift 3 wrote and that the types
+// no longer have. The decoder accepts them so that files of an upgraded cluster load, and Ignored
+// reports them. A NodeConfig has no such keys.
 func retiredMasterKeys() map[string]bool {
 	return map[string]bool{
 		// The web console became a deployment in 3.9.
 		"assetConfig": true,
-		// The election of controllers moved to controllerConfig.election.
+		// controllerConfig.election replaced the key.
 		"controllerLeaseTTL": true,
 		"pauseControllers":   true,
 		// Features were compiled in from 3.6 on.
 		"disabledFeatures": true,
-		// Addresses of kubelets come from the Node objects.
+		// Node objects provide the addresses of kubelets.
 		"kubeletClientInfo.preferredAddressTypes": true,
-		// One admission chain, admissionConfig, serves all groups since 3.9.
+		// Since 3.9, admissionConfig applies to all groups.
 		"kubernetesMasterConfig.admissionConfig": true,
 		"kubernetesMasterConfig.masterCount":     true,
 		"kubernetesMasterConfig.staticNodeNames": true,
-		// A Kubernetes outside of the master has not been supported since 3.9.
+		// OpenShift has not supported a Kubernetes outside of the master since 3.9.
 		"masterClients.externalKubernetesClientConnectionOverrides": true,
 		"masterClients.externalKubernetesKubeConfig":                true,
 		// Bootstrap roles and namespaces have fixed names.

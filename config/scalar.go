@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// scalar decodes a string, number or boolean. As in OpenShift, a text may be written without quotes
-// even if it looks like a number or a boolean.
+// scalar decodes a string, number or boolean. As in OpenShift, a string needs no quotes even if it
+// looks like a number or a boolean.
 func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
 	if node.Kind != yaml.ScalarNode {
-		d.fail(node, key, "is %s, must be %s", describe(node), wanted(v.Kind()))
+		d.fail(node, key, "is %s, must be %s", describe(node), describeKind(v.Kind()))
 		return
 	}
 	ok := false
@@ -49,13 +49,13 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
 		if node.ShortTag() == "!!str" && node.Style != 0 {
 			unquoted = ", without quotes"
 		}
-		d.fail(node, key, "is %s, must be %s%s", describe(node), wanted(v.Kind()), unquoted)
+		d.fail(node, key, "is %s, must be %s%s", describe(node), describeKind(v.Kind()), unquoted)
 		return
 	}
-	d.note(key, !v.IsZero())
+	d.record(key, !v.IsZero())
 }
 
-// unmarshal decodes a type that reads its own JSON.
+// unmarshal decodes a type that implements json.Unmarshaler.
 func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string) {
 	value := d.free(node, key)
 	data, err := json.Marshal(value)
@@ -63,7 +63,7 @@ func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string
 		err = target.UnmarshalJSON(data)
 	}
 	if err == nil {
-		d.note(key, !isZero(value))
+		d.record(key, !isZero(value))
 		return
 	}
 	what := "of another form"
@@ -76,8 +76,9 @@ func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string
 	d.fail(node, key, "is %s, must be %s", describe(node), what)
 }
 
-// free decodes a value of free form into nil, bool, int64, uint64, float64, string, []any and
-// map[string]any, as OpenShift's YAML 1.1 reader did: yes, no, on and off without quotes are booleans.
+// free decodes a free-form value into nil, bool, int64, uint64, float64, string, []any and
+// map[string]any. Like OpenShift's YAML 1.1 reader, it decodes unquoted yes, no, on and off as
+// booleans.
 func (d *decoder) free(node *yaml.Node, key string) any {
 	node = d.enter(node, key)
 	defer d.leave()
@@ -123,8 +124,8 @@ func (d *decoder) number(node *yaml.Node, key string) any {
 	return value
 }
 
-// note records that the document gives key a value of its own.
-func (d *decoder) note(key string, set bool) {
+// record records that the document sets key. set reports a non-zero value.
+func (d *decoder) record(key string, set bool) {
 	if path := indices.ReplaceAllString(key, ""); set && !slices.Contains(d.set, path) {
 		d.set = append(d.set, path)
 	}
@@ -137,9 +138,10 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// boolean reads the YAML 1.1 spellings true, false, yes, no, on and off, without quotes.
+// boolean decodes the unquoted YAML 1.1 spellings true, false, yes, no, on and off.
 func boolean(node *yaml.Node) (value, ok bool) {
-	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	if node.Kind != yaml.ScalarNode || node.Style&quoted != 0 {
 		return false, false
 	}
 	return booleanWord(node.Value)
@@ -155,7 +157,7 @@ func booleanWord(word string) (value, ok bool) {
 	return false, false
 }
 
-// describe names what a node is, for `is ..., must be ...`.
+// describe returns a description of a node for `is ..., must be ...`.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -171,12 +173,12 @@ func describe(node *yaml.Node) string {
 	return strconv.Quote(node.Value)
 }
 
-func wanted(kind reflect.Kind) string {
+func describeKind(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.Uint, reflect.Uint32, reflect.Uint64:
@@ -185,7 +187,7 @@ func wanted(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// isZero reports whether a value of free form says nothing: null, false, 0, "", [] or {}.
+// isZero reports whether a free-form value is empty: null, false, 0, "", [] or {}.
 func isZero(value any) bool {
 	switch value := value.(type) {
 	case nil:

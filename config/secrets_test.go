@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestViewHidesSecretsWhereverTheyStand(t *testing.T) {
+func TestViewHidesSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	write(t, file, `
 apiVersion: v1

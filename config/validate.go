@@ -14,14 +14,15 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// validate returns what is impossible about the values of a completed configuration.
+// validate returns the invalid values of a completed configuration.
 func (c *Config) validate() Problems {
 	master, node := &checker{document: c.master}, &checker{document: c.node}
 	networks := master.master(c.Master)
 	node.node(c.Node)
 	if ip, err := netip.ParseAddr(c.Node.ResolverIP()); err == nil {
 		if network, ok := overlaps(netip.PrefixFrom(ip, ip.BitLen()), networks[:len(networks)-1]); ok {
-			node.fail("dnsIP", "is %q, which lies in the cluster network %s; choose an address outside of it", ip, network)
+			node.fail("dnsIP", "is %q, which lies in the cluster network %s; "+
+				"choose an address outside of it", ip, network)
 		}
 	}
 	ports := checkPorts([]claim{
@@ -34,7 +35,7 @@ func (c *Config) validate() Problems {
 	return append(append(master.problems, node.problems...), ports...)
 }
 
-// master returns the networks of pods, and of services as the last one.
+// master checks a MasterConfig. It returns the networks of pods, followed by that of services.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
 	c.tls("servingInfo", &m.ServingInfo.ServingInfo)
@@ -42,7 +43,8 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.url("masterPublicURL", m.MasterPublicURL)
 	for i, expression := range m.CORSAllowedOrigins {
 		if _, err := regexp.Compile(expression); err != nil || expression == "" {
-			c.fail(indexed("corsAllowedOrigins", i), "is %q, must be a regular expression such as //pages\\.example\\.com(:|$)", expression)
+			c.fail(indexed("corsAllowedOrigins", i), "is %q, must be a regular expression "+
+				"such as //pages\\.example\\.com(:|$)", expression)
 		}
 	}
 	c.hostPort("etcdConfig.address", m.EtcdConfig.Address)
@@ -55,10 +57,12 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 
 	kube := &m.KubernetesMasterConfig
 	if ip := c.ip("kubernetesMasterConfig.masterIP", kube.MasterIP); ip.IsValid() && (ip.IsUnspecified() || ip.IsLoopback()) {
-		c.fail("kubernetesMasterConfig.masterIP", "is %q, which pods and other hosts cannot reach; give an address of this machine, or none to have it found", kube.MasterIP)
+		c.fail("kubernetesMasterConfig.masterIP", "is %q, which pods and other hosts cannot reach; "+
+			"set an address of this machine, or omit the key to detect it", kube.MasterIP)
 	}
 	if _, err := utilnet.ParsePortRange(kube.ServicesNodePortRange); err != nil {
-		c.fail("kubernetesMasterConfig.servicesNodePortRange", "is %q, must be a range of ports such as 30000-32767", kube.ServicesNodePortRange)
+		c.fail("kubernetesMasterConfig.servicesNodePortRange",
+			"is %q, must be a range of ports such as 30000-32767", kube.ServicesNodePortRange)
 	}
 	c.duration("kubernetesMasterConfig.podEvictionTimeout", kube.PodEvictionTimeout)
 	c.arguments("kubernetesMasterConfig.apiServerArguments", kube.APIServerArguments)
@@ -85,19 +89,21 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	}
 	for i, host := range m.Slipway.Outbound.AllowedHosts {
 		if strings.ContainsAny(host, "/*@ ") || host == "" {
-			c.fail(indexed("slipway.outbound.allowedHosts", i), "is %q, must be a host such as registry.example.com:5000", host)
+			c.fail(indexed("slipway.outbound.allowedHosts", i),
+				"is %q, must be a host such as registry.example.com:5000", host)
 		}
 	}
 	if lifetime := m.Slipway.CertificateLifetime.Duration; lifetime < time.Hour {
 		c.fail("slipway.certificateLifetime", "is %s, must be at least 1h", lifetime)
 	}
 	if lifetime := m.Slipway.CALifetime.Duration; lifetime < m.Slipway.CertificateLifetime.Duration {
-		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s", lifetime, m.Slipway.CertificateLifetime.Duration)
+		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s",
+			lifetime, m.Slipway.CertificateLifetime.Duration)
 	}
 	return c.networks(m)
 }
 
-// tls checks what clients must speak, and the certificates for names.
+// tls checks TLS versions and ciphers for clients, and certificates for names.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
@@ -132,16 +138,18 @@ func (c *checker) url(key, value string) {
 	}
 }
 
-// networks checks that the networks have room and are apart from each other.
+// networks checks that the networks are large enough and do not overlap.
 func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	n := &m.NetworkConfig
 	first := n.ClusterNetworks[0]
-	// OpenShift 3.9 and later write the old spelling beside the new one, with the same values.
+	// OpenShift 3.9 and later write both the old and the new key with the same values.
 	if old := n.DeprecatedClusterNetworkCIDR; old != "" && old != first.CIDR {
-		c.fail("networkConfig.clusterNetworkCIDR", "is %q, but clusterNetworks begins with %q; keep clusterNetworks alone", old, first.CIDR)
+		c.fail("networkConfig.clusterNetworkCIDR",
+			"is %q, but clusterNetworks begins with %q; keep only clusterNetworks", old, first.CIDR)
 	}
 	if old := n.DeprecatedHostSubnetLength; old != 0 && old != first.HostSubnetLength {
-		c.fail("networkConfig.hostSubnetLength", "is %d, but clusterNetworks begins with %d; keep clusterNetworks alone", old, first.HostSubnetLength)
+		c.fail("networkConfig.hostSubnetLength",
+			"is %d, but clusterNetworks begins with %d; keep only clusterNetworks", old, first.HostSubnetLength)
 	}
 	var used []netip.Prefix
 	for i, entry := range n.ClusterNetworks {
@@ -175,11 +183,12 @@ func (c *checker) ingress(value string, used []netip.Prefix) {
 		c.fail(key, "is %q, must be between a /8 and a /30, or %s for none", network, noIngressNetwork)
 	}
 	if other, ok := overlaps(network, used); ok {
-		c.fail(key, "is %q, which overlaps the cluster's network %s; choose networks that are apart", network, other)
+		c.fail(key, "is %q, which overlaps the cluster's network %s; choose networks that do not overlap",
+			network, other)
 	}
 }
 
-// services checks the services' network, which has two keys that default to each other.
+// services checks the services' network. It has two keys, and each is the default of the other.
 func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR
 	otherKey, otherValue := "kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet
@@ -195,12 +204,14 @@ func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 		c.fail(key, "is %q, must be between a /12 and a /28", network)
 	}
 	if other, ok := overlaps(network, pods); ok {
-		c.fail(key, "is %q, which overlaps the cluster network %s; choose networks that are apart", network, other)
+		c.fail(key, "is %q, which overlaps the cluster network %s; choose networks that do not overlap",
+			network, other)
 	}
 	return network
 }
 
-func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32, used []netip.Prefix) netip.Prefix {
+func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
+	used []netip.Prefix) netip.Prefix {
 	if cidr == "" {
 		c.fail(cidrKey, "is missing; write a network such as 10.128.0.0/14")
 		return netip.Prefix{}
@@ -209,11 +220,13 @@ func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
 	if !network.IsValid() {
 		return network
 	}
-	if room := uint32(32 - network.Bits()); hostBits < 3 || hostBits > room {
-		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves", hostBits, room, network)
+	if freeBits := uint32(32 - network.Bits()); hostBits < 3 || hostBits > freeBits {
+		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves",
+			hostBits, freeBits, network)
 	}
 	if other, ok := overlaps(network, used); ok {
-		c.fail(cidrKey, "is %q, which overlaps the cluster network %s; choose networks that are apart", network, other)
+		c.fail(cidrKey, "is %q, which overlaps the cluster network %s; choose networks that do not overlap",
+			network, other)
 	}
 	return network
 }
@@ -221,7 +234,8 @@ func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
 func (c *checker) node(n *NodeConfig) {
 	c.domain("nodeName", n.NodeName)
 	if ip := c.ip("nodeIP", n.NodeIP); ip.IsValid() && (ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast()) {
-		c.fail("nodeIP", "is %q, which other hosts cannot reach; give an address of this machine, or none to have it found", n.NodeIP)
+		c.fail("nodeIP", "is %q, which other hosts cannot reach; "+
+			"set an address of this machine, or omit the key to detect it", n.NodeIP)
 	}
 	c.listen("servingInfo.bindAddress", n.ServingInfo.BindAddress)
 	c.domain("dnsDomain", n.DNSDomain)
@@ -229,18 +243,20 @@ func (c *checker) node(n *NodeConfig) {
 	c.listen("dnsBindAddress", n.DNSBindAddress)
 	for i, server := range n.Nameservers() {
 		if _, err := netip.ParseAddrPort(server); err != nil {
-			c.fail(indexed("dnsNameservers", i), "is %q, must be an IP address, or one with a port such as 192.0.2.1:53", n.DNSNameservers[i])
+			c.fail(indexed("dnsNameservers", i), "is %q, must be an IP address, "+
+				"optionally with a port such as 192.0.2.1:53", n.DNSNameservers[i])
 		}
 	}
 	if mtu := n.NetworkConfig.MTU; mtu != 0 && (mtu < 576 || mtu > 65535) {
-		c.fail("networkConfig.mtu", "is %d, must be between 576 and 65535, or 0 to have it found", mtu)
+		c.fail("networkConfig.mtu", "is %d, must be between 576 and 65535, or 0 to detect it", mtu)
 	}
 	if pods := n.PodManifestConfig; pods != nil {
 		if pods.Path == "" {
-			c.fail("podManifestConfig.path", "is missing; give the folder of the pods' manifests")
+			c.fail("podManifestConfig.path", "is missing; set the directory of the pods' manifests")
 		}
 		if pods.FileCheckIntervalSeconds < 0 {
-			c.fail("podManifestConfig.fileCheckIntervalSeconds", "is %d, must be at least 1", pods.FileCheckIntervalSeconds)
+			c.fail("podManifestConfig.fileCheckIntervalSeconds",
+				"is %d, must be at least 1", pods.FileCheckIntervalSeconds)
 		}
 	}
 	c.duration("iptablesSyncPeriod", n.IPTablesSyncPeriod)
@@ -266,11 +282,14 @@ func (c *checker) extension(e *NodeExtension) {
 		c.fail("slipway.nftTable", "is %q, must be a letter followed by letters, digits, '_', '-' and '.'", e.NFTTable)
 	}
 	if !filepath.IsAbs(e.CgroupRoot) || filepath.Clean(e.CgroupRoot) != e.CgroupRoot || e.CgroupRoot == "/" {
-		c.fail("slipway.cgroupRoot", "is %q, must be a path below the root group, such as /slipway", e.CgroupRoot)
+		c.fail("slipway.cgroupRoot", "is %q, must be a path below the root cgroup, such as /slipway",
+			e.CgroupRoot)
 	}
-	const socketRoom = 72
-	if len(e.RunDirectory) > socketRoom {
-		c.fail("slipway.runDirectory", "has %d characters, must have at most %d, because a socket's path is limited to 107; set it to a shorter path", len(e.RunDirectory), socketRoom)
+	const maxLength = 72
+	if len(e.RunDirectory) > maxLength {
+		c.fail("slipway.runDirectory", "has %d characters, must have at most %d, "+
+			"because the path of a socket is limited to 107; set a shorter path",
+			len(e.RunDirectory), maxLength)
 	}
 	c.flexVolumes(e.FlexVolume)
 	c.localStorage(&e.LocalStorage)

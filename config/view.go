@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// View is the effective configuration as two YAML documents, MasterConfig and NodeConfig, in the
-// order of the types' documentation and without keys that say nothing. Secrets are replaced by `<redacted>`.
+// View returns the effective configuration as two YAML documents, MasterConfig and NodeConfig. Keys
+// are in the order of the types' documentation. Empty keys are omitted. Secrets are replaced by
+// `<redacted>`.
 func (c *Config) View() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -30,7 +31,7 @@ func (c *Config) View() ([]byte, error) {
 			return nil, fmt.Errorf("show %s: %w", part.kind, err)
 		}
 		hide(node)
-		node.HeadComment = "Defaults alone."
+		node.HeadComment = "Only defaults."
 		if part.document.lines != nil {
 			node.HeadComment = "From " + part.document.file + " and defaults."
 		}
@@ -44,8 +45,8 @@ func (c *Config) View() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode returns the YAML of a value with json tags. Of structs it leaves out the fields that are
-// zero; a pointer that is set is kept even if it points to zero.
+// encode returns the YAML of a value with JSON tags. It omits zero fields of structs, but not a
+// pointer to a zero value.
 func encode(v reflect.Value) (*yaml.Node, error) {
 	if marshaler, ok := v.Interface().(json.Marshaler); ok && v.Kind() != reflect.Pointer {
 		return encodeJSON(marshaler)
@@ -122,7 +123,7 @@ func encodeJSON(value json.Marshaler) (*yaml.Node, error) {
 	return node, nil
 }
 
-// plain gives the YAML of JSON the usual block style.
+// plain sets the usual block style on YAML that was parsed from JSON.
 func plain(node *yaml.Node) {
 	node.Style = 0
 	if _, ok := booleanWord(node.Value); ok && node.ShortTag() == "!!str" {
@@ -142,12 +143,13 @@ func word(text string) *yaml.Node {
 	return node
 }
 
-// secretName matches the names of settings, plug-in parameters and environment variables that hold secrets.
+// secretName matches names of settings, plugin parameters and environment variables with secrets.
 var secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
 
-// hide replaces each value whose key says that it is a secret, and the secrets inside of other values: passwords of
-// URLs and private keys. A secret in OpenShift's long form keeps the keys that say where it comes from (env, file,
-// keyFile). An environment variable is a secret if its name says so.
+// hide replaces the values of keys whose names denote secrets. It also replaces secrets within
+// other values: passwords in URLs and private keys. A secret in OpenShift's long form keeps the
+// keys that name its source (env, file, keyFile). An environment variable is a secret if its name
+// denotes one.
 func hide(node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
 		if text := redact.Text(node.Value); text != node.Value {
@@ -158,7 +160,8 @@ func hide(node *yaml.Node) {
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
 		variable := field(node, "name")
-		if !secretName.MatchString(name.Value) && !(name.Value == "value" && variable != nil && secretName.MatchString(variable.Value)) {
+		isVariable := name.Value == "value" && variable != nil && secretName.MatchString(variable.Value)
+		if !secretName.MatchString(name.Value) && !isVariable {
 			continue
 		}
 		if value.Kind == yaml.MappingNode {

@@ -19,8 +19,9 @@ const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block 
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 
-// WriteDefaults writes those of the two files of the data directory that do not exist, for people to edit, and replaces
-// one that an earlier version wrote and nobody edited. The start of a host does so; commands that only look at it leave no trace.
+// WriteDefaults writes the two files of the data directory, for administrators to edit, if they do
+// not exist. It replaces a file of an earlier version that was never edited. Only the start of a
+// host calls it.
 func WriteDefaults(dataDir string) error {
 	for path, content := range map[string]string{
 		MasterFile(dataDir): defaultMasterFile(),
@@ -36,8 +37,8 @@ func WriteDefaults(dataDir string) error {
 	return nil
 }
 
-// unchanged reports whether a file is the MasterConfig that earlier versions wrote at their first start. It turned the
-// audit log off, which no administrator decided.
+// unchanged reports whether a file is the MasterConfig that earlier versions wrote at the first
+// start. That file disabled the audit log.
 func unchanged(path string) bool {
 	content, err := os.ReadFile(path)
 	return err == nil && string(content) == defaultMasterFile()+"auditConfig:\n  enabled: false\n"
@@ -73,8 +74,8 @@ kubeletArguments:
 `, c.NodeName, c.ServingInfo.BindAddress, c.DNSDomain, c.KubeletArguments["max-pods"][0])
 }
 
-// writeFile writes a file that only its owner reads. Folders that lack are made with mode 0700, the data
-// directory itself with 0755.
+// writeFile writes a file that only its owner can read. It creates missing directories with mode
+// 0700, and the data directory with 0755.
 func writeFile(path string, content []byte) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {

@@ -10,14 +10,15 @@ import (
 	strict "sigs.k8s.io/json"
 )
 
-// IdentityProvider is one identity provider with its block `provider` in the type that its kind names.
+// IdentityProvider is an identity provider with typed settings.
 type IdentityProvider struct {
 	legacyv1.IdentityProvider
-	// Settings is a pointer to that type, for instance *legacyv1.HTPasswdPasswordIdentityProvider. Its paths are absolute.
+	// Settings is a pointer to the type that the provider's kind names, such as
+	// *legacyv1.HTPasswdPasswordIdentityProvider. Its paths are absolute.
 	Settings any
 }
 
-// IdentityProviders are the identity providers of oauthConfig, in their order.
+// IdentityProviders returns the identity providers of oauthConfig in their order.
 func (c *MasterConfig) IdentityProviders() []IdentityProvider {
 	if c.OAuthConfig == nil {
 		return nil
@@ -25,24 +26,25 @@ func (c *MasterConfig) IdentityProviders() []IdentityProvider {
 	var list []IdentityProvider
 	for _, provider := range c.OAuthConfig.IdentityProviders {
 		settings, _, err := providerSettings(provider)
-		if err == nil { // Load has refused any other
+		if err == nil { // Load rejects invalid providers
 			list = append(list, IdentityProvider{provider, settings})
 		}
 	}
 	return list
 }
 
-// OpenIDIdentityProvider is OpenShift 3's with a setting of ours.
+// OpenIDIdentityProvider is OpenShift 3's type with one additional setting.
 type OpenIDIdentityProvider struct {
 	legacyv1.OpenIDIdentityProvider `json:",inline"`
 
 	// Issuer is the identifier of the server in its ID tokens, such as
-	// `https://login.example.com/realms/staff`. With it, only tokens count that are signed with the
-	// keys that the issuer publishes. Without it, it is derived where possible.
+	// `https://login.example.com/realms/staff`. If it is set, only tokens that are signed with the
+	// issuer's published keys are valid. If it is empty, it is derived where possible.
 	Issuer string `json:"issuer"`
 }
 
-// providerType makes the settings of a kind of provider; nil for a kind that there is not.
+// providerType returns empty settings for a kind of provider. It returns nil if the kind is
+// unknown.
 func providerType(kind string) any {
 	switch kind {
 	case "AllowAllPasswordIdentityProvider":
@@ -71,7 +73,7 @@ func providerType(kind string) any {
 	return nil
 }
 
-// providerSettings reads the block of a provider. unknown are problems with single keys; without any the block is as its type has it.
+// providerSettings decodes the block of a provider. unknown are problems with single keys.
 func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown []error, err error) {
 	var kind struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(provider.Provider.Raw, &kind); err != nil {
@@ -79,16 +81,17 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	}
 	settings = providerType(kind.Kind)
 	if settings == nil || kind.APIVersion != "v1" {
-		return nil, nil, fmt.Errorf("has apiVersion %q and kind %q; must be of v1 and a kind such as HTPasswdPasswordIdentityProvider", kind.APIVersion, kind.Kind)
+		return nil, nil, fmt.Errorf("has apiVersion %q and kind %q; "+
+			"must be of v1 and a kind such as HTPasswdPasswordIdentityProvider", kind.APIVersion, kind.Kind)
 	}
 	unknown, err = strict.UnmarshalStrict(provider.Provider.Raw, settings)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot be read as a %s", kind.Kind) // the cause would show a secret
+		return nil, nil, fmt.Errorf("cannot be read as a %s", kind.Kind) // err could contain a secret
 	}
 	return settings, unknown, nil
 }
 
-// resolveProviders makes the paths of the providers absolute, from folder.
+// resolveProviders makes the paths of the providers absolute. They are relative to folder.
 func (c *MasterConfig) resolveProviders(folder string) {
 	if c.OAuthConfig == nil {
 		return
@@ -97,7 +100,7 @@ func (c *MasterConfig) resolveProviders(folder string) {
 		provider := &c.OAuthConfig.IdentityProviders[i]
 		var block map[string]any
 		if json.Unmarshal(provider.Provider.Raw, &block) != nil {
-			continue // validation tells
+			continue // validation reports the problem
 		}
 		resolveBlock(folder, block, "file", "ca", "certFile", "keyFile", "clientCA")
 		for _, key := range []string{"bindPassword", "clientSecret"} {
@@ -111,7 +114,7 @@ func (c *MasterConfig) resolveProviders(folder string) {
 	}
 }
 
-// resolveBlock makes the values of some keys absolute paths.
+// resolveBlock makes the values of keys absolute paths.
 func resolveBlock(folder string, block map[string]any, keys ...string) {
 	for _, key := range keys {
 		if path, ok := block[key].(string); ok {
@@ -121,10 +124,11 @@ func resolveBlock(folder string, block map[string]any, keys ...string) {
 	}
 }
 
-// usersFile is the htpasswd file of the provider that a configuration without oauthConfig has.
+// usersFile returns the htpasswd file of the default provider.
 func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
 
-// defaultOAuth completes oauthConfig. A host that is told nothing has users in a file; one that is told there is no provider lets nobody in.
+// defaultOAuth completes oauthConfig. A configuration without oauthConfig gets a provider with
+// users in a file. With an oauthConfig without providers, no user can log in.
 func defaultOAuth(c *MasterConfig, dataDir string) {
 	if c.OAuthConfig == nil {
 		if c.AuthConfig.OAuthMetadataFile != "" {
@@ -153,22 +157,24 @@ func defaultOAuth(c *MasterConfig, dataDir string) {
 	}
 }
 
-// DeveloperFile is the htpasswd file that the host fills at its first start, with a user `developer`: that of the provider which a configuration
-// without oauthConfig has. It is empty where oauthConfig says who may log in.
+// DeveloperFile returns the htpasswd file of the default provider, which the host fills at its
+// first start with a user `developer`. It returns "" if oauthConfig configures other providers.
 func (c *Config) DeveloperFile() string {
 	own := usersFile(c.DataDir)
 	for _, provider := range c.Master.IdentityProviders() {
-		if settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider); ok && settings.File == own {
+		settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider)
+		if ok && settings.File == own {
 			return own
 		}
 	}
 	return ""
 }
 
-// HTPasswdFiles are the files of all htpasswd providers.
+// HTPasswdFiles returns the files of all htpasswd providers.
 func (c *Config) HTPasswdFiles() (files []string) {
 	for _, provider := range c.Master.IdentityProviders() {
-		if settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider); ok && !slices.Contains(files, settings.File) {
+		settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider)
+		if ok && !slices.Contains(files, settings.File) {
 			files = append(files, settings.File)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// checker collects the problems of one document's values. Its methods take a key and its value; an
-// empty value counts as absent.
+// checker collects problems with the values of one document. Its methods take a key and its value.
+// They treat an empty value as absent.
 type checker struct {
 	document *document
 	problems Problems
 }
 
-// fail records a problem, unless the key's value could not even be decoded.
+// fail records a problem with a key. It does nothing if the decoder already rejected the value.
 func (c *checker) fail(key, format string, args ...any) {
 	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
 		if c.document.broken[at] {
@@ -46,7 +46,7 @@ func (c *checker) listen(key, value string) {
 	}
 }
 
-// hostPort checks a host:port, the host being a name or an IP address.
+// hostPort checks a host:port. The host is a name or an IP address.
 func (c *checker) hostPort(key, value string) {
 	if value == "" {
 		return
@@ -58,7 +58,7 @@ func (c *checker) hostPort(key, value string) {
 	}
 }
 
-// ip checks an IP address; it returns the zero Addr when there is none.
+// ip checks an IP address. It returns the zero Addr if value is empty or invalid.
 func (c *checker) ip(key, value string) netip.Addr {
 	if value == "" {
 		return netip.Addr{}
@@ -70,7 +70,7 @@ func (c *checker) ip(key, value string) netip.Addr {
 	return address
 }
 
-// cidr checks an IPv4 network; it returns the zero Prefix when there is none.
+// cidr checks an IPv4 network. It returns the zero Prefix if value is empty or invalid.
 func (c *checker) cidr(key, value string) netip.Prefix {
 	network, err := netip.ParsePrefix(value)
 	switch {
@@ -91,7 +91,8 @@ func (c *checker) cidr(key, value string) netip.Prefix {
 
 func (c *checker) domain(key, value string) {
 	if problems := validation.IsDNS1123Subdomain(value); value != "" && len(problems) > 0 {
-		c.fail(key, "is %q, must be a DNS name of lower-case letters, digits, '-' and '.', at most 253 characters", value)
+		c.fail(key, "is %q, must be a DNS name of lower-case letters, digits, '-' and '.', "+
+			"at most 253 characters", value)
 	}
 }
 
@@ -116,22 +117,23 @@ func (c *checker) notNegative(key string, value int) {
 	}
 }
 
-// device checks the name of a network device as the kernel does.
+// device checks the name of a network device against the kernel's rules.
 func (c *checker) device(key, name string) {
 	if len(name) > 15 || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n\x00") {
-		c.fail(key, "is %q, must be a network device name: at most 15 characters, without '/', ':' and spaces", name)
+		c.fail(key, "is %q, must be a network device name: at most 15 characters, "+
+			"without '/', ':' and spaces", name)
 	}
 }
 
-// exclusive reports keys of which only one may be set.
+// exclusive reports two keys that exclude each other if both are set.
 func (c *checker) exclusive(first string, firstSet bool, second string, secondSet bool) {
 	if firstSet && secondSet {
 		c.fail(second, "excludes %s; keep one of the two", first)
 	}
 }
 
-// arguments checks the names of flags for an upstream program. Their values are checked where the
-// program's flags are known, at its start.
+// arguments checks the names of flags for an upstream program. The program itself checks their
+// values when it starts.
 func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
 	for name := range arguments {
 		switch {
@@ -143,7 +145,7 @@ func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
 	}
 }
 
-// claim is a port that a part of the host listens on.
+// claim is a port that a component of the host listens on.
 type claim struct {
 	document *document
 	kind     string
@@ -151,22 +153,24 @@ type claim struct {
 	address  string
 }
 
-// checkPorts reports two parts that would listen on one port of the same address.
+// checkPorts reports components that listen on the same port of the same address.
 func checkPorts(claims []claim) Problems {
 	var problems Problems
 	for i, a := range claims {
 		hostA, portA := splitAddress(a.address)
 		for _, b := range claims[:i] {
 			hostB, portB := splitAddress(b.address)
-			if portA == 0 || portA != portB || !(hostA == hostB || unspecified(hostA) || unspecified(hostB)) {
+			if portA == 0 || portA != portB ||
+				!(hostA == hostB || unspecified(hostA) || unspecified(hostB)) {
 				continue
 			}
 			mine, other := a, b
 			if _, ok := a.document.lines[a.key]; !ok {
-				mine, other = b, a // blame the one that a file sets
+				mine, other = b, a // report the key that a file sets
 			}
 			check := checker{document: mine.document}
-			check.fail(mine.key, "is %q, but the %s's %s is %q; choose another port", mine.address, other.kind, other.key, other.address)
+			check.fail(mine.key, "is %q, but the %s's %s is %q; choose another port",
+				mine.address, other.kind, other.key, other.address)
 			problems = append(problems, check.problems...)
 		}
 	}
@@ -178,10 +182,10 @@ func unspecified(host string) bool {
 	return err == nil && ip.IsUnspecified()
 }
 
-// indexed is the key of an item of a list.
+// indexed returns the key of a list item.
 func indexed(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
-// overlaps returns the first of networks that shares addresses with network.
+// overlaps returns the first of networks that overlaps network.
 func overlaps(network netip.Prefix, networks []netip.Prefix) (netip.Prefix, bool) {
 	i := slices.IndexFunc(networks, func(other netip.Prefix) bool {
 		return network.IsValid() && other.IsValid() && network.Overlaps(other)

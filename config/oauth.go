@@ -35,7 +35,8 @@ func (c *checker) oauth(m *MasterConfig) {
 	for i, provider := range oauth.IdentityProviders {
 		at := indexed("oauthConfig.identityProviders", i)
 		if provider.Name == "" || strings.ContainsAny(provider.Name, ":/%") || provider.Name != strings.TrimSpace(provider.Name) {
-			c.fail(at+".name", "is %q, must be a name without ':', '/' and '%%'; it begins the names of identities", provider.Name)
+			c.fail(at+".name", "is %q, must be a name without ':', '/' and '%%'; "+
+				"it begins the names of identities", provider.Name)
 		}
 		if names[provider.Name] {
 			c.fail(at+".name", "is %q, which another provider has; names must differ", provider.Name)
@@ -110,7 +111,7 @@ func (c *checker) required(key, value string) {
 	}
 }
 
-// https checks an address to which secrets are sent.
+// https checks the address of a server that receives secrets.
 func (c *checker) https(key, value string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
@@ -118,8 +119,9 @@ func (c *checker) https(key, value string) {
 	}
 }
 
-// registration checks what the servers have in common that browsers are sent to.
-func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id string, secret legacyv1.StringSource) {
+// registration checks the settings that all providers with a browser redirect share.
+func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id string,
+	secret legacyv1.StringSource) {
 	c.required(at+".provider.clientID", id)
 	if secret == (legacyv1.StringSource{}) {
 		c.fail(at+".provider.clientSecret", "is missing")
@@ -148,7 +150,8 @@ func (c *checker) ldap(own string, s *legacyv1.LDAPPasswordIdentityProvider) {
 	}
 }
 
-func (c *checker) requestHeader(own string, provider legacyv1.IdentityProvider, s *legacyv1.RequestHeaderIdentityProvider) {
+func (c *checker) requestHeader(own string, provider legacyv1.IdentityProvider,
+	s *legacyv1.RequestHeaderIdentityProvider) {
 	if len(s.Headers) == 0 {
 		c.fail(own+"headers", "is missing; name the headers that the proxy sets, such as [X-Remote-User]")
 	}
